@@ -319,7 +319,7 @@ async def settle_task(ctx: TurnContext, progress: Progress, said: Understanding)
             }
         )
     if progress.process_type != ctx.process.process_type:  # else PRIME has recalled it
-        experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal)
+        experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)
     path = progress.template.states if acts else READ_ONLY
     limits = with_thresholds(with_process(ctx, progress)).thresholds  # those of its process among them

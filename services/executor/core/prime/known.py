@@ -5,6 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from typing import cast
+
+from pydantic import TypeAdapter
 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
@@ -17,25 +20,62 @@ from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.threshold import Threshold, ThresholdKind
+from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome, prune_log, relevant
 from shared.domain.estimates import Trust, recent, trust
-from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import keywords
 from shared.domain.known import known_entities, known_facts
+from shared.domain.words import Strategy
 from shared.ports.store import StoreUnavailable
 
+_CASES = TypeAdapter(tuple[CaseEntry, ...])
+_FACTS = TypeAdapter(tuple[KnownFact, ...])
+_ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
+_ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
 # How a past case is to be read: one that failed is never an example.
 _USE = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOutcome.FAILURE: "avoid"}
 
 
-async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal) -> Experience:
-    """The tenant's experience; none, and a note that says so, if it cannot be had: no task fails for want of it."""
+async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
+    """The arms, and of all else that the tenant has learned the little that is about this task.
+
+    None, and a note that says so, if it cannot be had: no task fails for want of it. What is given is noted for
+    a replay.
+    """
     try:
-        return await learned.recall(tenant, process_type)
+        experience = await learned.recall(tenant, process_type)
     except StoreUnavailable as error:
         journal.tell("note", problem=f"no primer was available: {error}")
         return Experience()
+    cases = tuple(primer_cases(experience.cases, task, journal.now))
+    arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
+    recalled = [f'"cases":{_CASES.dump_json(cases).decode()}']
+    noted = [f'"arms":{{{arms}}}']
+    shown = select_experience(experience, task, process_type, journal.now)
+    if shown.entities:
+        recalled.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
+    if shown.knowledge:
+        noted.append(f'"knowledge":{_FACTS.dump_json(shown.knowledge).decode()}')
+    if shown.accuracy:
+        noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
+    journal.record_input("experience", "{" + ",".join(noted) + "}")
+    journal.record_input("recalled", "{" + ",".join(recalled) + "}")  # the same whatever the process
+    return shown._replace(cases=cases)
+
+
+def read_experience(text: str, recalled: str | None) -> Experience:
+    """What was noted of the process, and what was recalled for the task; an older release noted them as one."""
+    noted = loads_object(text) | loads_object(recalled or "{}")
+    arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
+    return Experience(
+        arms,
+        _CASES.validate_json(dumps(noted["cases"])),
+        _FACTS.validate_json(dumps(noted.get("knowledge", []))),
+        _ENTITIES.validate_json(dumps(noted.get("entities", []))),
+        _ACCURACY.validate_json(dumps(noted.get("accuracy", {}))),
+    )
 
 
 async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:

@@ -31,6 +31,7 @@ from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.bandit import Arm, Arms, Choice, choose
 from shared.domain.exact_json import JsonObject, plain
+from shared.domain.identity_cache import IdentityCache
 
 NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
@@ -84,8 +85,8 @@ async def prime(
     asked = read_policy(request.policy_doc)
     tenant_id, process = work.record.tenant, _process(processes, known)
     tenant, experience = await run_together(
-        _tenant(ports, tenant_id, known.tenant_version if known else ""),
-        recall(ports.learned, tenant_id, process.process_type, opened.journal),
+        _tenant(ports, tenant_id, known.tenant_version if known else "", opened.journal),
+        recall(ports.learned, tenant_id, process.process_type, opened.journal, request.text),
     )
     tenant = tenant_of_practice(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
@@ -178,12 +179,21 @@ def _notes(
     return {**said, "policy_notes": idle} if idle else said
 
 
-async def _tenant(ports: Ports, tenant: str, begun_with: str) -> TenantRecord:
-    """A task that was begun keeps its policies; what else has changed in the record holds from this turn on."""
+async def _tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
+    """A task that was begun keeps its policies; what else has changed in the record holds from this turn on.
+
+    The record is noted for a replay.
+    """
     try:
-        return await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
+        known = await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
     except UnknownTenant as error:
         raise Failed(str(error)) from error
+    text = _record_text(known)
+    journal.record_input("tenant", text, (text,))
+    return known
+
+
+_record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
 
 
 async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> ForeseenRules:

@@ -6,15 +6,12 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from typing import cast
 
-from pydantic import TypeAdapter
 from typing_extensions import override
 
-from services.executor.core.prime.known import primer_cases, select_experience
 from services.executor.core.session.context import Ports
 from services.executor.core.session.journal import Journal, present_step
 from services.executor.core.tools.failures import says_out_of_time
-from services.executor.ports.learned import Experience, Learned
-from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.tools import (
     Send,
     ServerQuestion,
@@ -26,31 +23,22 @@ from services.executor.ports.tools import (
     ToolUnreachable,
     WrappedServers,
 )
-from shared.contracts.accuracy import Accuracy
 from shared.contracts.allowance import AllowanceRequest, Allowances
-from shared.contracts.case import CaseEntry
-from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
-from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
-from shared.contracts.threshold import ThresholdKind
+from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain import span_names as names
-from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, digest, dumps, loads_object
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.words import Strategy, ToolClass
+from shared.domain.words import ToolClass
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 _PACKED = "z:"
 _SHOWN = 200  # characters of an error
 _packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  # a listing comes with each task
-_CASES = TypeAdapter(tuple[CaseEntry, ...])
-_FACTS = TypeAdapter(tuple[KnownFact, ...])
-_ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
-_ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
 
 
-def record_inputs(ports: Ports, journal: Journal, task: str, *, calls_no_more: bool = False) -> Ports:
+def record_inputs(ports: Ports, journal: Journal, *, calls_no_more: bool = False) -> Ports:
     """The same ports, which also note what they give; model and read tools are journaled where they are asked.
 
     ``calls_no_more``: only the answer is left; the tools are those that were listed, wherever their servers are now.
@@ -58,31 +46,7 @@ def record_inputs(ports: Ports, journal: Journal, task: str, *, calls_no_more: b
     return ports._replace(
         tools=RecordedTools(ports.tools, journal, ports.tracer, calls_no_more=calls_no_more),
         policy=RecordedPolicy(ports.policy, journal),
-        tenants=RecordedTenants(ports.tenants, journal),
-        learned=RecordedLearned(ports.learned, journal, task),
     )
-
-
-class RecordedTenants(Tenants):
-    def __init__(self, tenants: Tenants, journal: Journal) -> None:
-        self._tenants = tenants
-        self._journal = journal
-
-    @override
-    async def get(self, tenant: str) -> TenantRecord:
-        return self._note_record(await self._tenants.get(tenant))
-
-    @override
-    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
-        return self._note_record(await self._tenants.get_at_version(tenant, version))
-
-    def _note_record(self, record: TenantRecord) -> TenantRecord:
-        text = _record_text(record)
-        self._journal.record_input("tenant", text, (text,))
-        return record
-
-
-_record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
 
 
 class RecordedPolicy(PolicyService):
@@ -260,71 +224,4 @@ def _read_tool(noted: JsonObject, connection_id: str) -> Tool:
         why_class=str(noted["why"]),
         catalogue=CatalogueEntry.model_validate_json(dumps(noted["catalogue"])),
         is_skill=noted.get("skill") is True,
-    )
-
-
-class RecordedLearned(Learned):
-    """Notes the arms, and of all else that was learned the little that is about this task."""
-
-    def __init__(self, learned: Learned, journal: Journal, task: str) -> None:
-        self._learned = learned
-        self._journal = journal
-        self._task = task
-
-    @override
-    async def recall(self, tenant: str, process_type: str) -> Experience:
-        """As little as is noted: a replay has no more of it, and what is shown is chosen once."""
-        experience = await self._learned.recall(tenant, process_type)
-        cases = tuple(primer_cases(experience.cases, self._task, self._journal.now))
-        arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
-        recalled = [f'"cases":{_CASES.dump_json(cases).decode()}']
-        noted = [f'"arms":{{{arms}}}']
-        shown = select_experience(experience, self._task, process_type, self._journal.now)
-        if shown.entities:
-            recalled.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
-        if shown.knowledge:
-            noted.append(f'"knowledge":{_FACTS.dump_json(shown.knowledge).decode()}')
-        if shown.accuracy:
-            noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
-        self._journal.record_input("experience", "{" + ",".join(noted) + "}")
-        self._journal.record_input("recalled", "{" + ",".join(recalled) + "}")  # the same whatever the process
-        return shown._replace(cases=cases)
-
-    @override
-    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
-        await self._learned.note_tools(tenant, names)
-
-    @override
-    async def translation(self, tenant: str, key: str) -> str | None:
-        """Not noted here: what comes of it is kept as a step of the journal."""
-        return await self._learned.translation(tenant, key)
-
-    @override
-    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
-        await self._learned.keep_translation(tenant, key, text)
-
-    @override
-    async def process_types(self, tenant: str) -> tuple[str, ...]:
-        """Not noted here either: the task's process is kept as a step of the journal."""
-        return await self._learned.process_types(tenant)
-
-    @override
-    async def process(self, tenant: str, process_type: str) -> str | None:
-        return await self._learned.process(tenant, process_type)
-
-    @override
-    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
-        return await self._learned.keep_process(tenant, process_type, text)
-
-
-def read_experience(text: str, recalled: str | None) -> Experience:
-    """What was noted of the process, and what was recalled for the task; an older release noted them as one."""
-    noted = loads_object(text) | loads_object(recalled or "{}")
-    arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
-    return Experience(
-        arms,
-        _CASES.validate_json(dumps(noted["cases"])),
-        _FACTS.validate_json(dumps(noted.get("knowledge", []))),
-        _ENTITIES.validate_json(dumps(noted.get("entities", []))),
-        _ACCURACY.validate_json(dumps(noted.get("accuracy", {}))),
     )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from typing_extensions import override
 
+from services.executor.core.prime.known import read_experience
 from services.executor.core.reflect.turn_end import without_footer
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import Bounds, Journal
@@ -30,7 +31,6 @@ from services.executor.core.turn.recording import (
     parse_tools,
     policy_name,
     raise_failure,
-    read_experience,
     read_verdict,
     tools_name,
 )

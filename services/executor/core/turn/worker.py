@@ -184,8 +184,8 @@ class Worker:
             return await _ends_or_waits(opened, _cancellation(opened.work.turn) or early), _decided_approval(opened)
 
     async def _prime_turn(self, opened: OpenedTurn, progress: Progress | None) -> TurnContext:
-        text, over = opened.work.record.request.text, progress is not None and is_end(progress.state)
-        ports = record_inputs(self._ports, opened.journal, text, calls_no_more=over)
+        over = progress is not None and is_end(progress.state)
+        ports = record_inputs(self._ports, opened.journal, calls_no_more=over)
         primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
         note_session(opened.journal, primed.session)
         return with_thresholds(await with_history(await with_prose(with_documents(primed))))
