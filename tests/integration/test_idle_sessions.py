@@ -11,8 +11,8 @@ from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSess
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.attempt import give_up
 from services.executor.core.turn.upkeep import Evictor
-from services.executor.ports.ended import IdleSession
 from services.executor.ports.turns import MemoryUnavailable, SessionCall, SessionState
+from services.executor.ports.upkeep import IdleSession
 from shared.contracts.task import TurnKind
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState

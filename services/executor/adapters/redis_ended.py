@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 from typing_extensions import override
 
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.ports.ended import EndedContent, EndedTask, EndedTasks, TakenTasks
+from services.executor.ports.upkeep import EndedContent, EndedTask, EndedTasks, TakenTasks
 from shared.contracts.archive import VERSION
 from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows

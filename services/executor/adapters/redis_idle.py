@@ -10,8 +10,8 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports.ended import IdleSession, IdleSessions, SessionMemory
 from services.executor.ports.turns import MemoryUnavailable, SessionState
+from services.executor.ports.upkeep import IdleSession, IdleSessions, SessionMemory
 from shared.contracts.base import Contract
 from shared.contracts.task import TaskRecord
 from shared.infra import keys

@@ -13,7 +13,6 @@ from services.executor.adapters.redis_idle import restored
 from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, mark_unconfirmed
 from services.executor.adapters.redis_spend import charge_rows, settle_day
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
-from services.executor.ports.ended import IdleSession
 from services.executor.ports.sessions import HeldLease, Lease, Work
 from services.executor.ports.turns import (
     NOTHING,
@@ -28,6 +27,7 @@ from services.executor.ports.turns import (
     TurnStore,
     Unstored,
 )
+from services.executor.ports.upkeep import IdleSession
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.digest import NO_DIGEST, digest_of
 from shared.contracts.ledger import LedgerEntry

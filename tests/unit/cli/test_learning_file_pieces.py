@@ -1,6 +1,6 @@
 """A folder's files as they are sent: in pieces that fit into a request."""
 
-from cli.learn.files import pieces
+from cli.learn import pieces
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json
 

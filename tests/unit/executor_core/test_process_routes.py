@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.process.routes import Unheeded, calls_off_route, unheeded_rows, with_rows_left
+from services.executor.core.process.figures import Unheeded, calls_off_route, unheeded_rows, with_rows_left
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import WritePlan

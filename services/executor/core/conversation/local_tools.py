@@ -24,9 +24,8 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.sources import known_figures, user_texts
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, files_to_look_at
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.files import files_to_look_at
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NoSuchPath

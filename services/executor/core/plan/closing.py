@@ -17,8 +17,7 @@ from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Proposal, freeze
 from services.executor.core.plan.sources import known_figures, user_texts
-from services.executor.core.process.figures import with_process_figures
-from services.executor.core.process.routes import calls_off_route
+from services.executor.core.process.figures import calls_off_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.named_records import unfound_records
 from services.executor.core.records.read_backs import choose_read_back

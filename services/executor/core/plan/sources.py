@@ -25,8 +25,7 @@ from services.executor.core.model.talk import local_now
 from services.executor.core.records.called_records import agree, is_named, noun_of_tool, reference_of, stands_in, words
 from services.executor.core.records.record_graph import GraphNode, record_graph
 from services.executor.core.records.references import references
-from services.executor.core.session.context import TurnContext
-from services.executor.core.session.files import FILE, files_as_facts
+from services.executor.core.session.context import FILE, TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall

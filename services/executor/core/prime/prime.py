@@ -8,10 +8,19 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.prime.known import learned_sections, note_tools, recall
-from services.executor.core.session.context import Limits, Ports, TurnContext, own_memory, tenant_of_practice
+from services.executor.core.session.context import (
+    Limits,
+    Ports,
+    TurnContext,
+    files_noted,
+    files_section,
+    load_pictures,
+    own_memory,
+    read_files,
+    tenant_of_practice,
+)
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Failed
-from services.executor.core.session.files import files_noted, files_section, load_pictures, read_files
 from services.executor.core.session.journal import Checkpoints, Journal
 from services.executor.core.session.ledger import named_by_rules, rules_about_nothing
 from services.executor.core.session.side_by_side import run_together, side_by_side

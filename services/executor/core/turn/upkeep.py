@@ -10,9 +10,17 @@ import structlog
 from typing_extensions import override
 
 from services.executor.core.session.side_by_side import side_by_side
-from services.executor.ports.ended import EndedContent, EndedTasks, IdleSession, IdleSessions
 from services.executor.ports.sessions import Fault, SessionWakes
-from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep, WaitingSession
+from services.executor.ports.upkeep import (
+    ALL_PARTITIONS,
+    DueTimer,
+    EndedContent,
+    EndedTasks,
+    IdleSession,
+    IdleSessions,
+    Upkeep,
+    WaitingSession,
+)
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from shared.ports.archive import Archive, ArchiveUnavailable

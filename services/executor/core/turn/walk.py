@@ -24,8 +24,7 @@ from services.executor.core.figures.evaluate import recompute
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.plan.outcomes import answers_to, outcomes_of, parts_not_done
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
-from services.executor.core.process.figures import compute_figures
-from services.executor.core.process.routes import with_rows_left
+from services.executor.core.process.figures import compute_figures, with_rows_left
 from services.executor.core.reads.recovering import known_corrections, read
 from services.executor.core.session.context import TurnContext, enter_state, in_state, is_practice
 from services.executor.core.session.dossier import (
@@ -47,7 +46,7 @@ from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.turn.waits import rest_for_model
 from services.executor.core.write.mutations import carry_out
 from services.executor.core.write.notices import append_missing_notice, hold_back, not_made, quiet_rest
-from services.executor.core.write.skills import AgentAtWork
+from services.executor.core.write.sending import AgentAtWork
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan

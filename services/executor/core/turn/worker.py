@@ -31,12 +31,12 @@ from services.executor.core.session.context import (
     Limits,
     Ports,
     TurnContext,
+    files_noted,
     is_practice,
     own_memory,
 )
 from services.executor.core.session.dossier import Finished, Progress, Resting, WaitsForDecision
 from services.executor.core.session.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
-from services.executor.core.session.files import files_noted
 from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
 from services.executor.core.session.ledger import Doubtful, GivenUp, open_doubts
 from services.executor.core.session.side_by_side import run_together
@@ -61,8 +61,8 @@ from services.executor.core.turn.waits import (
     waits_for_reply,
 )
 from services.executor.core.write.mutations import settle_open
+from services.executor.core.write.sending import AgentAsks
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.core.write.skills import AgentAsks
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus

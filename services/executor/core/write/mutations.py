@@ -13,9 +13,16 @@ from services.executor.core.session.endings import Escalated, Failed, NotSent, R
 from services.executor.core.session.ledger import Doubtful, entries, has_begun, outcome_of, took_hold, write_key
 from services.executor.core.tools.classes import identifies
 from services.executor.core.write.notices import is_left_out, leave_out
-from services.executor.core.write.sending import prepare, same_key, send, under_our_key
+from services.executor.core.write.sending import (
+    find_truth,
+    hear_reply,
+    is_with_agent,
+    prepare,
+    same_key,
+    send,
+    under_our_key,
+)
 from services.executor.core.write.settling import effect_since, is_found_done, store_status
-from services.executor.core.write.skills import find_truth, hear_reply, is_with_agent
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome

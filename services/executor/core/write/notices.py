@@ -7,9 +7,8 @@ from zoneinfo import ZoneInfo
 
 from services.executor.core.records.called_records import says
 from services.executor.core.records.references import literal_parts, references
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, files_not_read
 from services.executor.core.session.dossier import Dossier, Progress, Rest
-from services.executor.core.session.files import files_not_read
 from services.executor.core.session.ledger import entries, took_hold, write_key
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of

@@ -1,0 +1,333 @@
+"""`purple learn`: what is learned: reports, import and export as files, and what is to be forgotten."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.child_json import run_for_json
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim, talk_with_gateway
+from cli.gateway.client import GatewayClient, path_of
+from cli.indented import indent_json
+from cli.send import DEFAULT_URL
+from shared.contracts.learning_files import LearningFile
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
+
+_REFUSED = 1
+_PIECE = 250  # entities in one request
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="Where the files go; it is made if it is not there.", file_okay=False)],
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Write what is learned of the tenant as files: cases, bandit, facts, processes, entities, statistics.
+
+    It takes the role operator. docs/learning-files.md describes the files.
+
+    Example:
+
+      purple learn export ./learned
+    """
+    found = ask_gateway(url, "POST", "/learn/export", speaker_claim(name)).get("files")
+    files = found if isinstance(found, dict) else {}
+    known: JsonObject = {
+        name: files[name] for name in map(str, LearningFile) if name in files
+    }  # no other leads anywhere
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file_name, content in known.items():
+            (folder / file_name).write_text(indent_json(content) + "\n", encoding="utf-8")
+    except OSError as error:
+        give_up(Complaint(f"{folder} cannot be written: {error.strerror}."))
+    sizes: JsonObject = {file_name: _size(content) for file_name, content in known.items()}
+    if as_json:
+        return say_json(dumps({"folder": str(folder), "entries": sizes}))
+    table = Table("file", "entries")
+    for file_name, size in sizes.items():
+        table.add_row(str(folder / file_name), str(size))
+    return out.print(table)
+
+
+def bring(
+    folder: Annotated[Path, typer.Argument(help="The folder with the files.", exists=True, file_okay=False)],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each file.")] = False,
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Bring files of what is learned into the tenant: those of `export`, or the four of an earlier system.
+
+    All files are checked before anything is stored. Imported twice, nothing counts twice: cases are merged by quality,
+    and of two records of an arm the one with more pulls holds. It takes the role operator.
+
+    Example:
+
+      purple learn import ./learned --dry-run
+      purple learn import ./learned
+    """
+    contents = [piece for file, content in _contents(folder).items() for piece in pieces(file, content)]
+    checked = [_import_file(url, name, file, content, dry_run=True) for file, content in contents]
+    refused = any(report.get("problems") for report in checked)
+    reports = checked
+    if not (refused or dry_run):
+        reports = [_import_file(url, name, file, content, dry_run=False) for file, content in contents]
+        refused = any(report.get("problems") for report in reports)
+    _say(reports, refused, as_json)
+    if refused:
+        raise typer.Exit(_REFUSED)
+
+
+def _contents(folder: Path) -> dict[LearningFile, Json]:
+    found = {file: folder / file.value for file in LearningFile if (folder / file.value).is_file()}
+    if not found:
+        names = ", ".join(LearningFile)
+        give_up(Complaint(f"{folder} holds none of the files.", f"They are called {names}."))
+    try:
+        return {file: loads(path.read_text(encoding="utf-8")) for file, path in found.items()}
+    except OSError as error:
+        give_up(Complaint(f"{error.filename} cannot be read: {error.strerror}."))
+    except ValueError as error:
+        give_up(Complaint(f"A file in {folder} is no JSON: {error}."))
+
+
+def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
+    """The file, in pieces that a request may be as large as: of a thousand entities with all that they stand with."""
+    rows = content.get("entities") if isinstance(content, dict) else None
+    if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _PIECE:
+        return [(file, content)]
+    return [(file, {"entities": rows[first : first + _PIECE]}) for first in range(0, len(rows), _PIECE)]
+
+
+def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
+    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **speaker_claim(name)}
+    with err.status(f"{'Checking' if dry_run else 'Importing'} {file.value} ..."):
+        return ask_gateway(url, "POST", "/learn/import", body)
+
+
+def _say(reports: list[JsonObject], refused: bool, as_json: bool) -> None:
+    if as_json:
+        return say_json(dumps({"imported": not refused, "files": [*reports]}))
+    taken = "would be taken" if refused or all(report.get("dry_run") for report in reports) else "taken"
+    table = Table("file", taken, "known", "left out", "problems")
+    for report in reports:
+        cells = (str(report.get(key, "")) for key in ("file", "taken", "known", "left_out"))
+        problems = report.get("problems")
+        lines = [str(line) for line in problems] if isinstance(problems, list) else []
+        table.add_row(*cells, Text("\n".join(lines), "red"))  # words of a file, no markup
+    out.print(table)
+    if refused:
+        err.print("Nothing was imported: every file must be right.", style="bold red")
+    return None
+
+
+def _size(content: Json) -> int:
+    if isinstance(content, dict):
+        inner = next((content[name] for name in ("facts", "entities", "counts") if name in content), content)
+        return len(inner) if isinstance(inner, dict | list) else 1
+    return len(content) if isinstance(content, list) else 1
+
+
+_PATIENCE_SECONDS = 60.0
+_LOOK_SECONDS = 0.2
+_NOT_YET, _SAID_NO = 3, 1
+
+
+def forget(
+    entity: Annotated[str, typer.Option(help="A vendor, person, id or anything else, as people write it.")] = "",
+    session: Annotated[str, typer.Option(help="A session: what its tasks taught, and what it remembers.")] = "",
+    tenant: Annotated[bool, typer.Option("--tenant", help="All that was learned of the tenant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Have something forgotten, for good: cases, facts and entities that name it leave the memory.
+
+    It is asked first. Repeat it freely. What stays, such as the audit trail of writes, is said in the end. It takes the
+    role operator.
+
+    Example:
+
+      purple learn forget --entity "Initech Ltd"
+      purple learn forget --session s-42 --yes --json
+    """
+    scope, subject = _what(entity, session, tenant)
+    if not yes:
+        _confirm(scope, subject)
+    found = talk_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
+    if as_json:
+        say_json(dumps(found))
+    else:
+        _say_forgotten(found)
+    if found.get("state") != "done":
+        err.print("It goes on; look again with the same command.", style="yellow")
+        raise typer.Exit(_NOT_YET)
+
+
+def _what(entity: str, session: str, tenant: bool) -> tuple[str, str]:
+    named = [(scope, subject) for scope, subject in (("entity", entity), ("session", session)) if subject]
+    named += [("tenant", "")] if tenant else []
+    if len(named) != 1:
+        give_up(Complaint("Say one of --entity, --session and --tenant: what is to be forgotten."))
+    return named[0]
+
+
+def _confirm(scope: str, subject: str) -> None:
+    what = "all that was learned of the tenant" if scope == "tenant" else f"what was learned of {scope} {subject!r}"
+    if not sys.stdin.isatty():
+        give_up(Complaint(f"Nobody is here to say yes to forgetting {what}.", "Say --yes."))
+    if not typer.confirm(f"Forget {what}, for good?", err=True):
+        err.print("Nothing was forgotten.")
+        raise typer.Exit(_SAID_NO)
+
+
+async def _forget_and_wait(client: GatewayClient, scope: str, subject: str, name: str) -> JsonObject:
+    """The request when it is done, or as it stands when patience ends."""
+    found = await client.ask("POST", "/memory/forget", {"scope": scope, "subject": subject, **speaker_claim(name)})
+    until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+    with err.status("Waiting for a learner ...") as status:
+        while found.get("state") != "done" and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(_LOOK_SECONDS)
+            asked = path_of("memory", "forget", str(found["request_id"]), "show")
+            found = await client.ask("POST", asked, speaker_claim(name))
+            if found.get("state") == "working":
+                status.update("Removed; waiting for outcomes that were under way ...")
+    return found
+
+
+def _say_forgotten(found: JsonObject) -> None:
+    table = Table("removed", "how many")
+    removed = _rows(found.get("removed"))
+    for what, count in removed:
+        table.add_row(what, count)
+    out.print(table if removed else "Nothing of it was remembered.")
+    left = _rows(found.get("left"))
+    if left:
+        stays = Table("stays", "why, and until when")
+        for what, why in left:
+            stays.add_row(what, Text(why))
+        out.print(stays)
+
+
+def _rows(value: Json) -> list[tuple[str, str]]:
+    fields = value if isinstance(value, dict) else {}
+    return [(key.replace("_", " "), str(said)) for key, said in fields.items()]
+
+
+_SECONDS = 120.0
+_TITLES = (
+    ("dimension_analysis", "Dimensions"),
+    ("top_failures", "Top failures"),
+    ("scenario_difficulty_ranking", "Scenarios by difficulty"),
+    ("next_4h_recommended_tests", "Recommended tests"),
+)
+_HEAD = ("generated_at", "period_hours", "total_runs", "pass_rate", "source")
+_SHOWN = 20  # lines of a table
+_WIDE = 60  # characters of a cell
+
+
+def report(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Reports in files, in place of a bucket.", exists=True, dir_okay=False)
+    ] = None,
+    bucket: Annotated[str, typer.Option(help="The bucket; S3_TRAINING_BUCKET, if nothing is said.")] = "",
+    most: Annotated[int, typer.Option(help="How many reports, the newest first.", min=1, max=100)] = 1,
+    rows: Annotated[Path | None, typer.Option(help="Write training rows out of the reports to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the newest benchmark report below agentbench-reports/: dimensions, top failures, hard scenarios.
+
+    With --rows, what failed becomes rows in the training format (JSON lines), as the learner loads them from a bucket.
+    No score is made up: what has none is left out, and named.
+
+    Example:
+
+      S3_TRAINING_BUCKET=my-bucket purple learn report --rows training.jsonl
+      purple learn report report.json --json
+    """
+    arguments = ("report", *map(str, files or ()), "--bucket", bucket, "--most", str(most))
+    try:
+        found = asyncio.run(run_for_json("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS))
+    except Complaint as complaint:
+        give_up(complaint)
+    prepared = objects_in(found.pop("training_rows"))
+    if rows is not None:
+        _write(rows, prepared)
+        found["written"] = {"file": str(rows), "rows": len(prepared)}
+    if as_json:
+        return say_json(dumps(found))
+    for one in objects_in(found.get("reports")):
+        _show(one)
+    return _say_rest(found, rows is not None)
+
+
+def _write(file: Path, prepared: list[JsonObject]) -> None:
+    try:
+        file.write_text("".join(f"{dumps(row)}\n" for row in prepared))
+    except OSError as error:
+        give_up(Complaint(f"{file} cannot be written: {error.strerror}."))
+
+
+def _show(one: JsonObject) -> None:
+    head = ((name.replace("_", " "), _cell(one.get(name))) for name in _HEAD if one.get(name) is not None)
+    out.print(Text(", ".join(f"{name} {value}" for name, value in head), "bold"), soft_wrap=True)
+    for name, title in _TITLES:
+        part = one.get(name)
+        if isinstance(part, dict):
+            _show_part(title, part)
+
+
+def _show_part(title: str, part: JsonObject) -> None:
+    names, lines = part.get("columns"), part.get("rows")
+    if not (isinstance(names, list) and isinstance(lines, list)) or not lines:
+        out.print(Text(f"{title}: none.", "dim"))
+        return
+    table = Table(*(str(name).replace("_", " ") for name in names), title=title, title_justify="left")
+    for line in lines[:_SHOWN]:
+        table.add_row(*(Text(_cell(cell)) for cell in (line if isinstance(line, list) else [line])))  # words of others
+    out.print(table)
+    if len(lines) > _SHOWN:
+        err.print(f"and {len(lines) - _SHOWN} more: --json has all of them", style="dim")
+
+
+def _say_rest(found: JsonObject, written: bool) -> None:
+    for name, words in (("unread", "was left out"), ("skipped", "became no training row")):
+        lines = found.get(name)
+        if isinstance(lines, list) and lines and (name == "unread" or written):
+            first = "; ".join(map(str, lines[:3]))
+            err.print(f"{len(lines)} {words}: {first}", style="yellow", markup=False, soft_wrap=True)
+    told = found.get("written")
+    if isinstance(told, dict):
+        out.print(f"{told['rows']} training rows in {told['file']}", markup=False, soft_wrap=True)
+
+
+def _cell(value: Json) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            text = value
+        case list():
+            text = ", ".join(map(_cell, value))
+        case dict():
+            text = ", ".join(f"{name}: {_cell(inner)}" for name, inner in value.items())
+        case _:
+            text = dumps(value)
+    return text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."
+
+
+learn = typer.Typer(
+    no_args_is_help=True, help="What is learned: reports; import and export as files; what is to be forgotten."
+)
+learn.command()(report)
+learn.command()(export)
+learn.command()(forget)
+learn.command("import")(bring)
