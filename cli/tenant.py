@@ -185,7 +185,7 @@ def _say(state: JsonObject, as_json: bool) -> None:
 
 
 def _table(days: list[JsonObject]) -> Table:
-    table = make_table("date", "model calls", "fresh tokens", "US dollars", "set aside", title="what model calls used")
+    table = Table("date", "model calls", "fresh tokens", "US dollars", "set aside", title="what model calls used")
     for day in days:
         aside = f"{day.get('set_aside_tokens')} tokens, {day.get('set_aside_dollars')} dollars"
         cells = (day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), aside)

@@ -200,7 +200,7 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
     speaks = _PROTOCOLS.get(str(found.get("protocol")), str(found.get("protocol")))
     title = f"{found.get('endpoint')} speaks {speaks}: {len(listed)} tools ({kinds or 'none'})"
     wide = width >= _WIDE
-    table = make_table(title=title)
+    table = Table(title=title)
     table.add_column("tool", min_width=_columns(tool.get("name") for tool in listed), overflow="fold")
     table.add_column("class", min_width=_columns(counted))
     table.add_column("read back, or pages by", min_width=_columns(_read_by(tool).plain for tool in listed))
