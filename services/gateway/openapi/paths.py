@@ -178,7 +178,7 @@ _CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path be
     ("", _ALL, _OWNERS),
     ("", f"/v1{_ALL}", _OWNERS),
     ("", "/tasks/{task_id}/webhooks", _OWNERS),
-    ("", "/audit", OPERATORS),
+    ("", "/audit", f"{OPERATORS}; in the embedded profile anybody"),
     ("", "/dlq/", OPERATORS),
     ("", "/keys/", OPERATORS),
     ("", "/learn/", OPERATORS),
