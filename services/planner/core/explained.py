@@ -24,7 +24,10 @@ def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset
     """The stems of a question's words that the records neither are called by nor hold, and that no question needs."""
     for mention in reversed(find(question)):
         question = f"{question[: mention.start]} {question[mention.end :]}"
-    asked = frozenset(stem(word) for word in text_words(question) if word not in STOP) - _ASKING - _READING
+    words = text_words(question)
+    if words and stem(words[0]) in _READING:  # "check ...": what is asked for stands behind it
+        words = words[1:]
+    asked = frozenset(stem(word) for word in words if word not in STOP) - _ASKING
     if not asked:
         return asked
     known: set[str] = set()

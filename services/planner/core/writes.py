@@ -23,6 +23,7 @@ from shared.domain.exact_json import JsonObject
 
 _RESULT = re.compile(r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I)
 
+_SHAPE = re.compile(r"\d+")
 _DECISIONS = frozenset({"approve", "reject"})
 _STATES = text_stems("status state")
 _TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
@@ -80,7 +81,20 @@ def _step(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], rea
     kept = tuple(bound for bound in chosen if not _is_forbidden(bound, situation))
     if chosen and not kept:
         why = Unplanned("the task forbids it", settled=True)
+    elif left := _list_left_out(kept, chosen, intent):
+        return WriteStep(
+            intent, reason=Unplanned(f"it names {', '.join(left)} too, and no call could be found for that")
+        )
     return WriteStep(intent, kept, why)
+
+
+def _list_left_out(kept: Sequence[BoundWay], chosen: Sequence[BoundWay], intent: Intent) -> list[str]:
+    """The identifiers of a clause that look like one which its calls have, and that none of them has."""
+    given = [str(found.value) for bound in chosen for _, found in bound.chosen]
+    alike = {_SHAPE.sub("9", value) for value in given} if kept else set()
+    named = [mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID]
+    left = [value for value in named if _SHAPE.sub("9", value) in alike and not any(value in one for one in given)]
+    return [value for value in left if value not in intent.spared]
 
 
 def _calls(

@@ -100,6 +100,7 @@ _LOAN: JsonObject = {"id": "LOA-3", "pilot_id": "PIL-2", "amount": "80.00", "pai
         "What is left to pay on LOA-3?",
         "Is there still enough in the purse for LOA-3?",
         "Is LOA-3 a duplicate of another one?",
+        "Who reports to LOA-3?",
         "How long is the runway of LOA-3?",
     ],
 )
