@@ -130,11 +130,11 @@ def test_conditions_imperatives_and_decimals_of_another_language_are_read(said: 
 
 @pytest.mark.promise("planner.loses_no_part")
 def test_a_clause_that_names_a_thing_for_which_no_call_is_found_is_not_done_in_part() -> None:
-    pilots = [{"id": "PIL-1", "name": "Ann Lee"}, {"id": "PIL-2", "name": "Bob Ray"}]
+    pilots: list[Json] = [{"id": "PIL-1", "name": "Ann Lee"}, {"id": "PIL-2", "name": "Bob Ray"}]
     kites = [fact(f"k{n}", "get_kite", {"kite_id": f"KIT-{n}"}, {"id": f"KIT-{n}", "state": "open"}) for n in (7, 8)]
     give = tool("assign_kite", kite_id="string", pilot_id="string")
     plan = planned(
-        "Assign KIT-7 to Ann Lee and KIT-8 to Bob Ray.", [fact("p", "list_pilots", {}, [*pilots]), *kites], [give]
+        "Assign KIT-7 to Ann Lee and KIT-8 to Bob Ray.", [fact("p", "list_pilots", {}, pilots), *kites], [give]
     )
     made = {(given["kite_id"], given["pilot_id"]) for _, given in calls(plan)}
     assert made in (set(), {("KIT-7", "PIL-1"), ("KIT-8", "PIL-2")})
