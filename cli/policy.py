@@ -9,9 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.archived import Folder, archive_environ
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
+from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _SECONDS = 120.0

@@ -1,5 +1,6 @@
-"""The files that what is learned of a tenant is exported to and imported from, and the messages that carry them."""
+"""What the learner is asked beside outcomes: to take in or give out a file, and to forget."""
 
+from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field, JsonValue
@@ -39,3 +40,33 @@ class FileReport(Contract):
     known: int = Field(default=0, ge=0)
     left_out: int = Field(default=0, ge=0)
     dry_run: bool = False
+
+
+class ForgetScope(StrEnum):
+    ENTITY = "entity"
+    SESSION = "session"
+    TENANT = "tenant"
+
+
+class ForgetState(StrEnum):
+    WAITING = "waiting"  # nobody has begun
+    WORKING = "working"  # what is stored is gone; outcomes that were under way are waited for
+    DONE = "done"
+
+
+class ForgetRequest(Contract):
+    """``subject`` is the entity as people write it, or the session's id; empty for all of a tenant's.
+
+    ``removed`` counts by what it was; ``left`` says what stays, and why. Asking twice for the same is harmless.
+    """
+
+    request_id: str
+    tenant: str
+    scope: ForgetScope
+    subject: str = ""
+    asked_by: str
+    asked_at: datetime
+    state: ForgetState = ForgetState.WAITING
+    removed: dict[str, int] = {}
+    left: dict[str, str] = {}
+    changed_at: datetime | None = None

@@ -6,14 +6,16 @@ trace or tells anybody of it who was not meant to be told.
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
 from opentelemetry import trace as otel
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
@@ -129,3 +131,25 @@ def _remote(traceparent: str | None) -> otel.Span:
     return otel.NonRecordingSpan(
         otel.SpanContext(int(found[2], 16), int(found[3], 16), is_remote=True, trace_flags=flags)
     )
+
+
+_SECONDS = 5.0  # for a batch, its repetitions among them
+
+
+class OtlpSpans(SpanExporter):
+    """The SDK's exporter, which may be told to end while it tries a batch again, and then once more by the SDK."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS)
+        self._has_ended = False
+
+    @override
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return self._exporter.export(spans)
+
+    @override
+    def shutdown(self) -> None:
+        """What is not handed over by now is lost."""
+        if not self._has_ended:
+            self._has_ended = True
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it has no types

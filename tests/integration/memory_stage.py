@@ -17,7 +17,7 @@ from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.forgetting import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import RawFact
-from shared.contracts.forget import ForgetRequest, ForgetScope
+from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import Said, TaskOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.learner.ports.memory import RawFact
-from shared.contracts.forget import ForgetScope, ForgetState
+from shared.contracts.learning_files import ForgetScope, ForgetState
 from shared.infra import keys
 from tests.integration.learner_stage import leave
 from tests.integration.memory_stage import TERMS, MemoryStage, an_outcome_of

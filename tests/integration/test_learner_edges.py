@@ -19,8 +19,7 @@ from services.learner.core.memory.forgetting import Forgetter
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import SeedingStatus, keep_forgetting, keep_seeded
 from services.learner.ports.files import StoredFile
-from shared.contracts.forget import ForgetRequest
-from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.learning_files import FileReport, FileRequest, ForgetRequest, LearningFile
 from shared.infra.rpc import RpcQueue, keep_importing
 from tests.integration.gateway_stage import PATIENCE
 

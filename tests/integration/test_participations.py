@@ -11,7 +11,7 @@ from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.parts.worlds import KeptWorlds
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.calls import BridgedWorld
-from shared.contracts.forget import ForgetScope
+from shared.contracts.learning_files import ForgetScope
 from shared.infra.keys import participant_key, participation_key
 from shared.infra.starting import CannotStart, read_settings
 from tests.integration.memory_stage import MemoryStage

@@ -12,8 +12,8 @@ from services.learner.adapters.redis_knowledge import RedisKnowledge
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.ports.memory import KnownFacts
-from shared.contracts.forget import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.knowledge import KnownEntity
+from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.infra import keys
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.integration.learner_stage import leave

@@ -11,6 +11,7 @@ import httpx
 from pydantic import Field, ValidationError
 from typing_extensions import override
 
+from services.gateway.features.participation.service import UsersWords, UserUnheard
 from services.gateway.worlds.appointments import APPOINTMENTS
 from services.gateway.worlds.mail import MAIL
 from services.gateway.worlds.texts import TEXTS
@@ -260,3 +261,31 @@ class _Counted(httpx.AsyncByteStream):
     @override
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+_TOOL = "list_chat_messages"
+_MOST = 1000  # messages
+_LONGEST = 20_000  # characters
+
+
+class ChatWords(UsersWords):
+    """``guard``: where worlds may be."""
+
+    def __init__(self, guard: Guard, seconds: float) -> None:
+        self._guard, self._seconds = guard, seconds
+
+    @override
+    async def read_words(self, ues_url: str, key: str) -> str:
+        async with WorldCalls(self._guard) as calls:
+            reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, self._seconds)
+        if reply.came is not Came.DONE:
+            raise UserUnheard(f"the assessed world cannot be asked: {reply.content}")
+        return users_words(reply.content)
+
+
+def users_words(chat: Json) -> str:
+    """What the user has said, in order; of a talk that is too long the latest."""
+    messages = chat.get("messages") if isinstance(chat, dict) else None
+    rows = [row for row in messages if isinstance(row, dict)] if isinstance(messages, list) else []
+    said = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]
+    return "\n\n".join(filter(None, said))[-_LONGEST:]

@@ -15,8 +15,8 @@ from services.learner.ports.files import Versions
 from services.learner.ports.memory import Forgetting
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
-from shared.contracts.forget import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.knowledge import EntityLinks, KnownEntity
+from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from shared.contracts.accuracy import Accuracy
-from shared.contracts.forget import ForgetRequest
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.learning_files import ForgetRequest
 from shared.domain.exact_json import JsonObject
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.archived import archive_environ
 from cli.console import Complaint
+from cli.replay import archive_environ
 from cli.stack.registry import (
     USUAL_URL,
     RunningStack,

@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
-from shared.contracts.forget import ForgetRequest
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.learning_files import ForgetRequest
 
 
 class Thing(NamedTuple):

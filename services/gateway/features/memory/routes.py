@@ -14,7 +14,7 @@ from services.gateway.features.memory.service import (
     facts_view,
     forget_view,
 )
-from shared.contracts.forget import ForgetScope
+from shared.contracts.learning_files import ForgetScope
 from shared.domain.exact_json import JsonObject
 
 

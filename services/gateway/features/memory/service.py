@@ -11,8 +11,8 @@ from services.gateway.features.identity.roles import check_operator
 from services.gateway.features.memory.model import Forgets, Memories, TenantMemory, Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
-from shared.contracts.forget import ForgetRequest, ForgetScope
 from shared.contracts.knowledge import KnownFact
+from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.domain.estimates import confidence, recent, trust
 
 

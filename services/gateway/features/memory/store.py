@@ -13,8 +13,8 @@ from services.gateway.features.memory.model import Forgets, Memories, TenantMemo
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
-from shared.contracts.forget import ForgetRequest
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys

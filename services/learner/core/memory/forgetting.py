@@ -11,8 +11,8 @@ import structlog
 from services.learner.core.entities import find_entities, short_name
 from services.learner.ports.memory import FactTodo, Forgetting
 from shared.contracts.case import CaseEntry
-from shared.contracts.forget import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 
 
 class StoredMemory(NamedTuple):
