@@ -38,10 +38,7 @@ def tracing(settings: TracingSettings, service: str, flush_seconds: float = FLUS
     if not settings.traces_endpoint:
         yield NO_TRACER
         return
-    from shared.infra.otel_tracer import (
-        OtelTracer,  # only a process that traces loads the SDK
-        OtlpSpans,
-    )
+    from shared.infra.otel_tracer import OtelTracer, OtlpSpans  # only a process that traces loads the SDK
 
     exporter = OtlpSpans(settings.traces_endpoint)
     provider = _provider(settings, service, exporter)
