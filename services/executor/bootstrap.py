@@ -30,7 +30,7 @@ from services.executor.core.states.prompts import load as load_prompts
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.walk import walk
-from services.executor.core.turn.worker import Execute, Worker
+from services.executor.core.turn.worker import Walk, Worker
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,
@@ -60,7 +60,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 _SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
 
-MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Execute], RunsTurns]
+MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Walk], RunsTurns]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:

@@ -56,7 +56,10 @@ class Lineage:
 
     @property
     def blind(self) -> "LineageProblem | None":
-        """The problem, unless nothing depends on it: then no write may rely on the ledger alone (I3)."""
+        """Why an unnoticed failover of Redis is possible now; None where none is, or where it does no harm.
+
+        While there is a problem, no write may rely on the ledger alone (I3).
+        """
         return None if self._excused or self.confirm_replicas else self.problem
 
 

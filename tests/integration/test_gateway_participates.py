@@ -17,7 +17,7 @@ from starlette.routing import Route
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
-from services.assessor.adapters.a2a_replies import read
+from services.assessor.adapters.a2a_replies import read_replies
 from services.assessor.ports.participants import ParticipantFailed
 from services.gateway.features.participation.store import RedisParticipations
 from shared.contracts.assessment.messages import (
@@ -163,7 +163,7 @@ async def test_an_assessment_is_begun_and_each_turn_is_a_task_of_its_session(
 
 def _answer(reply: JsonObject) -> JsonValue:
     """As our assessor finds it."""
-    return read(cast(JsonValue, reply.get("result", reply))).data
+    return read_replies(cast(JsonValue, reply.get("result", reply))).data
 
 
 @pytest.mark.promise("participant.session")

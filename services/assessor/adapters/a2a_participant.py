@@ -8,7 +8,7 @@ import httpx
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.assessor.adapters.a2a_replies import read
+from services.assessor.adapters.a2a_replies import read_replies
 from services.assessor.adapters.agent_line import PATIENCE_SECONDS, AgentLine
 from services.assessor.ports.participants import Agent, Participant, ParticipantFailed
 from shared.contracts.assessment.messages import JsonObject, Told
@@ -72,10 +72,10 @@ class A2aParticipant(Participant):
 
     async def _answer(self, message: Told, until: float) -> JsonObject:
         """The data of the reply; of a task that still works it is asked for until it is there."""
-        reading = read(await self._send_message(message, blocking=True, until=until))
+        reading = read_replies(await self._send_message(message, blocking=True, until=until))
         while reading.data is None and reading.working_task is not None:
             await asyncio.sleep(self._poll)
-            reading = read(await self._task(reading.working_task, until))
+            reading = read_replies(await self._task(reading.working_task, until))
         if reading.data is None:
             raise ParticipantFailed("protocol_error", reading.problem)
         return reading.data

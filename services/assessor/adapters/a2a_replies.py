@@ -20,7 +20,7 @@ class RepliesRead(NamedTuple):
     problem: str = ""
 
 
-def read(result: JsonValue) -> RepliesRead:
+def read_replies(result: JsonValue) -> RepliesRead:
     """A task's artifacts come first, then what its status says, then the newest thing that its agent said."""
     if not isinstance(result, dict):
         return RepliesRead(None, problem="the answer holds neither a message nor a task")

@@ -15,7 +15,7 @@ from services.assessor.core.judge import CriteriaJudge, JudgingLimits, aggregate
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.assessor.core.scenario import ScenarioConfig, unwrap
 from services.assessor.core.summary import snapshot, summarize_world
-from services.assessor.core.turns import TurnResult, Turns
+from services.assessor.core.turns import TurnPlayer, TurnResult
 from services.assessor.core.world_watch import WorldWatch
 from services.assessor.ports.participants import Clock, Emitter, Participant, ParticipantFailed
 from services.assessor.ports.simulated_world import SimulatedWorld
@@ -162,7 +162,7 @@ class RunningAssessment:
     async def _inject_user_prompt_chat(self) -> None:
         await self._world.chat.send("user", self._task.scenario.user_prompt, TASK_CONVERSATION)
 
-    async def _turns(self, key: KeyMade) -> Turns:
+    async def _turns(self, key: KeyMade) -> TurnPlayer:
         inbox = NewMessageCollector(client=self._world)
         await inbox.initialize((await self._world.time.get_state()).current_time)
         config, scenario = self._task.config, self._task.scenario
@@ -173,7 +173,7 @@ class RunningAssessment:
             summarization_llm=self._models.summarization,
             seed=config.seed,
         )
-        return Turns(
+        return TurnPlayer(
             self._world,
             self._participant,
             self._emitter,
@@ -206,7 +206,7 @@ class RunningAssessment:
         )
         await self._participant.tell(start)
 
-    async def _loop(self, turns: Turns, before: Mapping[str, JsonValue]) -> _Course:
+    async def _loop(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> _Course:
         done: list[TurnResult] = []
         failed = 0
         for number in range(1, self._task.config.max_turns + 1):
@@ -221,7 +221,7 @@ class RunningAssessment:
         return _Course("scenario_complete", tuple(done))
 
     async def _reason(
-        self, last: TurnResult, failed: int, turns: Turns, before: Mapping[str, JsonValue]
+        self, last: TurnResult, failed: int, turns: TurnPlayer, before: Mapping[str, JsonValue]
     ) -> CompletionReason | None:
         """Why no turn follows; ``None`` if one does."""
         if last.early_completion:
@@ -233,7 +233,7 @@ class RunningAssessment:
             return "scenario_complete"
         return None
 
-    async def _all_is_done(self, turns: Turns, before: Mapping[str, JsonValue]) -> bool:
+    async def _all_is_done(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> bool:
         """Whether the scenario's own conditions for an early end hold. One that did not end is asked only once."""
         if self._conditions_hang:
             return False
@@ -249,7 +249,7 @@ class RunningAssessment:
             self._conditions_hang = True
             return False
 
-    async def _context(self, turns: Turns, before: Mapping[str, JsonValue]) -> EvalContext:
+    async def _context(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> EvalContext:
         return EvalContext(
             client=self._world,
             scenario_config=self._task.scenario.model_dump(mode="json"),

@@ -152,7 +152,7 @@ def frugal(context: EvalContext, work: Sequence[Expectation], enough: int) -> Ev
 def courteous(context: EvalContext, wanted: Sequence[MessageExpected], forms: Sequence[Sequence[str]]) -> EvalResult:
     """A point for each message that was written and has one word of every form (a greeting, a thank-you, ...)."""
     written = messages(context)
-    points = sum(any(said.fits(one) and _polite(one, forms) for one in written) for said in wanted)
+    points = sum(any(said.fits(one) and _has_every_form(one, forms) for one in written) for said in wanted)
     said = f"{points} of {len(wanted)} messages are there and courteous."
     return EvalResult(score=points, max_score=len(wanted), explanation=said)
 
@@ -249,7 +249,7 @@ def _holds(value: JsonValue, wanted: JsonValue) -> bool:
     return same(value, wanted)
 
 
-def _polite(message: SentMessage, forms: Sequence[Sequence[str]]) -> bool:
+def _has_every_form(message: SentMessage, forms: Sequence[Sequence[str]]) -> bool:
     return all(any(word.casefold() in message.text for word in form) for form in forms)
 
 

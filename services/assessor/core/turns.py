@@ -64,7 +64,7 @@ class EndOfTurnResult:
 
 
 @dataclass
-class Turns:
+class TurnPlayer:
     """``timeout``: seconds that the participant has for its answer."""
 
     world: SimulatedWorld

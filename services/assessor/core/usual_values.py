@@ -43,11 +43,11 @@ class _World:
         self._address = address
         self._phone = phone
         self._kinds: Mapping[str, Callable[[JsonObject], JsonObject]] = {
-            "email": self._email,
-            "sms": self._sms,
-            "chat": self._chat,
-            "calendar": self._calendar,
-            "contacts": self._contacts,
+            "email": self._fill_email,
+            "sms": self._fill_sms,
+            "chat": self._fill_chat,
+            "calendar": self._fill_calendar,
+            "contacts": self._fill_contacts,
         }
 
     def state(self, name: str, given: JsonObject) -> JsonObject:
@@ -64,27 +64,27 @@ class _World:
             usual = {"to_numbers": [self._phone]}
         return {**given, "data": _fill_in(data, usual)} if usual else given
 
-    def _email(self, state: JsonObject) -> JsonObject:
-        return _fill_in(state, {"user_email_address": self._address}) | _rows(state, "emails", self._mail)
+    def _fill_email(self, state: JsonObject) -> JsonObject:
+        return _fill_in(state, {"user_email_address": self._address}) | _rows(state, "emails", self._fill_mail)
 
-    def _mail(self, key: str, mail: JsonObject) -> JsonObject:
+    def _fill_mail(self, key: str, mail: JsonObject) -> JsonObject:
         at = mail.get("sent_at") or mail.get("received_at") or self._now
         ids = {"message_id": key, "thread_id": f"thread-{key}"}
         return _fill_in(mail, {**ids, "to_addresses": [self._address], "sent_at": at, "received_at": at})
 
-    def _sms(self, state: JsonObject) -> JsonObject:
-        filled = _fill_in(state, {"user_phone_number": self._phone}) | _rows(state, "messages", self._text)
+    def _fill_sms(self, state: JsonObject) -> JsonObject:
+        filled = _fill_in(state, {"user_phone_number": self._phone}) | _rows(state, "messages", self._fill_text)
         messages = [one for one in _object(filled.get("messages")).values() if isinstance(one, dict)]
         conversations = _object(filled.get("conversations"))
-        begun = {str(one.get("thread_id")): self._conversation(one) for one in reversed(messages)}
+        begun = {str(one.get("thread_id")): self._conversation_of(one) for one in reversed(messages)}
         return {**filled, "conversations": {**begun, **conversations}}
 
-    def _text(self, key: str, text: JsonObject) -> JsonObject:
+    def _fill_text(self, key: str, text: JsonObject) -> JsonObject:
         filled = _fill_in(text, {"message_id": key, "to_numbers": [self._phone], "sent_at": self._now})
         direction = "outgoing" if filled.get("from_number") == self._phone else "incoming"
         return _fill_in(filled, {"thread_id": f"thread-{'-'.join(_numbers(filled))}", "direction": direction})
 
-    def _conversation(self, text: JsonObject) -> JsonObject:
+    def _conversation_of(self, text: JsonObject) -> JsonObject:
         numbers, at = _numbers(text), text.get("sent_at")
         return {
             "thread_id": text.get("thread_id"),
@@ -93,7 +93,7 @@ class _World:
             "created_at": at,
         }
 
-    def _chat(self, state: JsonObject) -> JsonObject:
+    def _fill_chat(self, state: JsonObject) -> JsonObject:
         messages = state.get("messages")
         if not isinstance(messages, list):
             return state
@@ -104,12 +104,12 @@ class _World:
         ]
         return {**state, "messages": filled}
 
-    def _calendar(self, state: JsonObject) -> JsonObject:
+    def _fill_calendar(self, state: JsonObject) -> JsonObject:
         return state | _rows(
             state, "events", lambda key, one: _fill_in(one, {"event_id": key, **self._creation_times()})
         )
 
-    def _contacts(self, state: JsonObject) -> JsonObject:
+    def _fill_contacts(self, state: JsonObject) -> JsonObject:
         return state | _rows(
             state, "contacts", lambda key, one: _fill_in(one, {"contact_id": key, **self._creation_times()})
         )

@@ -67,7 +67,7 @@ class RedisIdleSessions(IdleSessions):
         found = await self._scripts.command("HMGET", name, "owner", "state", "last")
         owner, state, last = (str(part or "") for part in cast("list[str | None]", found))
         if not state:
-            await self.keep([session])
+            await self.leave_in_store([session])
             return None
         archived = ArchivedSession(
             tenant=session.tenant,
@@ -84,7 +84,7 @@ class RedisIdleSessions(IdleSessions):
         return await self._scripts.run("evict_idle", _names(session), [_member(session), mark]) == 1
 
     @override
-    async def keep(self, sessions: Sequence[IdleSession]) -> None:
+    async def leave_in_store(self, sessions: Sequence[IdleSession]) -> None:
         names = ((_names(session)[0], _member(session)) for session in sessions)
         await asyncio.gather(*(self._scripts.command("ZREM", idle, member) for idle, member in names))
 

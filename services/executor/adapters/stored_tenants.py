@@ -19,8 +19,9 @@ class BadTenantFile(ValueError):
 
 
 class FileTenants(Tenants):
-    """One tenant. ``tool_server`` becomes its connection ``default`` where the file names none.
+    """The one tenant of TENANT_FILE, whatever tenant is asked for.
 
+    ``tool_server`` becomes its connection ``default`` where the file names none.
     A connection whose ``url`` is empty describes that server too: it may bring a catalogue without knowing the address.
     """
 

@@ -75,7 +75,7 @@ class HeldLease(Protocol):
         ...
 
     async def await_news(self) -> None:
-        """Until the next heartbeat that calls the lease."""
+        """Returns at the next heartbeat that calls the lease: for a cancel, a tenant's stop or a hand-over."""
         ...
 
     def letting_go(self) -> AbstractContextManager[None]:

@@ -161,7 +161,10 @@ class TurnStore(Protocol):
         ...
 
     async def await_news(self) -> None:
-        """Until ``pulse`` may say something else than before; the caller bounds it."""
+        """Returns once ``pulse`` may say something else: a cancel, a tenant's stop or a hand-over of the lease.
+
+        The caller bounds the wait.
+        """
         ...
 
     async def append(

@@ -137,6 +137,6 @@ class IdleSessions(Protocol):
         """Let what was read leave the store, in one step; False, and all stays, if the session has work or changed."""
         ...
 
-    async def keep(self, sessions: Sequence[IdleSession]) -> None:
+    async def leave_in_store(self, sessions: Sequence[IdleSession]) -> None:
         """Take these no more, until they fall idle anew."""
         ...

@@ -26,7 +26,7 @@ class RedisFactBook(FactBook):
         return [keys.unpack_fact(member) for member in cast("list[str]", found)]
 
     @override
-    async def todo(self, tenant: str, event_id: str) -> FactTodo | None:
+    async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
         with telling_spoiled():
             row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return read_todo(str(row)) if row is not None else None

@@ -105,15 +105,15 @@ class Cost(NamedTuple):
 class FactBook(Protocol):
     """Facts of tenants, and the tasks of which they are still to be found.
 
-    All may raise ``StoreUnavailable``; ``todo``, ``facts`` and ``keep`` also ``Spoiled``.
+    All may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``keep`` also ``Spoiled``.
     """
 
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
         """Tenants and events whose facts are to be found now; nobody else gets them for that time."""
         ...
 
-    async def todo(self, tenant: str, event_id: str) -> FactTodo | None:
-        """None if it was done, or is to be forgotten."""
+    async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
+        """The ended task of that event, to be searched for facts; None if it was done, or is to be forgotten."""
         ...
 
     async def facts(self, tenant: str) -> KnownFacts: ...

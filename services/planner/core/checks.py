@@ -12,7 +12,7 @@ _DO = "do"
 _ALIKE = (frozenset({"update", "move", "schedule"}), frozenset({"create", "schedule"}))
 
 
-def coverage(request: Request) -> JsonObject:
+def find_uncovered_parts(request: Request) -> JsonObject:
     """The structured output COVERAGE: a part that names a thing which no call touches is a problem."""
     calls = objects(request.section("calls"))
     problems = [_problem(part, calls) for part in objects(request.section("parts")) if _is_missed(part, calls)]

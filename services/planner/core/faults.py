@@ -43,7 +43,7 @@ def parse(text: str) -> dict[str, str]:
     return faults
 
 
-def is_hasty(request: Request, faults: Faults) -> bool:
+def skips_second_look(request: Request, faults: Faults) -> bool:
     """Whether no second look is taken: the fault's detail is a word of the tasks that it concerns."""
     return "few_reads" in faults and faults["few_reads"].lower() in request.task.lower()
 
@@ -73,7 +73,7 @@ def _read(calls: Sequence[Call], request: Request, faults: Faults, toolset: Tool
         return (*local, (faults["invented_tool"] or "invented_look_up", given))
     if "stale_column" in faults and reads:
         return (*local, (reads[0][0], _stale(given)), *reads[1:])
-    return (*local, *reads[:1]) if is_hasty(request, faults) else tuple(calls)
+    return (*local, *reads[:1]) if skips_second_look(request, faults) else tuple(calls)
 
 
 def _spoil_calls(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:

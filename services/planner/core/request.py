@@ -76,7 +76,11 @@ class Request(NamedTuple):
 
     @property
     def guarded(self) -> bool:
-        """Whether the loop takes proposals, which name their part of the task; else every call is carried out."""
+        """Whether a write that this planner calls is held until the executor lets it out.
+
+        So it is where tools take the reserved ``_call``, or ``understand`` is offered; any other loop makes each call
+        at once.
+        """
         return any(tool.is_marked or tool.name == UNDERSTAND for tool in self.tools)
 
     def section(self, name: str) -> Json:

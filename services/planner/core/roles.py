@@ -20,7 +20,7 @@ from services.planner.core.turn import next_reply
 from shared.domain.exact_json import JsonObject, dumps
 
 _STRUCTURED: Mapping[str, Callable[[Request], JsonObject]] = {
-    "COVERAGE": checks.coverage,
+    "COVERAGE": checks.find_uncovered_parts,
     "DOCUMENT": lambda request: document.document(request, observe(request)),
     "FACTS": facts.facts,
     "MAKE TOOL": tool_making.function,

@@ -249,7 +249,7 @@ def _check_ways(
             return [], Unplanned(unread)
         if decided := _why_decided(way, intent, situation):
             return [], Unplanned(decided)
-        if settled := _why_settled(way, intent, situation):
+        if settled := _why_already_done(way, intent, situation):
             return [], Unplanned(settled, settled=True)
     return ways, Unplanned()
 
@@ -267,7 +267,7 @@ def _unread(way: BoundWay, situation: Situation, readers: Sequence[ToolSpec]) ->
     return ""
 
 
-def _why_settled(way: BoundWay, intent: Intent, situation: Situation) -> str:
+def _why_already_done(way: BoundWay, intent: Intent, situation: Situation) -> str:
     """``approve`` what is approved already: nothing to do."""
     ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
     done = stem(intent.verb)

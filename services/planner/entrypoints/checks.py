@@ -122,13 +122,13 @@ def _message(index: int, message: JsonObject) -> None:
             raise RequestRefused(f"messages.{index}.content.{place}: text content blocks must be non-empty")
 
 
-def _ids(message: JsonObject, kind: str, field: str) -> list[str]:
+def _block_ids(message: JsonObject, kind: str, field: str) -> list[str]:
     return [str(block.get(field)) for block in objects(message.get("content")) if block.get("type") == kind]
 
 
 def _check_answered(index: int, message: JsonObject, following: JsonObject) -> None:
     """Each ``tool_use`` has its ``tool_result`` in the very next message, and none stands alone."""
-    asked, given = _ids(message, "tool_use", "id"), _ids(following, "tool_result", "tool_use_id")
+    asked, given = _block_ids(message, "tool_use", "id"), _block_ids(following, "tool_result", "tool_use_id")
     missing = [use for use in asked if use not in given]
     if missing:
         raise RequestRefused(
@@ -137,7 +137,7 @@ def _check_answered(index: int, message: JsonObject, following: JsonObject) -> N
             "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
         )
     stray = [use for use in given if use not in asked] or (
-        _ids(message, "tool_result", "tool_use_id") if index == 0 else []
+        _block_ids(message, "tool_result", "tool_use_id") if index == 0 else []
     )
     if stray:
         raise RequestRefused(

@@ -136,7 +136,7 @@ def _add_faults(app: FastAPI, served: Served) -> None:
 
 def _make_answer(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.FinishedMessage:
     asked = parse(body)
-    said = served.reply(asked, "ignored_policy" in faults, faulty.is_hasty(asked, faults))
+    said = served.reply(asked, "ignored_policy" in faults, faulty.skips_second_look(asked, faults))
     said = faulty.spoil(said, asked, faults)
     done = messages.make_message(body, said, served.count_cached(body), "truncated" in faults)
     _log.info("answered", state=asked.state or "other", calls=len(said.calls), stop=done.stop, faults=sorted(faults))

@@ -81,10 +81,10 @@ class EnvironmentEndpoints:
         self._line = line
 
     async def get_state(self) -> JsonValue:
-        return await self._line.raw("/environment/state")
+        return await self._line.get_json("/environment/state")
 
     async def get_compact_state(self) -> JsonValue:
-        return await self._line.raw("/environment/state", compact=True)
+        return await self._line.get_json("/environment/state", compact=True)
 
     async def validate(self) -> JsonValue:
         return await self._line.tell("/environment/validate")
@@ -98,7 +98,7 @@ class PlainEndpoints:
         self._name = name
 
     async def get_state(self) -> JsonValue:
-        return await self._line.raw(f"/{self._name}/state")
+        return await self._line.get_json(f"/{self._name}/state")
 
     async def query(self, **asked: JsonValue) -> JsonValue:
         return await self._line.tell(f"/{self._name}/query", given_values(**asked))
@@ -116,7 +116,7 @@ class CalendarEndpoints:
         return await self._line.get(CalendarState, "/calendar/state")
 
     async def get_compact_state(self) -> JsonValue:
-        return await self._line.raw("/calendar/state", compact=True)
+        return await self._line.get_json("/calendar/state", compact=True)
 
     async def query(
         self,
@@ -176,7 +176,7 @@ class ChatEndpoints:
         return await self._line.get(ChatState, "/chat/state")
 
     async def get_compact_state(self) -> JsonValue:
-        return await self._line.raw("/chat/state", compact=True)
+        return await self._line.get_json("/chat/state", compact=True)
 
     async def query(
         self,
@@ -268,7 +268,7 @@ class AsyncUESClient:
         self.worlds = WorldsEndpoints(line)
 
     async def health(self) -> JsonValue:
-        return await self._line.raw("/health")
+        return await self._line.get_json("/health")
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -17,7 +17,7 @@ class EmailEndpoints:
         return await self._line.get(EmailState, "/email/state")
 
     async def get_compact_state(self) -> JsonValue:
-        return await self._line.raw("/email/state", compact=True)
+        return await self._line.get_json("/email/state", compact=True)
 
     async def query(
         self,

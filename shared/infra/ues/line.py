@@ -84,7 +84,7 @@ class WorldLine:
         """A POST whose answer is taken as it is; ``None`` for an empty one."""
         return _json(await self._send_request("POST", path, body=body))
 
-    async def raw(self, path: str, **asked: Value | None) -> JsonValue:
+    async def get_json(self, path: str, **asked: Value | None) -> JsonValue:
         """A GET whose answer is taken as it is."""
         params = {name: _text(value) for name, value in given_values(**asked).items()}
         return _json(await self._send_request("GET", path, params=params, repeatable=True))

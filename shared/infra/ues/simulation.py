@@ -158,10 +158,10 @@ class ScenarioEndpoints:
         return await self._line.post(ScenarioImport, "/scenario/import/full", body)
 
     async def export_full(self, author: str | None = None, description: str | None = None) -> JsonValue:
-        return await self._line.raw("/scenario/export/full", author=author, description=description)
+        return await self._line.get_json("/scenario/export/full", author=author, description=description)
 
     async def export_environment(self) -> JsonValue:
-        return await self._line.raw("/scenario/export/environment")
+        return await self._line.get_json("/scenario/export/environment")
 
     async def export_events(self) -> JsonValue:
-        return await self._line.raw("/scenario/export/events")
+        return await self._line.get_json("/scenario/export/events")

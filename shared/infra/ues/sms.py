@@ -17,7 +17,7 @@ class SmsEndpoints:
         return await self._line.get(SmsState, "/sms/state")
 
     async def get_compact_state(self) -> JsonValue:
-        return await self._line.raw("/sms/state", compact=True)
+        return await self._line.get_json("/sms/state", compact=True)
 
     async def query(
         self,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from pydantic import JsonValue
 
-from services.assessor.adapters.a2a_replies import read
+from services.assessor.adapters.a2a_replies import read_replies
 from shared.contracts.assessment.messages import EarlyCompletion, JsonObject, TurnComplete, TurnStart, read_reply
 from tests.assessor.agents import reached
 from tests.doubles import scripted_participant as shapes
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.promise("assessor.replies")
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_answer_is_found_in_every_shape(shape: Callable[[JsonObject], JsonValue]) -> None:
-    assert read(shape(DONE)).data == DONE
+    assert read_replies(shape(DONE)).data == DONE
 
 
 @pytest.mark.parametrize("version", ["0.3", "1.0"])
@@ -49,14 +49,14 @@ def test_a_task_that_works_is_waited_for_and_one_that_ended_is_not() -> None:
     working: JsonObject = {"kind": "task", "id": "t", "status": {"state": "working"}}
     ended: JsonObject = {"kind": "task", "id": "t", "status": {"state": "failed"}}
 
-    assert read(working).working_task == "t"
-    assert read(ended) == (None, None, "the task ended as failed and brought no data")
+    assert read_replies(working).working_task == "t"
+    assert read_replies(ended) == (None, None, "the task ended as failed and brought no data")
 
 
 @pytest.mark.parametrize("answer", [None, [], "x", {}, {"kind": "message", "parts": [{"kind": "text", "text": "Hi!"}]}])
 def test_what_holds_no_data_says_so(answer: JsonValue) -> None:
-    assert read(answer).data is None
-    assert read(answer).problem
+    assert read_replies(answer).data is None
+    assert read_replies(answer).problem
 
 
 @pytest.mark.parametrize(

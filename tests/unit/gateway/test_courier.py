@@ -17,8 +17,8 @@ from services.gateway.features.deliveries.model import (
     LineStep,
     Look,
     Post,
-    PostWork,
     ReceiverAnswer,
+    SignedPostWork,
     Undelivered,
     UnreadableLine,
     Work,
@@ -43,7 +43,7 @@ class OneLine(Lines):
     """A line with one notice; ``settled`` is what was made of it."""
 
     def __init__(self, told: HookState) -> None:
-        self.work: Work = PostWork(SignedPost("acme", "n1", "an approval", "https://hooks.example/", "{}"), told)
+        self.work: Work = SignedPostWork(SignedPost("acme", "n1", "an approval", "https://hooks.example/", "{}"), told)
         self.settled: list[tuple[HookState, LineStep, float]] = []
 
     @override

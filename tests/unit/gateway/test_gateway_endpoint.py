@@ -3,7 +3,7 @@
 import pytest
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.tasks.submit import permitted_endpoint
+from services.gateway.features.tasks.intake import permitted_endpoint
 
 GOOD = [
     "http://127.0.0.1:9009/mcp",

@@ -7,9 +7,9 @@ import pytest
 from services.gateway.a2a.schema import read_send
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.identity.model import Caller
+from services.gateway.features.tasks.intake import Accept, IntakeTime, Signal, take_in
 from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
 from services.gateway.features.tasks.model import Thread
-from services.gateway.features.tasks.submit import Accept, IntakeTime, Signal, take_in
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, Role, TaskState

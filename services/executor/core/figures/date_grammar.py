@@ -155,10 +155,11 @@ def _calendar_unit(group: DateWords) -> Sequence[Period]:
     """``next week``, ``this month``, ``last quarter``, ``le mois prochain``."""
     sign = next(mark for mark in group.signs if mark in "KHJQ")
     shift = 1 if "n" in group.signs else -1 if "l" in group.signs else 0
-    return [_unit_around(group.today, sign, shift)]
+    return [_calendar_period_around(group.today, sign, shift)]
 
 
-def _unit_around(day: date, sign: str, shift: int) -> Period:
+def _calendar_period_around(day: date, sign: str, shift: int) -> Period:
+    """The week (K), month (H), year (J) or quarter (Q) that holds the day, moved by ``shift`` of them."""
     start = {
         "K": day - timedelta(days=day.weekday()),
         "H": day.replace(day=1),

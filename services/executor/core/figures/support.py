@@ -257,7 +257,7 @@ def _day_source(day: date, mentions: Mentions) -> ValueSource | None:
     if (mention := mentions.days.get(day)) is not None:
         return _source(How.RELATIVE_DATE if mention.is_relative else How.DATE, mention)
     for mention in mentions.dates:
-        if mention.step and any(_is_reached(day, base, mention.step) for base in _starts(mentions)):
+        if mention.step and any(_is_reached(day, base, mention.step) for base in _possible_first_days(mentions)):
             return _source(How.REPETITION, mention)
     for mention in mentions.dates:
         if any(period.first <= day <= period.last for period in mention.periods):
@@ -265,7 +265,7 @@ def _day_source(day: date, mentions: Mentions) -> ValueSource | None:
     return None
 
 
-def _starts(mentions: Mentions) -> Iterator[date]:
+def _possible_first_days(mentions: Mentions) -> Iterator[date]:
     yield from (period.first for mention in mentions.dates for period in mention.periods)
     yield mentions.now.date()
 

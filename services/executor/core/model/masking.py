@@ -219,12 +219,12 @@ def _find_marks_of_all(tools: tuple[ToolDefinition, ...]) -> tuple[_FoundMarks, 
     return tuple(found for tool in tools for found in _marks_of_tool(tool))
 
 
-def _join_words_of_all(tools: tuple[ToolDefinition, ...]) -> str:
+def _text_of_tools(tools: tuple[ToolDefinition, ...]) -> str:
     return _BETWEEN.join(map(_words_of_tool, tools))
 
 
 _marks_of_tools = IdentityCache(_find_marks_of_all, 32)  # a conversation asks with the same tuple each time
-_words_of_tools = IdentityCache(_join_words_of_all, 32)
+_words_of_tools = IdentityCache(_text_of_tools, 32)
 
 
 def _plain(value: str) -> str:

@@ -207,13 +207,13 @@ def _mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
     place = 0
     while place < len(sentence):
         sizes = range(_LONGEST, 0, -1) if sentence[place][:_STEM] in _FIRST else ()
-        found = next((m for size in sizes if (m := _mention(sentence, place, size))), None)
+        found = next((m for size in sizes if (m := _protected_term_at(sentence, place, size))), None)
         if found:
             yield found
         place = found.end if found else place + 1
 
 
-def _mention(sentence: Sequence[str], start: int, size: int) -> _ThingMention | None:
+def _protected_term_at(sentence: Sequence[str], start: int, size: int) -> _ThingMention | None:
     *first, last = sentence[start : start + size] or ("",)
     for form in (
         last,
@@ -270,12 +270,12 @@ def _is_governed(before: Sequence[str], moves: bool, after: Sequence[str]) -> bo
             continue
         if word in _HANDLING:
             return (listed and word in words.MAKING and not moves) or _is_then_handed_over(word, after)
-        if _hands(word, before[:place], rest):
+        if _asks_to_hand_over(word, before[:place], rest):
             return not _is_reported(before[:place]) and _is_handed_over(word, previous, rest, moves, after)
     return False
 
 
-def _hands(word: str, earlier: Sequence[str], rest: Sequence[str]) -> bool:
+def _asks_to_hand_over(word: str, earlier: Sequence[str], rest: Sequence[str]) -> bool:
     """Whether the word, where it stands, asks that something be handed over."""
     following = rest[0] if rest else ""
     if word in ("have", "like", "write"):

@@ -231,7 +231,7 @@ def find_said(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Sai
 
 
 def one_value(values: Sequence[Said]) -> Said:
-    """What all of them say; open where they differ, or any of them is."""
+    """The value on which all agree; ``OPEN`` (unknown to a rule) where two differ or one of them is open."""
     first = values[0]
     return first if all(_agree(value, first) for value in values) else OPEN
 

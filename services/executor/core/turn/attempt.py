@@ -217,7 +217,7 @@ class TurnAttempt:
         self._attempts = attempts
         self._mended = mended
 
-    async def carry_out(self, lease: Lease, work: Work, store: TurnStore) -> None:
+    async def run_or_end(self, lease: Lease, work: Work, store: TurnStore) -> None:
         """Run the turn, or end it unrun: because its task has ended, or because it was begun too often."""
         if work.record.state.is_terminal:
             await self._pass_over(lease, work, store)

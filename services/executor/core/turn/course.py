@@ -94,7 +94,7 @@ def note_ending(journal: Journal, ending: RunEnds) -> None:
 
 
 def read_ending(text: str) -> EarlyEnding:
-    """The ending of that kind, to be raised again; ``Failed`` for a kind that is no more."""
+    """How a turn ended early, out of the note in its journal; ``Failed`` where this version has no such ending."""
     noted = loads_object(text)
     kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
     step = cast("str | None", noted.get("step"))

@@ -34,7 +34,7 @@ from services.executor.core.turn.recording import (
     read_verdict,
     tools_name,
 )
-from services.executor.core.turn.worker import Execute, Worker
+from services.executor.core.turn.worker import Walk, Worker
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
@@ -290,8 +290,8 @@ class _Standing(NamedTuple):
     approval: Approval | None = None
 
 
-async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute: Execute) -> ReplayResult:
-    """``execute`` is the worker's. Calls nothing and nobody. Raises ``CannotReplay``."""
+async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, walk: Walk) -> ReplayResult:
+    """``walk`` is the worker's. Calls nothing and nobody. Raises ``CannotReplay``."""
     taken: list[StepTaken] = []
     standing = _Standing(_as_accepted(task.record))
     attempts = attempts_of(task)
@@ -299,7 +299,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute: 
         for number, attempt in enumerate(attempts, 1):
             course = Course(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
             try:
-                standing = await _run(course, standing, limits, prompts, execute)
+                standing = await _run(course, standing, limits, prompts, walk)
             finally:
                 taken += course.taken
         if not _is_given_up(task.record):
@@ -309,14 +309,14 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute: 
     return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
 
 
-async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Prompts, execute: Execute) -> _Standing:
+async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Prompts, walk: Walk) -> _Standing:
     """One attempt to its end, or to where it stopped."""
     attempt = course.attempt
     store = ReplayStore(course, standing.record, standing.approval)
     ports = Ports(
         NoModel(course), ReplayTools(course), ReplayPolicy(course), ReplayTenants(course), ReplayLearned(course)
     )
-    worker = Worker(ports, attempt.begun.limits(limits), prompts, execute, partial(ReplayJournal, course))
+    worker = Worker(ports, attempt.begun.limits(limits), prompts, walk, partial(ReplayJournal, course))
     try:
         await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
     except StoppedHere:

@@ -287,7 +287,7 @@ class Runner:
         """One turn; False if the session was given back for a later attempt."""
         store = self._sessions.turn_store(lease, work, held)
         try:
-            await self._attempt.carry_out(lease, work, store)
+            await self._attempt.run_or_end(lease, work, store)
         except (LeaseLost, asyncio.CancelledError):
             raise
         except TenantStopped as stopped:

@@ -44,7 +44,7 @@ from services.executor.core.states import machine
 from services.executor.core.states.machine import DispatchRefused, require_permitted
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.turn.waits import rest_for_model
-from services.executor.core.write.mutations import carry_out
+from services.executor.core.write.mutations import send_plan_calls
 from services.executor.core.write.notices import append_missing_notice, hold_back, not_made, quiet_rest
 from services.executor.core.write.sending import AgentAtWork
 from services.executor.ports.turns import JournalEntry
@@ -119,7 +119,7 @@ async def _walk_on(conversation: Conversation) -> Finished | WaitsForDecision | 
             return await _finish(conversation)
         if is_dry_run(ctx.record):
             return Finished(as_answer(event.progress, approval_needed(ctx, event.progress)))
-        told = await _carry_out(conversation, event)
+        told = await _carry_proposed(conversation, event)
         if not isinstance(told, dict):
             return told
         await conversation.hear_outcomes(told)
@@ -127,7 +127,9 @@ async def _walk_on(conversation: Conversation) -> Finished | WaitsForDecision | 
             return await _finished_by_ledger(conversation)
 
 
-async def _carry_out(conversation: Conversation, closed: PlanClosed) -> dict[str, Json] | WaitsForDecision | Resting:
+async def _carry_proposed(
+    conversation: Conversation, closed: PlanClosed
+) -> dict[str, Json] | WaitsForDecision | Resting:
     """What became of the plan's calls, once it is carried out: a step of the journal."""
     ctx, key = conversation.ctx, f"plan:{closed.plan.round}:outcomes"
     stored = ctx.journal.of_earlier_attempt(key)
@@ -362,7 +364,7 @@ async def _do_step(ctx: TurnContext, progress: Progress) -> Progress:
         case FsmState.MUTATE:
             return await _mutate(ctx, progress)
         case FsmState.SCHEDULE_NOTIFY:
-            await carry_out(ctx, progress, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
+            await send_plan_calls(ctx, progress, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
             return _count_calls(progress, (ToolClass.NOTIFY,))
         case _:
             return progress
@@ -374,11 +376,11 @@ async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
         raise Failed("the plan is not the one that was let through; nothing was written")
     if progress.dossier.audit_clean is False:
         raise Failed("an audit objects to the figures of the plan; nothing was written")
-    await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
+    await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
     if FsmState.SCHEDULE_NOTIFY in progress.path:
         return _count_calls(progress, (ToolClass.CHANGE,))
     await hold_back(ctx, progress)
-    await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
+    await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
     return _count_calls(progress, (ToolClass.CHANGE, ToolClass.NOTIFY))
 
 

@@ -74,7 +74,7 @@ from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
-Execute: TypeAlias = Callable[[TurnContext, Progress], Awaitable[Finished | WaitsForDecision | Resting]]
+Walk: TypeAlias = Callable[[TurnContext, Progress], Awaitable[Finished | WaitsForDecision | Resting]]
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
 
 
@@ -89,14 +89,14 @@ class Worker:
         ports: Ports,
         limits: Limits,
         prompts: Prompts,
-        execute: Execute,
+        walk: Walk,
         journal: MakesJournal = Journal,
         processes: Processes = TEMPLATES,
     ) -> None:
-        """``execute`` carries a task on from where it stands.
+        """``walk`` carries a task on from where it stands.
 
         ``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
-        self._carry_on, self._processes = execute, processes
+        self._walk, self._processes = walk, processes
         self._ports = ports
         self._limits = limits
         self._prompts = prompts
@@ -196,7 +196,7 @@ class Worker:
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with tracer.span(names.EXECUTE):
-            walked = await self._carry_on(ctx, _note_files(ctx, known) if known else await _begin_progress(ctx))
+            walked = await self._walk(ctx, _note_files(ctx, known) if known else await _begin_progress(ctx))
         match walked:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)

@@ -68,7 +68,7 @@ async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
 
 
-async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
+async def send_plan_calls(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
     """Carry out the plan's calls of some classes in order, each at most once, whoever began it.
 
     A call that fails for good stops those after it that share its part of the task or need its answer, unless the plan

@@ -11,8 +11,8 @@ from services.gateway.edge.errors import DecisionNotCounted, InvalidField, NotAn
 from services.gateway.edge.fields import required_id, text_at
 from services.gateway.features.approvals.model import Approvals, Question
 from services.gateway.features.identity.model import Caller
+from services.gateway.features.tasks.intake import WORDS
 from services.gateway.features.tasks.service import TaskService
-from services.gateway.features.tasks.submit import WORDS
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, ReadFound, RuleFound
 from shared.contracts.plan import PlannedCall

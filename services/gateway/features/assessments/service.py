@@ -44,7 +44,7 @@ class AssessmentService:
         return card
 
     async def cards(self, caller: Caller) -> Sequence[AssessmentCard]:
-        """The newest first."""
+        """The summaries of the kept assessments that the caller may see, the newest first."""
         return [card for card in await self._kept.cards(caller.tenant) if _sees(caller, card)]
 
     async def show(self, assessment_id: str, caller: Caller) -> KeptAssessment:

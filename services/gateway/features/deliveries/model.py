@@ -46,7 +46,9 @@ class HookWork(NamedTuple):
     events: Sequence[tuple[str, TaskEvent]]
 
 
-class PostWork(NamedTuple):
+class SignedPostWork(NamedTuple):
+    """A notice that is signed already and only has to be posted, and how far it was."""
+
     delivery: SignedPost
     told: HookState
 
@@ -59,7 +61,7 @@ class UnreadableLine(NamedTuple):
     config_id: str
 
 
-Work = HookWork | PostWork | UnreadableLine
+Work = HookWork | SignedPostWork | UnreadableLine
 
 
 class LineStep(StrEnum):

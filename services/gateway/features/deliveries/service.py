@@ -16,7 +16,7 @@ from services.gateway.features.deliveries.model import (
     Lines,
     LineStep,
     Post,
-    PostWork,
+    SignedPostWork,
     Undelivered,
     UnreadableLine,
     Work,
@@ -135,14 +135,14 @@ class DeliveryService:
 
     async def _settle(self, claim: ClaimedLine, work: Work, told: HookState, wait: float = 0) -> tuple[LineStep, str]:
         """What becomes of the line, and the token under which it is held."""
-        step = _step(told, work)
+        step = _step_after_delivery(told, work)
         token = await self._lines.settle(claim, work, told, step, self._seconds(told, step, wait))
         if step is LineStep.OFF:
             log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
         return step, token
 
-    def _parcels(self, claim: ClaimedLine, work: HookWork | PostWork) -> Iterator[_Parcel]:
-        if isinstance(work, PostWork):
+    def _parcels(self, claim: ClaimedLine, work: HookWork | SignedPostWork) -> Iterator[_Parcel]:
+        if isinstance(work, SignedPostWork):
             given = work.delivery
             secrets = (given.secret,) if given.secret else self._secrets.secrets_of(claim.tenant)
             yield _Parcel(given.delivery_id, given.url, given.headers, given.body, secrets, work.told)
@@ -195,17 +195,17 @@ def choose_lines(due: Sequence[DueLine], busy: Counter[str], rules: DeliveryRule
     return taken
 
 
-def _step(told: HookState, work: Work) -> LineStep:
+def _step_after_delivery(told: HookState, work: Work) -> LineStep:
     if told.disabled:
         return LineStep.OFF
     if told.tries:
         return LineStep.RETRY
-    return LineStep.DONE if isinstance(work, PostWork) else LineStep.HOLD
+    return LineStep.DONE if isinstance(work, SignedPostWork) else LineStep.HOLD
 
 
-def _tell_all(work: HookWork | PostWork) -> HookState:
+def _tell_all(work: HookWork | SignedPostWork) -> HookState:
     """All that was read is told."""
-    if isinstance(work, PostWork) or not work.events:
+    if isinstance(work, SignedPostWork) or not work.events:
         return work.told
     return work.told._replace(cursor=work.events[-1][0], part=0)
 

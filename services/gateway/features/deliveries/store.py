@@ -20,8 +20,8 @@ from services.gateway.features.deliveries.model import (
     Look,
     Post,
     Posts,
-    PostWork,
     ReceiverAnswer,
+    SignedPostWork,
     UnreadableLine,
     Work,
 )
@@ -127,12 +127,12 @@ class RedisLines(Lines, Posts):
         text = await self._scripts.command("HGET", _place(member).hash, keys.pack(member))
         return None if text is None else read_row(str(text))
 
-    async def _post(self, member: keys.PostMember) -> PostWork | UnreadableLine | None:
+    async def _post(self, member: keys.PostMember) -> SignedPostWork | UnreadableLine | None:
         row = await self._row(member)
         if row is None:
             return None
         try:
-            return PostWork(open_delivery(self._seal, row.sealed), row.told)
+            return SignedPostWork(open_delivery(self._seal, row.sealed), row.told)
         except CannotOpen:
             return UnreadableLine(row.told, "a notice", member.post_id)
 
@@ -167,7 +167,7 @@ def _place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
 def _failing(work: Work, told: HookState) -> Failing:
     if isinstance(work, UnreadableLine):
         subject, config_id, url = work.subject, work.config_id, ""
-    elif isinstance(work, PostWork):
+    elif isinstance(work, SignedPostWork):
         subject, config_id, url = work.delivery.subject, work.delivery.delivery_id, work.delivery.url
     else:
         subject, config_id, url = work.record.task_id, work.webhook.config_id, work.webhook.url

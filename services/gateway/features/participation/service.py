@@ -14,9 +14,9 @@ from services.gateway.edge.errors import InvalidField, NoAssessment, NoAssessmen
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_client
 from services.gateway.features.participation.model import Beginning, BegunByOther, NoKey, Participation, Participations
+from services.gateway.features.tasks.intake import Participating
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
-from services.gateway.features.tasks.submit import Participating
 from services.gateway.features.tasks.turn_reply import is_turn
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, Told, TurnStart
 from shared.contracts.task import Practice, TaskRecord, TaskRequest, Turn, TurnKind

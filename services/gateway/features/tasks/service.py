@@ -18,10 +18,7 @@ from services.gateway.edge.leaving import Leaving
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.roles import check_operator, may_have_told, may_read, may_stop
-from services.gateway.features.tasks.message import ClientMessage, MessageLimits, check_size
-from services.gateway.features.tasks.model import ClientThreads, Thread
-from services.gateway.features.tasks.resolution import ResolutionWord, check_not_refused, resolution_turn, was_heeded
-from services.gateway.features.tasks.submit import (
+from services.gateway.features.tasks.intake import (
     Accept,
     Intake,
     IntakeTime,
@@ -36,6 +33,9 @@ from services.gateway.features.tasks.submit import (
     permitted_endpoint,
     take_in,
 )
+from services.gateway.features.tasks.message import ClientMessage, MessageLimits, check_size
+from services.gateway.features.tasks.model import ClientThreads, Thread
+from services.gateway.features.tasks.resolution import ResolutionWord, check_not_refused, resolution_turn, was_heeded
 from services.gateway.features.tasks.turn_reply import is_turn
 from services.gateway.features.webhooks.service import PushBook
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind

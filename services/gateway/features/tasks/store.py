@@ -10,9 +10,9 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.edge.leaving import Leaving
+from services.gateway.features.tasks.intake import OwnEndpoints
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
 from services.gateway.features.tasks.model import ClientThreads, Readiness, Stories, Thread
-from services.gateway.features.tasks.submit import OwnEndpoints
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
 from shared.domain.partition import PARTITIONS, partition_of

@@ -64,7 +64,9 @@ class FactWorker:
 
     async def _is_done(self, tenant: str, event_id: str, now: datetime) -> bool:
         try:
-            todo, day = await asyncio.gather(self._book.todo(tenant, event_id), self._purse.day(tenant, now))
+            todo, day = await asyncio.gather(
+                self._book.find_task_to_search(tenant, event_id), self._purse.day(tenant, now)
+            )
             return todo is None or await self._learn(todo, day, now)
         except Spoiled as error:
             log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
