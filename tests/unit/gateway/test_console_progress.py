@@ -168,7 +168,7 @@ def test_why_tasks_failed_is_counted_with_one_of_them_to_look_at() -> None:
 @pytest.mark.promise("console.operations")
 def test_a_refusal_is_no_error_and_a_cancel_counts_nowhere() -> None:
     totals = {TaskState.COMPLETED: 17, TaskState.REJECTED: 2, TaskState.FAILED: 1, TaskState.CANCELED: 9}
-    assert error_rate(totals)[1:] == ("5.0 %", "1 of 20 tasks", "warn")
+    assert error_rate(totals)[1:] == ("5.0 %", "1 of 20 tasks that were not canceled", "warn")
     assert [(row.word, row.share) for row in endings(totals)][:2] == [("completed", "59 %"), ("rejected", "6.9 %")]
     assert endings({}) == ()
 

@@ -150,7 +150,12 @@ def error_rate(totals: Mapping[TaskState, int]) -> HealthItem:
     whole = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
     tone = "" if not failed else "bad" if failed * 5 > whole else "warn"
-    return HealthItem("Failed", _percent(failed, whole) or "none", f"{failed} of {count_of(whole, 'task')}", tone)
+    return HealthItem(
+        "Failed",
+        _percent(failed, whole) or "none",
+        f"{failed} of {count_of(whole, 'task')} that were not canceled",
+        tone,
+    )
 
 
 def latencies(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:

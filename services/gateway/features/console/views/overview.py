@@ -58,7 +58,13 @@ def working_tile(
         return Tile(question, "Busy" if open_now else "Idle", quiet, href)
     ends = [f"{failed} failed" if failed else "none failed", *([f"{rejected} rejected"] if rejected else []), going]
     tone = "good" if not failed else "bad" if failed * 5 > done + failed else "warn"
-    return Tile(question, f"{done} of {done + failed}", f"done in 24 h: {', '.join(ends)}", href, tone)
+    return Tile(
+        question,
+        f"{done} of {done + failed}",
+        f"completed, of those that completed or failed in 24 h: {', '.join(ends)}",
+        href,
+        tone,
+    )
 
 
 def better_tile(found: Direction | None) -> Tile:
