@@ -34,8 +34,8 @@ from services.gateway.features.webhooks.service import PushBook
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
+from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.calls import ChatWords
-from services.gateway.worlds.server import world_endpoint
 from shared.domain.outgoing import files_reach, tools_reach, webhook_reach
 from shared.infra.guard import Guard
 from shared.infra.installation import Installation

@@ -7,9 +7,8 @@ Streamable HTTP, stateless, with JSON answers: any replica answers any request.
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import cache, partial
+from functools import cache
 from typing import Protocol, cast
-from urllib.parse import quote
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -30,21 +29,11 @@ from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
-from services.gateway.features.identity.middleware import WORLDS
+from services.gateway.worlds.addresses import ASSESSED_WORLD
 from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, Came, WorldCalls
 from services.gateway.worlds.world import Operation
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from shared.domain.version import VERSION
-
-ASSESSED_WORLD = WORLDS + "{tenant}/{session}/{assessment}/mcp"
-_quote = partial(quote, safe="")
-
-
-def world_endpoint(base: str, tenant: str, session_id: str, assessment: str) -> str:
-    """Its URL, where ``base`` is the gateway's."""
-    path = ASSESSED_WORLD.format(tenant=_quote(tenant), session=_quote(session_id), assessment=_quote(assessment))
-    return base.rstrip("/") + path
-
 
 ANY_WORLD = "/bridge/mcp"
 PROOF = "purple-agent/proof"  # in a tool's _meta: the read that proves a write, and what it shows then

@@ -12,8 +12,9 @@ from typing_extensions import override
 
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.mcp_tools import McpTools
+from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.calls import BridgedWorld, Came, WorldCalls, WorldReply
-from services.gateway.worlds.server import AssessedWorlds, WorldsEndpoint, world_endpoint
+from services.gateway.worlds.server import AssessedWorlds, WorldsEndpoint
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.tenant import Connection
