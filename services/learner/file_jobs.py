@@ -46,8 +46,8 @@ class FileJobs:
             )
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
-                group.create_task(keep_seeded(self._seeder, self.seeding, every))
-                group.create_task(keep_seeded(self._report_seeder, self.reports, every))
+                group.create_task(keep_seeded(self._make_seeder, self.seeding, every))
+                group.create_task(keep_seeded(self._make_report_seeder, self.reports, every))
             if self.cache is not None:
                 group.create_task(self.cache.run())
 
@@ -55,13 +55,13 @@ class FileJobs:
         if self.cache is not None:
             await self.cache.close()
 
-    def _seeder(self) -> Seeder:
+    def _make_seeder(self) -> Seeder:
         from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
 
         bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_training_prefix)
         return Seeder(bucket, RedisCaseRepository(self.redis, self.owner), self.settings.s3_training_tenant, _now)
 
-    def _report_seeder(self) -> Seeder:
+    def _make_report_seeder(self) -> Seeder:
         """Benchmark reports: their failures become cases, and what tasks failed of becomes facts.
 
         It looks as the same owner as the other one: neither has to wait for the other.

@@ -53,7 +53,7 @@ def _read(url: str) -> RedisAddress:
     if parts.scheme in (_SENTINEL, _SENTINEL_TLS):
         return _sentinel(parts, query, confirm)
     if parts.scheme in (_CLUSTER, _CLUSTER_TLS):
-        return _cluster(parts, query, confirm)
+        return _read_cluster_address(parts, query, confirm)
     plain = parts._replace(query=urlencode(query)).geturl() if confirm else url
     parse_url(plain)
     return RedisAddress("server", plain, confirm_replicas=confirm)
@@ -72,7 +72,7 @@ def _sentinel(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisA
     return RedisAddress("sentinel", plain, nodes, unquote(service), username, password, confirm)
 
 
-def _cluster(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisAddress:
+def _read_cluster_address(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisAddress:
     credentials, _, hosts = parts.netloc.rpartition("@")
     if confirm or parts.path.strip("/0"):  # a cluster has one database, and WAIT has no way through it
         raise ValueError

@@ -89,7 +89,7 @@ def _limit_resources() -> None:
 
 def _parse(content: bytes, media_type: str) -> ParsedFile:
     if media_type.startswith("image/"):
-        return _picture(content)
+        return _read_picture(content)
     read = _READERS.get(media_type)
     if read is None:
         raise UnreadableFile(f"files of the type {media_type} are not read")
@@ -225,7 +225,7 @@ _READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
 }
 
 
-def _picture(content: bytes) -> ParsedFile:
+def _read_picture(content: bytes) -> ParsedFile:
     """The picture in the size that models look at, written anew: nothing of the file but what is seen goes on."""
     from PIL import Image, ImageOps
 

@@ -63,7 +63,7 @@ class RedisEndedTasks(EndedTasks):
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task, _ in tasks:
-            calls.append(("let_go", *_alias(task)))
+            calls.append(("let_go", *_let_go_arguments(task)))
             names = [_mark(task), *_names(task), _push(task)]
             calls.append(("archived", names, [_member(task), *seconds, keys.TASK_RETENTION_SECONDS]))
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
@@ -102,7 +102,7 @@ def _member(task: EndedTask) -> str:
     return keys.pack(keys.EndedMember(*task))
 
 
-def _alias(task: EndedTask) -> tuple[list[str], list[Argument]]:
+def _let_go_arguments(task: EndedTask) -> tuple[list[str], list[Argument]]:
     value = f"{task.task_id}\n{task.session_id}"
     return [keys.alias_key(task.tenant, task.task_id)], [value, keys.TASK_RETENTION_SECONDS]
 

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/environment", tags=["environment"])
 
 
 class NoModality(SimulatorRefusal):
-    """Older clients read this shape: 404."""
+    """The world has no modality of that name: 404, in the shape that clients of the public interface read."""
 
     status = 404
 

@@ -82,7 +82,7 @@ def find_dates(
     signs = "".join(word.sign for word in words)
     found = sorted([*numeric, *_read_words(text, words, signs, today)])
     found = _shift_by_offsets(text, words, signs, found)
-    found = sorted([*found, *_bare_days(text, found, today)])
+    found = sorted([*found, *_find_days_without_month(text, found, today)])
     joined = [*found, *_join_ranges(text, words, signs, found), *_repetitions(text, words, signs)]
     return joined if relative else [mention for mention in joined if not mention.is_relative and not mention.step]
 
@@ -109,7 +109,7 @@ def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
     return DateMention(*match.span(), match[0], tuple(dict.fromkeys(periods))) if periods else None
 
 
-def _bare_days(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
+def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
     """``on the 15th``, ``am 15.``: of this month or, where that is over, the next."""
     for match in _BARE_DAY.finditer(text):
         if not any(one.start < match.end() and match.start() < one.end for one in found):

@@ -198,13 +198,13 @@ def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
 
 def _put(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
     """The request on its tier, and last of all what the budget says: what stands before it stays as it was."""
-    hint = render({"efficiency": _hint(ctx.prompts, way.pressure)})
+    hint = render({"efficiency": _efficiency_prompt_for(ctx.prompts, way.pressure)})
     *before, last = request.messages
     told = last._replace(blocks=(*last.blocks, PassingText(hint)))
     return request._replace(tier=way.tier, messages=(*before, told))
 
 
-def _hint(prompts: Prompts, pressure: Pressure) -> str:
+def _efficiency_prompt_for(prompts: Prompts, pressure: Pressure) -> str:
     match pressure:
         case Pressure.MILD:
             return prompts.efficiency_mild

@@ -174,7 +174,9 @@ class SourceFinder:
         ``quote``: the words of the part that the call carries out.
         """
         traces = [
-            self._trace(name, value, tool) for name, value in call.arguments.items() if not any(references(value))
+            self._trace_argument(name, value, tool)
+            for name, value in call.arguments.items()
+            if not any(references(value))
         ]
         leaves = [leaf for one in traces for leaf in _leaves(one)]
         problems = [
@@ -196,7 +198,7 @@ class SourceFinder:
         """The numbers and identifiers of an answer that no source has."""
         return trace.untraced_figures(text, self._sources)
 
-    def _trace(self, name: str, value: Json, tool: Tool) -> Trace:
+    def _trace_argument(self, name: str, value: Json, tool: Tool) -> Trace:
         return trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
 
     def is_address_of_free_text(self, address: str) -> bool:

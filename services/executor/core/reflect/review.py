@@ -204,11 +204,11 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
     )
     key = f"{run.progress.step}:improve"
 
-    async def put() -> str:
+    async def ask_model() -> str:
         reply = await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE)
         return "" if reply.is_cut else reply.text.strip()
 
-    text, problem = await _optional(ctx, key, put)
+    text, problem = await _optional(ctx, key, ask_model)
     why = problem or refusal(run, text)
     asked: list[JsonValue] = [*wish.told]
     ctx.journal.tell("note", improved=why is None, missing_outputs=[*wish.outputs])
@@ -252,11 +252,11 @@ async def _draft_sections(
     )
     key = f"{progress.step}:document"
 
-    async def put() -> str:
+    async def ask_model() -> str:
         drafts = parse_reply(await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE), Drafts)
         return dumps({draft.name: draft.text for draft in drafts.sections})
 
-    stored, problem = await _optional(ctx, key, put)
+    stored, problem = await _optional(ctx, key, ask_model)
     given = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
     return _mark_untraced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
 
@@ -286,21 +286,21 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
     }
 
 
-async def _optional(ctx: TurnContext, key: str, put: Callable[[], Awaitable[str]]) -> tuple[str, str | None]:
+async def _optional(ctx: TurnContext, key: str, ask_model: Callable[[], Awaitable[str]]) -> tuple[str, str | None]:
     """What came of a question that a task can do without, or why nothing came of it; the same for whoever goes on."""
     stored = ctx.journal.get(key)
     if stored is None:
-        stored = dumps(await _try_question(ctx, put))
+        stored = dumps(await _try_question(ctx, ask_model))
         ctx.journal.add(key, "note", stored)
     known = loads_object(stored)
     problem = known.get("problem")
     return str(known.get("text", "")), None if problem is None else str(problem)
 
 
-async def _try_question(ctx: TurnContext, put: Callable[[], Awaitable[str]]) -> dict[str, Json]:
+async def _try_question(ctx: TurnContext, ask_model: Callable[[], Awaitable[str]]) -> dict[str, Json]:
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            return {"text": await put()}
+            return {"text": await ask_model()}
     except TimeoutError:
         return {"problem": f"no answer within {_PATIENCE_SECONDS:.0f} seconds"}
     except UnusableAnswer as error:

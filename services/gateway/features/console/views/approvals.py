@@ -168,7 +168,7 @@ def _block(number: int, call: PlannedCall, grounds: Grounds) -> CallBlock:
     sources = {one.argument: one for one in grounds.arguments if one.call_id == call.call_id}
     origins = {one.argument: one for one in call.origins}
     rows = tuple(
-        ArgumentRow(name, _value(value), _origin(value, sources.get(name), origins.get(name), grounds))
+        ArgumentRow(name, _argument_in_words(value), _origin(value, sources.get(name), origins.get(name), grounds))
         for name, value in call.arguments.items()
     )
     proof = f"Afterwards it is read back with {call.read_back.tool}." if call.read_back else ""
@@ -177,7 +177,7 @@ def _block(number: int, call: PlannedCall, grounds: Grounds) -> CallBlock:
     return CallBlock(number, title_of(call.tool), call.tool, call.connection_id, rows, proof, on_failure, undo)
 
 
-def _value(value: Json) -> str:
+def _argument_in_words(value: Json) -> str:
     """A reference to an earlier call's result is said in words."""
     if isinstance(value, dict) and set(value) == {"$ref"}:
         call, _, path = str(value["$ref"]).partition(".")
