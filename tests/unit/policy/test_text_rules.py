@@ -194,6 +194,11 @@ def test_a_hostile_pattern_answers_or_is_refused_within_a_moment(written: str, t
     [
         ([TextRule(id=str(n), type="deny", pattern="x" * 400) for n in range(26)], "x", "policies"),
         ([TextRule(id="r", type="deny", pattern="(?:.{0,200}){0,4}z")], "x" * 5_000, "text"),
+        (
+            [TextRule(id="r", type="deny", pattern="(?:.{0,200}){0,4}z")],
+            "x" * 500,
+            "text",
+        ),  # one pattern alone, four bytes a character
         ([TextRule(id=str(n), type="deny", pattern="(a?){99}b") for n in range(90)], "x" * 1_000, "text"),
         ([TextRule(id="r", type="deny", keywords=("ab",) * 2_000)], "x" * 20_000, "text"),
     ],

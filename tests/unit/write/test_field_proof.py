@@ -287,6 +287,14 @@ def test_a_server_that_stores_what_it_is_sent_is_proved_wherever_it_nests_it(arg
 
 
 @pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(("state", "status"), [("approved", VERIFIED), ("held", UNVERIFIED)])
+def test_what_only_the_answer_says_is_proved_by_a_read_that_shows_it(state: str, status: WriteStatus) -> None:
+    """The call names the order alone; its server says what the order is now."""
+    answer: JsonObject = {"id": "O-1", "status": "approved"}
+    assert judge(wrote("approve_order", SHOP, order(), order(status=state), answer)).status is status
+
+
+@pytest.mark.promise("I4.proof")
 @given(arguments=st.dictionaries(NAMES, WORDS, min_size=1, max_size=3))
 def test_a_server_that_only_repeats_what_it_is_asked_proves_nothing(arguments: dict[str, str]) -> None:
     given_: JsonObject = {**SHOP, **arguments}
