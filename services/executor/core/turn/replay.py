@@ -23,9 +23,9 @@ from services.executor.core.turn.course import (
     StepTaken,
     StoppedHere,
     attempts_of,
-    read_session,
     writes_begin,
 )
+from services.executor.core.turn.notes import read_session
 from services.executor.core.turn.recording import (
     call_name,
     parse_tools,

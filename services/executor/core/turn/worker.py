@@ -43,7 +43,7 @@ from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.template import TEMPLATES, Processes
-from services.executor.core.turn.course import note_ending, note_session, note_turn, tell_beginning, tell_end, turn_span
+from services.executor.core.turn.notes import note_ending, note_session, note_turn, tell_beginning, tell_end, turn_span
 from services.executor.core.turn.recording import record_inputs
 from services.executor.core.turn.waits import (
     StillInDoubt,
