@@ -198,7 +198,7 @@ def _question(question: str, situation: Situation) -> str:
     record = subject_of(question, situation)
     if record is None or not _may_be_told(record, question, situation):
         return ""
-    if unexplained_words(question, _list_linked_records(record, situation)):
+    if unexplained_words(situation.without_documents(question), _list_linked_records(record, situation)):
         return ""
     if other := _name_referred(record, question, situation):
         return other

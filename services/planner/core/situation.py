@@ -1,7 +1,7 @@
 """What is known at one moment: the task as read, what it mentions, and the records found so far."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -15,7 +15,7 @@ from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, n
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, now_of, objects
 from services.planner.core.spoken_times import find_days_without_year
 from services.planner.core.words import STOP, parts, stem, text_stems, text_words
-from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
 _SAYS_ABSENT = re.compile(r"\b(?:not found|no such|does not exist|doesn't exist)\b|\"found\":false\b", re.I)
@@ -65,6 +65,7 @@ class Situation(NamedTuple):
     memo: SituationMemo = SituationMemo()  # of a situation without records; every other one gets its own
     original: str = ""
     absent: tuple[str, ...] = ()  # identifiers that the task names and of which a read says that there is no such thing
+    documents: tuple[str, ...] = ()  # the words, in lower case, by which the task asks for what somebody else writes
 
     @property
     def text(self) -> str:
@@ -73,6 +74,12 @@ class Situation(NamedTuple):
     @property
     def stems(self) -> frozenset[str]:
         return text_stems(self.reading.text)
+
+    def without_documents(self, question: str) -> str:
+        """What a question asks for besides a document: of "write a report of K-1" it is K-1."""
+        for words in self.documents:
+            question = re.sub(re.escape(words), " ", question, flags=re.I)
+        return question
 
     def of_kind(self, *kinds: MentionKind) -> list[Mention]:
         return [mention for mention in self.mentions if mention.kind in kinds]
@@ -90,7 +97,8 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
         mentions += tuple(found for found in find(history) if found.kind is MentionKind.ID)
     facts = facts_of(request, writers)
     records = records_of(facts)
-    reading = _without_documents(understand(text, _things_of(request)), request.sections.get("documents", ""))
+    documents = _documents_of(request)
+    reading = _with_documents_asked(understand(text, _things_of(request)), documents)
     values = (*objects(request.section("values")), *_find_calculated(request))
     return Situation(
         reading,
@@ -103,6 +111,7 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
         SituationMemo(),
         request.task,
         _find_absent(request, mentions, writers, records),
+        documents,
     )
 
 
@@ -136,11 +145,14 @@ def _things_of(request: Request) -> frozenset[str]:
     return frozenset().union(*(text_stems(one.replace("_", " ")) for one in told)) if told else frozenset()
 
 
-def _without_documents(reading: TaskReading, documents: str) -> TaskReading:
+def _documents_of(request: Request) -> tuple[str, ...]:
+    listed = request.section("documents")
+    return tuple(str(words).casefold() for words in listed if words) if isinstance(listed, list) else ()
+
+
+def _with_documents_asked(reading: TaskReading, documents: Sequence[str]) -> TaskReading:
     """The reading in which to write a document is no action, where the request says who writes it: it asks instead."""
-    listed = loads(documents) if documents else []
-    asked = [str(words).casefold() for words in listed] if isinstance(listed, list) else []
-    mine = [intent for intent in reading.actions if any(words in intent.clause.casefold() for words in asked)]
+    mine = [intent for intent in reading.actions if any(words in intent.clause.casefold() for words in documents)]
     if not mine:
         return reading
     left = tuple(intent for intent in reading.actions if intent not in mine)

@@ -168,10 +168,8 @@ def leave_questions(
     """
     if not toolset.has(LEAVE_PART) or not questions_of(request):
         return ()
-    listed = request.section("documents")
-    documents = [str(words).casefold() for words in listed] if isinstance(listed, list) else []
     asked = find_unanswered(situation, told, as_a_list=_is_list_wanted(request))
-    mine = [one for one in asked if not any(words in one.casefold() for words in documents)]
+    mine = [one for one in asked if not any(words in one.casefold() for words in situation.documents)]
     parts = [number_of_clause(one, request, situation, toolset.writers, FIND_OUT) for one in mine]
     left = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
     fresh = [part for part in dict.fromkeys(parts) if part not in left and part in questions_of(request)]

@@ -192,7 +192,7 @@ def test_four_characters_are_a_token() -> None:
     ("status", "state"),
     [
         (WriteStatus.VERIFIED, TaskState.COMPLETED),
-        (WriteStatus.SKIPPED, TaskState.COMPLETED),
+        (WriteStatus.SKIPPED, TaskState.FAILED),
         (WriteStatus.REFUSED, TaskState.FAILED),
         (WriteStatus.IN_DOUBT, TaskState.FAILED),
         (None, TaskState.FAILED),

@@ -268,11 +268,12 @@ def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
     schema = _definition(name, tool).input_schema
     properties, required = schema.get("properties"), schema.get("required")
     given = properties if isinstance(properties, dict) else {}
-    needed = required if isinstance(required, list) else []
+    needed = [str(one) for one in required] if isinstance(required, list) else []
+    ordered = dict.fromkeys((*needed, *sorted(given)))  # the fields of a schema have no order where it was stored
     arguments = [
-        f"{_in_one_line(one)}{'' if one in needed else '?'}{_write_type(field)}"
-        for one, field in given.items()
-        if one != CALL
+        f"{_in_one_line(one)}{'' if one in needed else '?'}{_write_type(given[one])}"
+        for one in ordered
+        if one in given and one != CALL
     ]
     called = "" if writes and is_asked_only else f"({','.join(arguments)})"
     return f"{'!' if writes else ''}{_in_one_line(name)}{called}"
