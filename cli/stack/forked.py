@@ -48,9 +48,9 @@ def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> No
     os.setsid()
     os.umask(0o077)  # books, logs and archived tasks are for their owner
     _redirect(log)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # one of them would keep the fork server, and so us, from ending
     package, *words = arguments
     if package not in _imported_packages() or not _fits_this_interpreter(environ):
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.execve(sys.executable, [sys.executable, "-m", *arguments], environ)  # noqa: S606  our own modules
     setproctitle(f"python -m {' '.join(arguments)}")  # it finds the title's place by the environment as it was
     os.environ.clear()

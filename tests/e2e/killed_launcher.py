@@ -1,12 +1,18 @@
-"""A launcher that starts a Redis and a sleeper, says their process ids, and then waits to be killed."""
+"""A launcher that starts a Redis, a sleeper in an interpreter of its own and a company that is forked.
 
+It says their process ids once the company is ready, and then waits to be killed.
+"""
+
+import asyncio
 import os
 import signal
 import sys
 from pathlib import Path
 
 from cli.stack.child import Child
+from cli.stack.free_ports import free_ports
 from cli.stack.plan import ProcessSpec, url_of
+from cli.stack.readiness import wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 
 if __name__ == "__main__":
@@ -14,7 +20,11 @@ if __name__ == "__main__":
     redis = EmbeddedRedis(folder / "redis")
     redis.start()
     sleeper = ProcessSpec("sleeper", ("tests.e2e.sleeper",), url_of(1), 1, environ=dict(os.environ))
-    child = Child.start(sleeper, folder)
-    sys.stdout.write(f"{redis.pid} {child.pid}\n")
+    asleep = Child.start(sleeper, folder)
+    (port,) = free_ports(1)
+    environ = {**os.environ, "PORT": str(port), "DATABASE": str(folder / "books.sqlite3")}
+    forked = Child.start(ProcessSpec("company", ("examples.company",), url_of(port), 1, "/health", environ), folder)
+    asyncio.run(wait_until_ready((forked,), 60.0))
+    sys.stdout.write(f"{redis.pid} {asleep.pid} {forked.pid}\n")
     sys.stdout.flush()
     signal.pause()

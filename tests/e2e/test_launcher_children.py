@@ -96,7 +96,7 @@ async def test_children_die_with_their_launcher_even_when_it_is_killed(tmp_path:
     )
     assert launcher.stdout is not None
     pids = [int(pid) for pid in (await launcher.stdout.readline()).split()]
-    assert len(pids) == 2
+    assert len(pids) == 3
     launcher.kill()
     await launcher.wait()
     assert await eventually(lambda: all(is_gone(pid) for pid in pids))
