@@ -13,7 +13,7 @@ from services.learner.adapters.cache_folder import CacheFolder
 from services.learner.adapters.redis_case_repository import RedisCaseRepository
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.core.files.importer import Importer
-from services.learner.core.report import report_rows, report_teacher
+from services.learner.core.files.report import report_rows, report_teacher
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.cache import Cache, LearnedCache
 from services.learner.entrypoints.loops import SeedingStatus, keep_seeded

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import Field, JsonValue
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.learner.core.report import (
+from services.learner.core.files.report import (
     REPORTS_PREFIX,
     BadReport,
     PreparedRows,

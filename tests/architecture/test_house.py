@@ -37,9 +37,12 @@ def graph() -> grimp.ImportGraph:
 
 
 @pytest.mark.promise("imports.directions")
-@pytest.mark.parametrize("service", ["executor", "gateway", "planner"])
-def test_a_service_that_reached_the_target_keeps_it(graph: grimp.ImportGraph, service: str) -> None:
-    imports = imports_inside(graph, f"services.{service}")
+@pytest.mark.parametrize(
+    "package",
+    ["shared", *(f"services.{one}" for one in "assessor executor gateway learner planner policy simulator".split())],
+)
+def test_no_import_chain_is_too_long_and_no_folders_go_in_a_circle(graph: grimp.ImportGraph, package: str) -> None:
+    imports = imports_inside(graph, package)
 
     assert len(chain := longest_chain(imports)) <= LONGEST_CHAIN, chain
     assert folder_circles(imports) == []

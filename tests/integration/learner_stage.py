@@ -11,7 +11,7 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.stack.free_ports import free_ports
-from services.learner.core.lesson import lesson_of
+from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.case import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CaseOutcome

@@ -12,7 +12,7 @@ from typing_extensions import override
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
-from services.learner.core.lesson import lesson_of
+from services.learner.core.memory.lesson import lesson_of
 from services.learner.ports.outcomes import Delivery, UnlearnedOutcome
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import DAYS_KEPT

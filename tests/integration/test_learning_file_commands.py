@@ -16,7 +16,7 @@ from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
-from services.learner.core.lesson import lesson_of
+from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.learned_files import learned_files

@@ -14,7 +14,7 @@ from typing_extensions import override
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
-from services.learner.core.lesson import lesson_of
+from services.learner.core.memory.lesson import lesson_of
 from services.learner.ports.files import ArmRecord, FileChanges, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from services.gateway.features.identity.roles import DEFAULT_TENANT
 from services.learner.adapters.redis_memory import RedisMemory
-from services.learner.core.lesson import lesson_of
+from services.learner.core.memory.lesson import lesson_of
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from tests.http_client import open_http

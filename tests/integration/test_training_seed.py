@@ -15,7 +15,7 @@ from services.learner.adapters.redis_case_repository import RedisCaseRepository
 from services.learner.adapters.redis_import_repository import RedisImportRepository
 from services.learner.adapters.s3_training import S3Training
 from services.learner.core.files.importer import Importer
-from services.learner.core.report import REPORTS_PREFIX, report_rows, report_teacher
+from services.learner.core.files.report import REPORTS_PREFIX, report_rows, report_teacher
 from services.learner.core.training import TRAINING_PREFIX, Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from shared.domain.cases import CaseOutcome

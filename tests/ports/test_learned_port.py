@@ -15,7 +15,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.ports.learned import Experience, Learned
 from services.gateway.features.learning.store import RedisStatistics
 from services.learner.adapters.redis_memory import RedisMemory
-from services.learner.core.lesson import lesson_of
+from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm

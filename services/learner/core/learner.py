@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from services.learner.core.lesson import lesson_in
+from services.learner.core.memory.lesson import lesson_in
 from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, Roster, UnlearnedOutcome
 from shared.domain import span_names as names
 from shared.domain.partition import PARTITIONS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.learner.core.lesson import Unreadable, lesson_by, lesson_in, lesson_of, read
+from services.learner.core.memory.lesson import Unreadable, lesson_by, lesson_in, lesson_of, read
 from services.learner.ports.outcomes import Delivery, Lesson, Pull
 from shared.contracts.digest import NO_DIGEST, Digest, case_of, digest_of
 from shared.contracts.outcome import TaskOutcome

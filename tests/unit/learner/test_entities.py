@@ -10,7 +10,7 @@ from babel.numbers import format_currency, format_decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.learner.core.entities import MOST, EntityKind, find_entities, names_of, plain, read_number
+from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, plain, read_number
 
 _TEXT = (
     "Pay invoice INV-2024-001 from Initech Ltd. for €1.234,50 by 22.11.2026; contact Ms Jane Doe at "

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from services.learner.core.lesson import Unreadable, lesson_of, read
+from services.learner.core.memory.lesson import Unreadable, lesson_of, read
 from services.learner.ports.outcomes import Pull
 from shared.domain.cases import CaseOutcome
 from shared.domain.quality import Formula

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from services.learner.core.report import (
+from services.learner.core.files.report import (
     BadReport,
     Report,
     as_json,

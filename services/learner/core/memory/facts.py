@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from services.learner.core.entities import find_entities, names_of, plain, read_number, short_name
+from services.learner.core.memory.entities import find_entities, names_of, plain, read_number, short_name
 from services.learner.ports.memory import FactChange, FactTodo, KnownFacts, RawFact
 from shared.contracts.knowledge import KnownFact
 from shared.domain.keywords import keywords, stem

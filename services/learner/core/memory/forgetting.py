@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import structlog
 
-from services.learner.core.entities import find_entities, short_name
+from services.learner.core.memory.entities import find_entities, short_name
 from services.learner.ports.memory import FactTodo, Forgetting
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact

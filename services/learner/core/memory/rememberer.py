@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import structlog
 
-from services.learner.core.entities import EntityKind, FoundEntity, find_entities, names_of
-from services.learner.core.lesson import Unreadable, read
+from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, names_of
+from services.learner.core.memory.lesson import Unreadable, read
 from services.learner.ports.memory import (
     FactTodo,
     KnowledgeRepository,
