@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from services.planner.core.mentions import find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import FactRecord
 from services.planner.core.words import FAMILIES, STOP, field_stems, stem, stems, text_stems, text_words
 
@@ -13,7 +13,7 @@ _ASKING = stems(
     "exact current currently now today already know look see find out status thing one ones them exist number id "
     "ids amount over above more greater exceed exceeding larger higher bigger least most under below less smaller "
     "lower cheaper up within maximum minimum open pending outstanding undecided waiting unresolved cancelled "
-    "canceled json answer".split()
+    "canceled json answer work belong".split()
 )
 
 
@@ -23,7 +23,10 @@ _READING = stems(FAMILIES["read"])
 def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset[str]:
     """The stems of a question's words that the records neither are called by nor hold, and that no question needs."""
     for mention in reversed(find(question)):
-        question = f"{question[: mention.start]} {question[mention.end :]}"
+        before = question[: mention.start]
+        if mention.kind is MentionKind.ID:  # the word before it says what it is the identifier of
+            before = re.sub(r"[^\W\d_]+\s+$", "", before)
+        question = f"{before} {question[mention.end :]}"
     words = text_words(question)
     if words and stem(words[0]) in _READING:  # "check ...": what is asked for stands behind it
         words = words[1:]

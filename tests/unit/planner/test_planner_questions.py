@@ -110,6 +110,15 @@ def test_a_record_that_says_nothing_of_what_is_asked_is_no_answer(question: str)
 
 
 @pytest.mark.promise("planner.answers_each_question")
+def test_the_word_before_an_identifier_is_what_it_identifies_whatever_its_tool_calls_it() -> None:
+    """Servers call by one noun what people call by two: a loan deal."""
+    fields: JsonObject = {"id": "LOA-3", "amount": 2340, "branch": "North"}
+    seen = [fact("f1", "get_loan", {"id": "LOA-3"}, fields)]
+    assert "2340" in planned("What is the amount of loan deal LOA-3?", seen, []).text
+    assert "North" in planned("Which branch does loan LOA-3 belong to?", seen, []).text
+
+
+@pytest.mark.promise("planner.answers_each_question")
 @pytest.mark.parametrize("question", ["Which kites on the north pier are free?", "Which kite ends first?"])
 def test_a_list_is_no_answer_to_what_its_records_say_nothing_of(question: str) -> None:
     rows: list[Json] = [{"id": "KIT-1", "taken": True}, {"id": "KIT-2", "taken": False}]
