@@ -53,12 +53,19 @@ def serve_until_stopped(
     A second signal cuts the lingering short. Only where ``websockets`` are asked for are they spoken.
     """
     grace = GRACE_SECONDS if farewell is None else math.ceil(farewell.grace_seconds)
-    config = config_of(app, host, port, grace, websockets)
-    # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    signal.signal(signal.SIGINT, lambda *_: None)
+    stoppable_server(config_of(app, host, port, grace, websockets), farewell).run()
+
+
+def stoppable_server(config: uvicorn.Config, farewell: Farewell | None = None) -> uvicorn.Server:
+    """A server that heeds SIGTERM and SIGINT from now on, and not only once it runs.
+
+    Once it has stopped it is sent the signal again, by uvicorn, when there is nothing left to end.
+    """
+    server = uvicorn.Server(config) if farewell is None else _LingeringServer(config, farewell)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, server.handle_exit)
     tune_gc()
-    (uvicorn.Server(config) if farewell is None else _LingeringServer(config, farewell)).run()
+    return server
 
 
 def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets: bool = False) -> uvicorn.Config:
@@ -93,7 +100,7 @@ class _LingeringServer(uvicorn.Server):
 
     @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._loop is None or self._announced:
+        if self._loop is None or self._loop.is_closed() or self._announced:
             return super().handle_exit(sig, frame)
         self._announced = True
         self._loop.call_soon_threadsafe(self._linger, self._loop, sig)
