@@ -100,10 +100,9 @@ def _answer(
 ) -> None:
     claim = speaker_claim(name, Role.APPROVER, levels_of(level or []))
     body: JsonObject = {"decision": word, "comment": comment, **claim}
-    found = talk_with_gateway(url, lambda client: _decide(client, approval_id, body))
     if as_json:
-        return say_json(dumps(found.approval))
-    return _say_decided(found)
+        return say_json(dumps(ask_gateway(url, "POST", path_of("approvals", approval_id), body)))
+    return _say_decided(talk_with_gateway(url, lambda client: _decide(client, approval_id, body)))
 
 
 class DecidedApproval(NamedTuple):

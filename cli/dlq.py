@@ -7,8 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint, err, give_up, make_table, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
-from cli.gateway.client import path_of
+from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, objects_in
 from cli.send import DEFAULT_URL
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -34,7 +33,7 @@ def list_dead_letters(
 
       purple dlq list
     """
-    found = _ask_dead_letters(url, name, "list", body={"limit": limit})
+    found = ask_as_operator(url, name, "dlq", "list", body={"limit": limit})
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("letters"))
@@ -50,7 +49,7 @@ def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple dlq show turn-12-1790000000000-0
     """
-    _say(_ask_dead_letters(url, name, letter_id, "show"), as_json)
+    _say(ask_as_operator(url, name, "dlq", letter_id, "show"), as_json)
 
 
 @dlq.command()
@@ -75,7 +74,7 @@ def requeue(
         give_up(Complaint("Name one letter, or say --outcomes for all outcomes."))
     if outcomes:
         return _say(_all_outcomes(url, name), as_json)
-    return _say(_ask_dead_letters(url, name, letter_id, "requeue", body={"again": again}), as_json)
+    return _say(ask_as_operator(url, name, "dlq", letter_id, "requeue", body={"again": again}), as_json)
 
 
 @dlq.command()
@@ -86,21 +85,17 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple dlq drop outcome-3-1790000000000-0
     """
-    _say(_ask_dead_letters(url, name, letter_id, "drop"), as_json)
+    _say(ask_as_operator(url, name, "dlq", letter_id, "drop"), as_json)
 
 
 def _all_outcomes(url: str, name: str) -> JsonObject:
     """As many as a list has; the next call takes the next."""
-    letters = objects_in(_ask_dead_letters(url, name, "list", body={"limit": _MOST}).get("letters"))
+    letters = objects_in(ask_as_operator(url, name, "dlq", "list", body={"limit": _MOST}).get("letters"))
     mine = [letter for letter in letters if letter.get("kind") == "outcome"]
     known = [str(letter["id"]) for letter in mine if letter.get("task_id")]
     for letter_id in reversed(known):  # the oldest first, as they came
-        _ask_dead_letters(url, name, letter_id, "requeue")
+        ask_as_operator(url, name, "dlq", letter_id, "requeue")
     return {"requeued_outcomes": len(known), "unreadable": len(mine) - len(known)}
-
-
-def _ask_dead_letters(url: str, name: str, *words: str, body: JsonObject | None = None) -> JsonObject:
-    return ask_gateway(url, "POST", path_of("dlq", *words), {**(body or {}), **speaker_claim(name)})
 
 
 def _table(letters: list[JsonObject]) -> Table:

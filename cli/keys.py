@@ -9,8 +9,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
-from cli.gateway.client import path_of
+from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, objects_in
 from cli.send import DEFAULT_URL, levels_of
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -76,7 +75,7 @@ def create(
     wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
     wish |= {name: number for name, number in numbers.items() if number is not None}
-    _say_made(_ask_keys(url, name, "create", body={"key": wish}), as_json)
+    _say_made(ask_as_operator(url, name, "keys", "create", body={"key": wish}), as_json)
 
 
 @keys.command("list")
@@ -87,7 +86,7 @@ def list_keys(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = Fal
 
       purple keys list
     """
-    found = _ask_keys(url, name, "list")
+    found = ask_as_operator(url, name, "keys", "list")
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("keys"))
@@ -108,12 +107,8 @@ def revoke(
 
       purple keys revoke 1f0c9a7b3d2e
     """
-    revoked = _ask_keys(url, name, key_id, "revoke")
+    revoked = ask_as_operator(url, name, "keys", key_id, "revoke")
     say_json(dumps(revoked)) if as_json else out.print(f"Key {revoked.get('key_id')} lets nobody in any more.")
-
-
-def _ask_keys(url: str, name: str, *words: str, body: JsonObject | None = None) -> JsonObject:
-    return ask_gateway(url, "POST", path_of("keys", *words), {**(body or {}), **speaker_claim(name)})
 
 
 def _say_made(made: JsonObject, as_json: bool) -> None:

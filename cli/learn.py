@@ -11,7 +11,16 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim, talk_with_gateway
+from cli.gateway.asking import (
+    AsJson,
+    Gateway,
+    Name,
+    ask_as_operator,
+    ask_gateway,
+    objects_in,
+    speaker_claim,
+    talk_with_gateway,
+)
 from cli.gateway.client import GatewayClient, path_of
 from cli.indented import indent_json
 from cli.send import DEFAULT_URL
@@ -36,7 +45,7 @@ def export(
 
       purple learn export ./learned
     """
-    found = ask_gateway(url, "POST", "/learn/export", speaker_claim(name)).get("files")
+    found = ask_as_operator(url, name, "learn", "export").get("files")
     files = found if isinstance(found, dict) else {}
     known: JsonObject = {
         name: files[name] for name in map(str, LearningFile) if name in files

@@ -53,7 +53,10 @@ def send(
         view = asyncio.run(_send(url, utterance, None if as_json else LiveStory(err, verbose=verbose)))
     except Complaint as complaint:
         give_up(complaint)
-    _show_json(view) if as_json else _show(view, url, answered=task is not None)
+    if as_json:
+        _show_json(view)
+    else:
+        _show(view, url, answered=task is not None)
     raise typer.Exit(0 if view.went_well else 1)
 
 

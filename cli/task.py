@@ -82,7 +82,9 @@ def resolve(
 
 
 def _say(record: JsonObject, as_json: bool) -> None:
-    say_json(dumps(record)) if as_json else say_task(record)
+    if as_json:
+        return say_json(dumps(record))
+    return say_task(record)
 
 
 def say_task(record: JsonObject) -> None:

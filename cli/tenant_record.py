@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in, speaker_claim
 from cli.gateway.client import path_of
 from cli.indented import indent_json
 from cli.send import DEFAULT_URL
@@ -161,11 +161,11 @@ def _lines(document: Json) -> list[str]:
 
 def _ask_record(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
     which: JsonObject = {} if version is None else {"version": version}
-    return ask_gateway(url, "POST", path_of("tenants", tenant_id, "record", "show"), {**which, **speaker_claim(name)})
+    return ask_as_operator(url, name, "tenants", tenant_id, "record", "show", body=which)
 
 
 def _history(url: str, tenant_id: str, name: str) -> JsonObject:
-    return ask_gateway(url, "POST", path_of("tenants", tenant_id, "record", "history"), speaker_claim(name))
+    return ask_as_operator(url, name, "tenants", tenant_id, "record", "history")
 
 
 def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:

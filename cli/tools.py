@@ -13,8 +13,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
-from cli.gateway.client import path_of
+from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
@@ -35,7 +34,7 @@ def list_made_tools(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson
 
       purple tools made list
     """
-    found = _ask_made_tools(url, name, "list")
+    found = ask_as_operator(url, name, "tools", "made", "list")
     if as_json:
         return say_json(dumps(found))
     rows = objects_in(found.get("tools"))
@@ -51,7 +50,7 @@ def show(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json: A
 
       purple tools made show net_margin
     """
-    found = _ask_made_tools(url, name, tool, "show")
+    found = ask_as_operator(url, name, "tools", "made", tool, "show")
     if as_json:
         return say_json(dumps(found))
     for version in objects_in(found.get("versions")):
@@ -67,12 +66,8 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json:
 
       purple tools made remove net_margin
     """
-    found = _ask_made_tools(url, name, tool, "remove")
+    found = ask_as_operator(url, name, "tools", "made", tool, "remove")
     say_json(dumps(found)) if as_json else out.print(f"Tool {tool} is used by no task any more.", markup=False)
-
-
-def _ask_made_tools(url: str, name: str, *words: str) -> JsonObject:
-    return ask_gateway(url, "POST", path_of("tools", "made", *words), speaker_claim(name))
 
 
 def _table(rows: list[JsonObject]) -> Table:

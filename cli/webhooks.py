@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import make_table, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim
+from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in
 from cli.gateway.client import path_of
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import JsonObject, dumps
@@ -51,7 +51,7 @@ def secret(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False)
 
       purple webhooks secret
     """
-    found = ask_gateway(url, "POST", "/webhooks/secret", speaker_claim(name))
+    found = ask_as_operator(url, name, "webhooks", "secret")
     if as_json:
         return say_json(dumps(found))
     secrets = found.get("secrets")

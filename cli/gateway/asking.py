@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from cli.console import Complaint, give_up
-from cli.gateway.client import GATEWAY_HELP, GatewayClient, connect_gateway
+from cli.gateway.client import GATEWAY_HELP, GatewayClient, connect_gateway, path_of
 from cli.gateway.messages import Speaker
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
@@ -22,6 +22,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of
 def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
     """What the gateway answers at one of its own paths; ``path_of`` puts ids into it."""
     return talk_with_gateway(url, lambda client: client.ask(verb, path, body))
+
+
+def ask_as_operator(url: str, name: str, *words: str, body: JsonObject | None = None) -> JsonObject:
+    """What the gateway answers an operator of that name who POSTs to the path of these words."""
+    return ask_gateway(url, "POST", path_of(*words), {**(body or {}), **speaker_claim(name)})
 
 
 def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -> T:
