@@ -135,14 +135,21 @@ async def learned_events(redis: Redis, tenants: Iterable[str]) -> int:
 
 
 async def unsettled(redis: Redis) -> int:
-    """Events on all streams that are not acknowledged yet, handed out or not."""
+    """Events that were handed out and are not acknowledged yet, and streams that were not handed out to their end.
+
+    How far a group lags Redis cannot always say of a stream that entries were removed from; its newest id it can.
+    """
     async with redis.pipeline(transaction=False) as pipe:
         for partition in keys.all_partitions():
             pipe.xinfo_groups(partition.outcomes)
-        groups = await pipe.execute(raise_on_error=False)
-    if any(isinstance(found, Exception) for found in groups):
+            pipe.xinfo_stream(partition.outcomes)
+        found = await pipe.execute(raise_on_error=False)
+    if any(isinstance(one, Exception) for one in found):
         return -1  # some stream has no group yet
-    return sum(found[0]["pending"] + (found[0]["lag"] or 0) for found in groups)
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return sum(
+        group["pending"] + (group["last-delivered-id"] != stream["last-generated-id"]) for (group, *_), stream in pairs
+    )
 
 
 async def until_settled(redis: Redis, seconds: float = PATIENCE) -> None:
