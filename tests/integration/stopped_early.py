@@ -1,0 +1,18 @@
+"""A process that is sent a signal between its server's making and its serving: ``NUMBER plain|linger``."""
+
+import signal
+import sys
+
+from starlette.applications import Starlette
+
+from cli.stack.free_ports import free_ports
+from services.gateway.edge.leaving import Leaving
+from shared.infra.main_server import config_of, stoppable_server
+
+if __name__ == "__main__":
+    number, manner = sys.argv[1:]
+    (port,) = free_ports(1)
+    farewell = Leaving(linger_seconds=0, grace_seconds=1) if manner == "linger" else None
+    server = stoppable_server(config_of(Starlette(), "127.0.0.1", port, 1), farewell)
+    signal.raise_signal(int(number))
+    server.run()
