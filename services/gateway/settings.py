@@ -1,17 +1,17 @@
 """The gateway's settings, read once at its start."""
 
+from cryptography.fernet import Fernet
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 from pathlib import Path
 from typing import Annotated, Literal, Self
-
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
 from services.gateway.edge.limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.participation.settings import AssessmentSettings
 from services.gateway.features.tasks.message import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.open_binding import why_not_open
@@ -19,6 +19,41 @@ from shared.infra.archive_open import ArchiveSettings
 from shared.infra.parts import PartGroup, PartNames
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings
+
+
+class AssessmentSettings(BaseSettings):
+    """``ASSESSMENT_KEY``: Fernet keys, the newest first, with commas between; without one no assessment is taken."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    assessment_key: str = Field(
+        default="",
+        repr=False,
+        description="what the keys to assessed worlds are kept under: Fernet keys, "
+        "the newest first, commas between; empty: no assessment is taken",
+    )
+
+    @field_validator("assessment_key")
+    @classmethod
+    def _are_assessment_keys(cls, value: str) -> str:
+        assessment_keys(value)
+        return value
+
+    @property
+    def assessment_keys(self) -> tuple[str, ...]:
+        return assessment_keys(self.assessment_key)
+
+
+def assessment_keys(text: str) -> tuple[str, ...]:
+    """Fernet keys with commas between, the newest first; raises ``ValueError`` that tells none of them."""
+    keys = tuple(filter(None, map(str.strip, text.split(","))))
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ValueError("a key is 32 bytes in URL-safe base64, and commas stand between keys") from None
+    return keys
+
 
 _URL = r"^(https?://\S+)?$"
 

@@ -16,11 +16,11 @@ from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhooks, Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop
-from services.gateway.features.deliveries.sending import ReachCheck, WebhookHttp
+from services.gateway.features.deliveries.dispatcher import ReachCheck, WebhookHttp
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
 from services.gateway.features.deliveries.store import CountedPost, RedisLines
 from services.gateway.features.files.service import MessageFiles
-from services.gateway.features.identity.key_identity import EitherIdentity, KeyIdentity, UnverifiedIdentity
+from services.gateway.features.identity.api_keys import EitherIdentity, KeyIdentity, UnverifiedIdentity
 from services.gateway.features.identity.middleware import Watch
 from services.gateway.features.identity.model import Identity, RateMeter
 from services.gateway.features.identity.settings import IdentitySettings

@@ -8,7 +8,7 @@ import pytest_asyncio
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.features.tenants.model import DaySpent
+from services.gateway.features.tenants.service import DaySpent
 from services.gateway.features.tenants.store import RedisTenants
 from services.gateway.first_key import first_key
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from cli.assess.command import hand_over_assessment
 from cli.console import Complaint
-from services.gateway.features.assessments.model import KeptAssessment
+from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.assessments.store import RedisAssessments
 from services.gateway.features.console.sessions import form_token
 from services.gateway.first_key import first_key

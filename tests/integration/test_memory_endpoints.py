@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from typer.testing import CliRunner
 
 from cli.main import app
-from services.gateway.features.identity.roles import DEFAULT_TENANT
+from services.gateway.features.identity.model import DEFAULT_TENANT
 from shared.contracts.threshold import ThresholdKind, ThresholdOutcome
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.learner_stage import leave

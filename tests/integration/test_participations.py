@@ -6,7 +6,7 @@ import pytest
 from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 
-from services.gateway.features.participation.model import Beginning, BegunByOther, NoKey
+from services.gateway.features.participation.service import Beginning, BegunByOther, NoKey
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.parts.worlds import KeptWorlds
 from services.gateway.settings import GatewaySettings

@@ -12,7 +12,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import Charge, DayCharges, JournalEntry
-from services.gateway.features.deliveries.model import HookWork, LineStep
+from services.gateway.features.deliveries.news import HookWork, LineStep
 from services.gateway.features.deliveries.store import RedisLines
 from services.gateway.features.learning.store import RedisStatistics
 from services.gateway.features.tasks.store import RedisThreads

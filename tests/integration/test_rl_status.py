@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.gateway.features.identity.roles import DEFAULT_TENANT
+from services.gateway.features.identity.model import DEFAULT_TENANT
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.words import Strategy, TaskState

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.gateway.a2a.webhook_bodies import DialectBodies
-from services.gateway.features.deliveries.model import (
+from services.gateway.features.deliveries.news import (
     ClaimedLine,
     HookWork,
     LineStep,

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import Response
 
-from services.gateway.features.deliveries.model import ClaimedLine, Lines, LineStep
+from services.gateway.features.deliveries.news import ClaimedLine, Lines, LineStep
 from services.gateway.features.deliveries.store import RedisLines
 from services.gateway.features.webhooks.model import HookState, SignedPost
 from services.gateway.features.webhooks.secrets import read_secrets

@@ -18,7 +18,7 @@ from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
 from services.gateway.a2a.profile import SKILLS, Abilities, GatewayProfile, Skill
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.learning.model import LearningStatistics
+from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.made_tools.service import MadeToolRepository
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.contracts.made_tool import MadeTool

@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from typing import NamedTuple
-
 import structlog
 from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
 from a2a.types import a2a_pb2 as new
@@ -12,8 +11,7 @@ from fastapi import APIRouter, Request
 from google.protobuf.message import Message
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
-
-from services.gateway.a2a.faults import rest_fault
+from services.gateway.edge.replies import rest_fault
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
@@ -23,6 +21,13 @@ from services.gateway.edge.body import check_content_type, read_object
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.edge.replies import PRIVATE, Fault, check_0_3, check_1_0, media_type_of, version_of
 from shared.domain.exact_json import JsonObject
+import re
+from urllib.parse import unquote
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+from services.gateway.features.identity.middleware import let_in
+from services.gateway.features.identity.model import DEFAULT_TENANT
+
 
 log = structlog.get_logger()
 _TASK = "/tasks/{task_id}"
@@ -159,3 +164,32 @@ async def _await_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
         log.exception("answer_not_followed")
         shown = answer.accepted()
     yield json.dumps(shown, ensure_ascii=False).encode()
+
+
+_PATH = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.+)?|extendedAgentCard))")
+_TAKEN = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the gateway's own paths
+
+
+class TenantPath:
+    """Middleware behind the check of who calls."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not (rest := _rest_of(scope)):
+            return await self._app(scope, receive, send)
+        known = {**scope, "path": rest, "raw_path": rest.encode()}
+        try:
+            return await self._app(known, receive, send)
+        finally:
+            scope["route"] = known.get("route")  # whoever counts requests stands outside
+
+
+def _rest_of(scope: Scope) -> str | None:
+    found = _PATH.fullmatch(str(scope["path"]))
+    if found is None or found["tenant"] in _TAKEN:
+        return None
+    caller = let_in(Request(scope))
+    own = caller.tenant if caller else DEFAULT_TENANT
+    return found["rest"] if unquote(found["tenant"]) == own else None

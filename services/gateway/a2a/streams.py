@@ -18,7 +18,7 @@ from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import fault_error, write_json
 from services.gateway.features.identity.middleware import let_in
-from services.gateway.features.streams.positions import HEADER
+from services.gateway.features.streams.updates import LAST_EVENT_ID
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, legacy_update
 from shared.domain.exact_json import JsonObject
@@ -32,7 +32,7 @@ class MethodCall:
     """One call: what reads its parameters, whom the gateway let in, and what the client has of a stream already."""
 
     def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
-        self._read, self.let_in, self.last_event_id = read, let_in(request), request.headers.get(HEADER)
+        self._read, self.let_in, self.last_event_id = read, let_in(request), request.headers.get(LAST_EVENT_ID)
 
     @cached_property
     def params(self) -> JsonObject:

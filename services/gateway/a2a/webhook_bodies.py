@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.gateway.a2a.views import OLD, task_view, update_view
-from services.gateway.features.deliveries.model import HookWork
+from services.gateway.features.deliveries.news import HookWork
 from services.gateway.features.deliveries.news import News
 from services.gateway.features.deliveries.service import Bodies
 from services.gateway.features.streams.updates import StatusUpdate, Update

@@ -6,12 +6,12 @@ from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.assessments.service import AssessmentService
 from services.gateway.features.audit.service import AuditService
 from services.gateway.features.dead_letters.service import DeadLetterService
-from services.gateway.features.learning.model import LearningStatistics
+from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.memory.service import MemoryService
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.model import Stories
 from services.gateway.features.tasks.service import TaskService
-from services.gateway.features.tenants.model import Spending
+from services.gateway.features.tenants.service import Spending
 from services.gateway.features.tenants.service import TenantService
 from services.gateway.features.webhooks.service import WebhookService
 

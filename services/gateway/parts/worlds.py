@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from services.gateway.features.participation.model import NoKey, Participations
+from services.gateway.features.participation.service import NoKey, Participations
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.calls import BridgedWorld, WorldCalls

@@ -6,7 +6,7 @@ from services.executor.core.session.budget import Ceilings
 from services.executor.core.turn.attempt import give_up
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock
 from services.executor.ports.turns import SessionState
-from services.gateway.features.tasks.turn_reply import artifacts_of
+from services.gateway.features.tasks.views import artifacts_of
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
 from shared.contracts.policy import Policy, Rule
 from shared.domain.bandit import Arm

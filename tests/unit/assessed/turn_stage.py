@@ -10,7 +10,7 @@ from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.gateway.features.participation.service import brief_turn
-from services.gateway.features.tasks.turn_reply import artifacts_of
+from services.gateway.features.tasks.views import artifacts_of
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.assessed.world_stage import WorldStage

@@ -14,7 +14,7 @@ from services.gateway.features.console.views.memory import (
     facts,
     read_page,
 )
-from services.gateway.features.memory.model import Thing
+from services.gateway.features.memory.service import Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact

@@ -18,9 +18,9 @@ from services.gateway.features.console.views.health import (
     latencies,
     load,
 )
-from services.gateway.features.console.views.overview import Needs, better_tile, cost_tile, needs_tile, working_tile
+from services.gateway.features.console.views.health import Needs, better_tile, cost_tile, needs_tile, working_tile
 from services.gateway.features.console.views.progress import direction, process_cards, quality
-from services.gateway.features.tenants.model import DaySpent, TenantState
+from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import Arm
 from shared.domain.estimates import Moment, Point, moments

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from services.gateway.features.deliveries.model import (
+from services.gateway.features.deliveries.news import (
     ClaimedLine,
     DueLine,
     HookWork,

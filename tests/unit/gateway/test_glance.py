@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.model import Approvals, Question
+from services.gateway.features.approvals.service import Approvals, Question
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.console.context import Glance
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.learning.model import Learning, LearningHistory, LearningStatistics
+from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, TaskListService, WantedTasks
 from shared.contracts.task import Principal
 from shared.domain.words import Role

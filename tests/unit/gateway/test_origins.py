@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.gateway.edge.own_pages import is_own_host, is_own_page
+from services.gateway.edge.request_limits import is_own_host, is_own_page
 
 pytestmark = pytest.mark.promise("identity.own_pages")
 PUBLIC = "https://agent.acme.example/"

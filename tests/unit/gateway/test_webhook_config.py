@@ -3,8 +3,8 @@
 import pytest
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.deliveries.sending import ReachCheck
-from services.gateway.features.webhooks.config import (
+from services.gateway.features.deliveries.dispatcher import ReachCheck
+from services.gateway.features.webhooks.model import (
     checked_headers,
     legacy_shape,
     read_webhook,

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import structlog
 from pydantic import JsonValue
 
-from services.gateway.features.approvals.model import (
+from services.gateway.features.approvals.service import (
     Approvals,
     OwedNotice,
     OwedNotices,
@@ -17,7 +17,7 @@ from services.gateway.features.approvals.model import (
     References,
     UnreadableReference,
 )
-from services.gateway.features.deliveries.model import Posts
+from services.gateway.features.deliveries.news import Posts
 from services.gateway.features.webhooks.model import SignedPost, UrlCheck
 from services.gateway.features.webhooks.secrets import delivery_id, is_secret
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget

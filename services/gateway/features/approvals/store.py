@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.approvals.model import (
+from services.gateway.features.approvals.service import (
     Approvals,
     OwedNotice,
     OwedNotices,

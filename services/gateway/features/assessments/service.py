@@ -1,19 +1,46 @@
 """Kept assessments: who may have one kept, and who sees which."""
 
-import re
 from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+from shared.contracts.assessment.results import Assessment, AssessmentCard
+import re
 from hashlib import sha256
-
 from pydantic import ValidationError
-
 from services.gateway.edge.errors import InvalidField, MayNotKeep, UnknownAssessment
 from services.gateway.edge.fields import object_at
-from services.gateway.features.assessments.model import KeptAssessment, KeptAssessments
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.messages import JsonObject as Wire
 from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, card_of
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
+
+
+MOST_KEPT = 100  # of one tenant; the oldest leave
+MOST_CHARACTERS = 350_000  # of one, compressed; with the number of them it bounds what a tenant takes up
+
+
+class KeptAssessment(NamedTuple):
+    card: AssessmentCard
+    assessment: Assessment
+
+
+class KeptAssessments(Protocol):
+    """A tenant's, bounded in number and time. All may raise ``StoreUnavailable``, and may be repeated."""
+
+    async def keep(self, tenant: str, kept: KeptAssessment) -> bool:
+        """Whether it was kept; one over ``MOST_CHARACTERS`` is not."""
+        ...
+
+    async def cards(self, tenant: str) -> Sequence[AssessmentCard]:
+        """The newest first."""
+        ...
+
+    async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None: ...
+
+    async def drop(self, tenant: str, assessment_id: str) -> None:
+        """Harmless for what is not there."""
+        ...
+
 
 _URL = "participant_url"
 _ID_LETTERS = 24

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.assessments.model import MOST_CHARACTERS, MOST_KEPT, KeptAssessment, KeptAssessments
+from services.gateway.features.assessments.service import MOST_CHARACTERS, MOST_KEPT, KeptAssessment, KeptAssessments
 from shared.contracts.assessment.results import Assessment, AssessmentCard
 from shared.infra import keys
 from shared.infra.lua import Scripts

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.audit.model import ArchivedTasks, Kept, KeptPage, LiveTasks
+from services.gateway.features.audit.service import ArchivedTasks, Kept, KeptPage, LiveTasks
 from services.gateway.features.tasks.listing import ListPlace, TaskLists, WantedTasks
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived

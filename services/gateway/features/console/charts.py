@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from services.gateway.features.console.views.health import DayCounts
 from services.gateway.features.console.views.progress import ProcessCard, Quality
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.tenants.model import DaySpent
+from services.gateway.features.tenants.service import DaySpent
 
 theme.margin = 0.0
 theme.title_font_family = theme.axis_font_family = theme.tick_font_family = "inherit"

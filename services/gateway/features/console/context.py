@@ -11,7 +11,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.features.approvals.model import Question
+from services.gateway.features.approvals.service import Question
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.console.pages import Pages, go_to
 from services.gateway.features.console.sessions import Gate, Visitor, read_form
@@ -19,10 +19,10 @@ from services.gateway.features.console.views.approvals import needs
 from services.gateway.features.console.views.health import ENDS
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.throttle import Network, source_of
-from services.gateway.features.learning.model import LearningStatistics
+from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskListService, TaskQuery, owner_shown
-from services.gateway.features.tenants.model import TenantState
+from services.gateway.features.tenants.service import TenantState
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 

@@ -30,7 +30,7 @@ from services.gateway.features.console.views.tasks import (
 )
 from services.gateway.features.console.views.timeline import Told, rail, stages
 from services.gateway.features.files.downloads import download
-from services.gateway.features.identity.roles import may_stop
+from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.resolution import read_word
 from services.gateway.features.tasks.service import ends_task

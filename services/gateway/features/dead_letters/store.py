@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.dead_letters.model import DeadLetter, DeadLetters, LetterKind
+from services.gateway.features.dead_letters.service import DeadLetter, DeadLetters, LetterKind
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.partition import PARTITIONS

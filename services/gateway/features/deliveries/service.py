@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.deliveries.model import (
+from services.gateway.features.deliveries.news import (
     ClaimedLine,
     DueLine,
     HookWork,
@@ -22,7 +22,7 @@ from services.gateway.features.deliveries.model import (
     Work,
 )
 from services.gateway.features.deliveries.news import News, news_of
-from services.gateway.features.webhooks.config import checked_headers
+from services.gateway.features.webhooks.model import checked_headers
 from services.gateway.features.webhooks.model import HookState, TaskHook
 from services.gateway.features.webhooks.secrets import WebhookSecrets, delivery_id, sign_body
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.deliveries.model import (
+from services.gateway.features.deliveries.news import (
     ClaimedLine,
     DueLine,
     HookWork,

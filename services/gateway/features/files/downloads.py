@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from services.gateway.features.files.model import KeptFile
+from services.gateway.features.files.service import KeptFile
 
 
 def download(file: KeptFile) -> Response:

@@ -13,7 +13,7 @@ from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.limits import RequestCost
 from services.gateway.features.identity.middleware import check
 from services.gateway.features.identity.model import AdmittedCaller, Allowance, Caller, Identity, RateMeter
-from services.gateway.features.identity.roles import check_claim
+from services.gateway.features.identity.model import check_claim
 from services.gateway.features.identity.signing_keys import SigningKeys
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject

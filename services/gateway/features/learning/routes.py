@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
-from services.gateway.features.learning.model import LearningStatistics
+from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.learning.service import LearningFileService, history_view, learning_view
 
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.learning.model import Learning, LearningFiles, LearningHistory, LearningStatistics
+from services.gateway.features.learning.service import Learning, LearningFiles, LearningHistory, LearningStatistics
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import Arm
 from shared.domain.estimates import Moment, moments, read_points

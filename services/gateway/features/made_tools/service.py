@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import UnknownTool
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.roles import check_operator
+from services.gateway.features.identity.model import check_operator
 from shared.contracts.made_tool import MadeTool
 
 _LONG = frozenset({"v", "code", "cases"})

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.memory.model import Forgets, Memories, TenantMemory, Thing
+from services.gateway.features.memory.service import Forgets, Memories, TenantMemory, Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry

@@ -1,29 +1,92 @@
 """Assessments in which this worker is measured: begun, each turn a task of their session, and ended."""
 
+from datetime import datetime
+from typing import NamedTuple, Protocol
+from pydantic import AwareDatetime, Field
+from shared.contracts.base import Contract
 import re
 from collections.abc import Callable, Collection
-from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import NAMESPACE_OID, uuid5
-
 from pydantic import ValidationError
 from typing_extensions import override
-
 from services.gateway.edge.errors import InvalidField, NoAssessment, NoAssessments
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.roles import check_client
-from services.gateway.features.participation.model import Beginning, BegunByOther, NoKey, Participation, Participations
+from services.gateway.features.identity.model import check_client
 from services.gateway.features.tasks.intake import Participating
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
-from services.gateway.features.tasks.turn_reply import is_turn
+from services.gateway.features.tasks.views import is_turn
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, Told, TurnStart
 from shared.contracts.task import Practice, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Refused, check_url, tools_reach
 from shared.domain.words import Dialect, TaskState
 from shared.ports.tasks import Tasks, Wakes
+
+
+class Participation(Contract):
+    """An assessment that a caller has begun in a session. ``sealed_key``: the user's key, opened at call time alone."""
+
+    assessment: str  # names this beginning; another one in the same session has another name
+    session_id: str
+    caller: str  # the id of the principal who began it
+    ues_url: str
+    sealed_key: str = Field(repr=False)
+    since: datetime
+    first: AwareDatetime  # when it began, by the time of its world
+    turns: int = 0  # the highest turn that was begun
+
+
+class Beginning(NamedTuple):
+    """``assessment`` names it: the same name again is the same beginning. ``api_key`` is kept sealed."""
+
+    assessment: str
+    session_id: str
+    caller: str
+    ues_url: str
+    api_key: str
+    since: datetime
+    first: datetime  # when it began, by the time of its world
+
+
+class BegunByOther(Exception):
+    """Another principal's assessment runs in that session; nothing was stored."""
+
+
+class NoKey(Exception):
+    """The key to the assessed world cannot be opened here: ``ASSESSMENT_KEY`` is not the one it was sealed with."""
+
+
+class Participations(Protocol):
+    """Every method may raise ``StoreUnavailable``."""
+
+    async def begin(self, tenant: str, beginning: Beginning) -> Participation:
+        """Store it in place of the same caller's earlier one in that session, and as the caller's latest.
+
+        Raises ``BegunByOther``.
+        """
+        ...
+
+    async def find(self, tenant: str, session_id: str) -> Participation | None: ...
+
+    async def latest(self, tenant: str, caller: str) -> Participation | None:
+        """Of all that the caller has begun and that run still, the one begun last."""
+        ...
+
+    async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
+        """Note that a turn begins, and keep it for another day; false where it runs no longer."""
+        ...
+
+    async def drop(self, tenant: str, participation: Participation) -> None:
+        """Forget it and its key; another that has taken its place stays."""
+        ...
+
+    def key_of(self, participation: Participation) -> str:
+        """The user's key, for the moment of a call: it is written nowhere. Raises ``NoKey``."""
+        ...
+
 
 _T = TypeVar("_T", bound=Told)
 _WORLD = ("ues_url", "assessment_instructions", "initial_state_summary")

@@ -6,7 +6,7 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.participation.model import (
+from services.gateway.features.participation.service import (
     Beginning,
     BegunByOther,
     NoKey,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import httpx
 from typing_extensions import override
 
-from services.gateway.features.records.model import PolicyCheck, PolicyUnchecked
+from services.gateway.features.records.service import PolicyCheck, PolicyUnchecked
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.tenant_document import FieldProblem
 from shared.infra.tls import trusted_certificates

@@ -1,22 +1,34 @@
 """What operators do with a tenant's record: read it, replace it, look back, take an earlier version again."""
 
+from collections.abc import Sequence
+from typing import Protocol
+from shared.contracts.policy import Policy
+from shared.contracts.tenant_document import FieldProblem
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
-
 from pydantic import JsonValue
-
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, NoVisibleTenant
 from services.gateway.edge.fields import count_at, text_at
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.roles import check_operator
-from services.gateway.features.records.model import PolicyCheck
+from services.gateway.features.identity.model import check_operator
 from services.gateway.features.webhooks.model import UrlCheck
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion, read_owned_record
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.ports.tenant_records import TenantRecords
+
+
+class PolicyUnchecked(Exception):
+    """Nobody can say whether the rules of a record can be understood; the message says why."""
+
+
+class PolicyCheck(Protocol):
+    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+        """What is wrong with these policies' rules; raises ``PolicyUnchecked``."""
+        ...
+
 
 _LONGEST_COMMENT = 500
 

@@ -15,14 +15,7 @@ from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, k
 from services.gateway.features.files.downloads import download
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.streams.positions import (
-    HEADER,
-    EventPlace,
-    Resumption,
-    SeenEvents,
-    read_seen,
-    resumption,
-)
+from services.gateway.features.streams.updates import LAST_EVENT_ID, EventPlace, Resumption, SeenEvents, read_seen, resumption
 from services.gateway.features.tasks.model import Readiness
 from services.gateway.features.tasks.service import TaskService, ends_task
 from services.gateway.features.tasks.views import public_view
@@ -133,7 +126,7 @@ class RestEndpoints:
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
         try:
-            seen = read_seen(request.headers.get(HEADER))
+            seen = read_seen(request.headers.get(LAST_EVENT_ID))
             standing = await self._tasks.standing(await self._tasks.read(task_id, self._caller(request)))
         except kinds(_STATUS) as fault:
             return refusal_reply(fault, _STATUS)

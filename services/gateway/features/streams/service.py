@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.gateway.edge.errors import Unsupported
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.streams.positions import (
+from services.gateway.features.streams.updates import (
     EventPlace,
     Resumption,
     SeenEvents,

@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.fields import id_at, text_at
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.roles import check_client, may_decide, may_read
+from services.gateway.features.identity.model import check_client, may_decide, may_read
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.model import Thread
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind

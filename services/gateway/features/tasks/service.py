@@ -17,7 +17,7 @@ from services.gateway.edge.errors import (
 from services.gateway.edge.leaving import Leaving
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.roles import check_operator, may_have_told, may_read, may_stop
+from services.gateway.features.identity.model import check_operator, may_have_told, may_read, may_stop
 from services.gateway.features.tasks.intake import (
     Accept,
     Intake,
@@ -36,7 +36,7 @@ from services.gateway.features.tasks.intake import (
 from services.gateway.features.tasks.message import ClientMessage, MessageLimits, check_size
 from services.gateway.features.tasks.model import ClientThreads, Thread
 from services.gateway.features.tasks.resolution import ResolutionWord, check_not_refused, resolution_turn, was_heeded
-from services.gateway.features.tasks.turn_reply import is_turn
+from services.gateway.features.tasks.views import is_turn
 from services.gateway.features.webhooks.service import PushBook
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.outgoing import Reach

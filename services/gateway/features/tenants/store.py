@@ -7,7 +7,7 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.features.tenants.model import DaySpent, Spending, TenantState, TenantStates
+from services.gateway.features.tenants.service import DaySpent, Spending, TenantState, TenantStates
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
 from shared.infra.tenant_stops import TenantStops

@@ -3,9 +3,15 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
-
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect
+import hashlib
+import re
+from collections.abc import Mapping
+from pydantic import JsonValue
+from services.gateway.edge.errors import InvalidField
+from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, text_at
+from shared.domain.exact_json import JsonObject
 
 
 class TaskHook(NamedTuple):
@@ -102,3 +108,132 @@ class UrlCheck(Protocol):
     def problem(self, url: str) -> str | None:
         """Why a URL may not be called, as the end of a sentence about it; None if it may, as far as its text tells."""
         ...
+
+
+LONGEST = 4096
+_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
+
+
+def header_value(text: str, path: str) -> str:
+    """The text, if it can be a header's value: visible ASCII, with spaces only inside; else ``InvalidField``."""
+    if text and (len(text) > LONGEST or not _VALUE.fullmatch(text)):
+        raise InvalidField(path, f"must be at most {LONGEST} visible ASCII characters")
+    return text
+
+
+def scheme_name(text: str, path: str) -> str:
+    """The text, if it can name an authentication scheme; else ``InvalidField``."""
+    if text and not _NAME.fullmatch(text):
+        raise InvalidField(path, "must be the name of an HTTP authentication scheme, such as Bearer")
+    return text
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers that are as safe as those two make them; raises ``InvalidField``, which tells no value."""
+    for name, value in headers.items():
+        if not _NAME.fullmatch(name):
+            raise InvalidField("headers", "a header's name is one word")
+        header_value(value, f"headers.{name}")
+    return dict(headers)
+
+
+_LONGEST_URL = 2048
+_IN_SEND = {
+    Dialect.A2A_0_3: ("pushNotificationConfig", "pushNotification"),  # over JSON-RPC, and over REST
+    Dialect.A2A_1_0: ("taskPushNotificationConfig",),
+}
+
+
+def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskHook | None:
+    """The webhook that comes with a message; None if none does. Raises ``InvalidField``."""
+    if dialect is Dialect.LEGACY:
+        early = webhook_at(params, "pushNotification", "params.pushNotification", dialect)
+        return early._replace(shown_id=id_at(params, "id", "params.id") or "") if early else None
+    source = object_at(params, "configuration", "configuration")
+    given = [webhook_at(source, name, f"configuration.{name}", dialect) for name in _IN_SEND[dialect]]
+    return next((webhook for webhook in given if webhook is not None), None)
+
+
+def webhook_at(source: JsonObject, key: str, path: str, dialect: Dialect) -> TaskHook | None:
+    """The webhook under a key; None if there is none. Raises ``InvalidField``."""
+    return None if source.get(key) is None else read_webhook(object_at(source, key, path), path, dialect)
+
+
+def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> TaskHook:
+    """Raises ``InvalidField``. One without an id is named after its URL, so that the same one again is the same; in 0.3
+    the task has to name it, and it has no id yet.
+    """
+    url = text_at(config, "url", f"{path}.url") or ""
+    if not url:
+        raise InvalidField(f"{path}.url", "is required and must not be empty")
+    if len(url) > _LONGEST_URL:
+        raise InvalidField(f"{path}.url", f"must have at most {_LONGEST_URL} characters")
+    scheme, credentials = _authentication(config, f"{path}.authentication")
+    return TaskHook(
+        config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is Dialect.A2A_0_3 else _name_of(url)),
+        url=url,
+        dialect=dialect,
+        token=header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),
+        scheme=scheme,
+        credentials=credentials,
+    )
+
+
+def _name_of(url: str) -> str:
+    return f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
+
+
+def legacy_shape(webhook: TaskHook) -> dict[str, JsonValue]:
+    """What the early protocol and 0.3 show of it: no secret."""
+    view: dict[str, JsonValue] = {"url": webhook.url}
+    return {**view, "authentication": {"schemes": [webhook.scheme]}} if webhook.scheme else view
+
+
+def shape_of_1_0(webhook: TaskHook, task_id: str) -> dict[str, JsonValue]:
+    view: dict[str, JsonValue] = {"id": webhook.config_id, "taskId": task_id, "url": webhook.url}
+    return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
+
+
+def delivery_view(registered: RegisteredWebhook) -> dict[str, JsonValue]:
+    """How a webhook fares, for people, without its secrets."""
+    webhook, told = registered
+    return {
+        "id": webhook.config_id,
+        "url": webhook.url,
+        "state": state_of(registered),
+        "delivered": told.delivered,
+        "tries": told.tries,
+        "error": told.error or None,
+        "last_try": told.at.isoformat() if told.at else None,
+    }
+
+
+def failing_view(failing: Failing) -> dict[str, JsonValue]:
+    at = failing.at.isoformat() if failing.at else None
+    return {**failing._asdict(), "at": at}
+
+
+def state_of(registered: RegisteredWebhook) -> str:
+    if registered.told.disabled:
+        return "disabled"
+    return "failing" if registered.told.tries else "active"
+
+
+def _authentication(config: JsonObject, path: str) -> tuple[str, str]:
+    """Scheme and credentials: 1.0 names one scheme, older protocols a list of which the first is taken."""
+    given = object_at(config, "authentication", path)
+    scheme = text_at(given, "scheme", f"{path}.scheme") or _first_scheme(given, path)
+    credentials = text_at(given, "credentials", f"{path}.credentials") or ""
+    if credentials and not scheme:
+        raise InvalidField(f"{path}.scheme", "is required with credentials")
+    return scheme_name(scheme, f"{path}.scheme"), header_value(credentials, f"{path}.credentials")
+
+
+def _first_scheme(given: JsonObject, path: str) -> str:
+    if given.get("schemes") is None:
+        return ""
+    first = next(iter(list_at(given, "schemes", f"{path}.schemes")), "")
+    if not isinstance(first, str):
+        raise InvalidField(f"{path}.schemes[0]", f"must be a string, not {kind_of(first)}")
+    return first

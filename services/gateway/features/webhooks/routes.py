@@ -5,7 +5,7 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
-from services.gateway.features.webhooks.config import delivery_view, failing_view
+from services.gateway.features.webhooks.model import delivery_view, failing_view
 from services.gateway.features.webhooks.service import WebhookService
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.roles import check_operator, may_have_told
+from services.gateway.features.identity.model import check_operator, may_have_told
 from services.gateway.features.webhooks.model import (
     Failing,
     RegisteredWebhook,

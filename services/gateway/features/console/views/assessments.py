@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.assessments.model import KeptAssessment
+from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.console.views.words import Badge, title_of
 from shared.contracts.assessment.figures import Change, Line, compare_assessments, lines
 from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore, Run, card_of
