@@ -13,7 +13,7 @@ from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, s
 from cli.gateway.client import GatewayClient, path_of
 from cli.send import DEFAULT_URL, levels_of
 from cli.task import say_task
-from cli.times import moment
+from cli.console import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role, decider
 

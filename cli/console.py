@@ -4,10 +4,17 @@ import shutil
 import sys
 from pathlib import Path
 from typing import NoReturn
-
 import typer
 from rich.console import Console
 from rich.table import Column, Table
+from datetime import datetime
+from shared.domain.exact_json import Json
+from collections.abc import Iterator
+from shared.domain.exact_json import Json, dumps
+from collections.abc import Sequence
+from types import TracebackType
+from rich.status import Status
+
 
 _NAME = "purple"
 _LOG_WIDTH = 140  # a file has no width of its own
@@ -47,3 +54,66 @@ def make_table(*headers: str, title: str | None = None) -> Table:
 def say_json(text: str) -> None:
     """One JSON text on stdout, unwrapped and uncoloured."""
     out.print(text, markup=False, soft_wrap=True)
+
+
+def moment(value: Json) -> str:
+    """A time of the API to the minute, by the reader's own clock; nothing for None, other text as it is."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError:
+        return value
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+
+
+_STEP = "  "
+
+
+def indent_json(value: Json, margin: str = "") -> str:
+    """``json.dumps`` with an indent, where a fraction may be a ``Decimal``."""
+    match value:
+        case dict() if value:
+            return _block(
+                "{",
+                (f"{dumps(name)}: {indent_json(value[name], margin + _STEP)}" for name in sorted(value)),
+                "}",
+                margin,
+            )
+        case list() if value:
+            return _block("[", (indent_json(part, margin + _STEP) for part in value), "]", margin)
+        case _:
+            return dumps(value)
+
+
+def _block(opening: str, parts: Iterator[str], closing: str, margin: str) -> str:
+    return f"{opening}\n" + ",\n".join(f"{margin}{_STEP}{part}" for part in parts) + f"\n{margin}{closing}"
+
+
+class Starting:
+    """A context for as long as a stack starts; called with the names of what is still awaited, at last with none."""
+
+    def __init__(self, console: Console, quiet: bool = False) -> None:
+        self._console = console
+        self._quiet = quiet
+        self._status = Status("Starting ...", console=console)
+
+    def __enter__(self) -> "Starting":
+        if self._quiet:
+            return self
+        if self._console.is_terminal:
+            self._status.start()
+        else:
+            self._console.print("Starting ...", style="dim")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._status.stop()
+
+    def __call__(self, awaited: Sequence[str]) -> None:
+        if awaited:
+            self._status.update(f"Starting: {', '.join(awaited)} ...")
+        else:
+            self._status.stop()

@@ -11,7 +11,7 @@ from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, objects_in
 from cli.send import DEFAULT_URL, levels_of
-from cli.times import moment
+from cli.console import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from cli.console import Complaint
 from cli.stack.child import Child
 from cli.stack.forked import begin_imports
-from cli.stack.free_ports import free_ports, is_free
+from cli.stack.plan import free_ports, is_free
 from cli.stack.plan import HOST, ProcessSpec, StackOptions, StackPorts, notice_of, plan_stack
-from cli.stack.readiness import Tell, tell_nobody, wait_until_ready
+from cli.stack.child import Tell, tell_nobody, wait_until_ready
 from cli.stack.unruled_writes import settle_unruled_writes
-from shared.domain.open_binding import why_not_open
-from shared.infra.archive_key import assessment_key_of, key_of, webhook_secret_of
+from shared.domain.address_ranges import why_not_open
+from shared.infra.archive_open import assessment_key_of, key_of, webhook_secret_of
 from shared.infra.embedded_redis import EmbeddedRedis, FolderTaken, NoRedisServer
 
 Say = Callable[[str], None]

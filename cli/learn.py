@@ -22,7 +22,7 @@ from cli.gateway.asking import (
     talk_with_gateway,
 )
 from cli.gateway.client import GatewayClient, path_of
-from cli.indented import indent_json
+from cli.console import indent_json
 from cli.send import DEFAULT_URL
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, dumps, loads

@@ -12,7 +12,7 @@ from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
 from cli.stack.registry import data_folder
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.infra.archive_key import folder_url, key_of
+from shared.infra.archive_open import folder_url, key_of
 
 USUAL_FOLDER = Path(".purple")
 Folder = Annotated[

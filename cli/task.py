@@ -10,7 +10,7 @@ from cli.console import err, make_table, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim, talk_with_gateway
 from cli.gateway.client import GatewayClient, path_of
 from cli.send import DEFAULT_URL
-from cli.times import moment
+from cli.console import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Resolution, Role, TaskState
 

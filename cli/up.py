@@ -17,7 +17,7 @@ from cli.launcher import Stack, running, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 from cli.stack.registry import RunningStack, register_stack
 from cli.stack.unruled_writes import UNRULED_WRITES, WORDS, asks_for_unruled_writes
-from cli.starting import Starting
+from cli.console import Starting
 
 EXAMPLE = "Which expense claims are pending? Answer with a JSON list of their ids."
 

@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 import httpx
 
 from cli.stack.child import Child
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from cli.stack.plan import HOST, ProcessSpec, url_of
-from cli.stack.readiness import wait_until_ready
+from cli.stack.child import wait_until_ready
 from shared.contracts.assessment.results import AGENT_KEY_HEADER
 from shared.infra.tls import trusted_certificates
 

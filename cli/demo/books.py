@@ -1,4 +1,4 @@
-"""The company's database before and after a task, and what changed in between."""
+"""What a task of the demo is, and the company's database before and after it."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -6,8 +6,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-
 from shared.domain.exact_json import JsonObject
+from cli.gateway.messages import Speaker
+
 
 # When, and the worker's own words about it: part of a change, but nothing that could be known beforehand.
 _INCIDENTAL = frozenset({"decided_at", "note", "reason", "subject", "message", "created_at", "place"})
@@ -73,3 +74,46 @@ def _cells(connection: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[s
     for row in connection.execute(f'SELECT rowid AS place, * FROM "{table}"').fetchall():  # noqa: S608  its own name
         key = str(row["id"] if "id" in row.keys() else row["place"])  # noqa: SIM118  a Row iterates over values
         yield from (((table, key, column), row[column]) for column in row.keys() if column not in _INCIDENTAL)  # noqa: SIM118
+
+
+CLAIMANT = Speaker("casey")
+MANAGER = Speaker("dana", ("approver",), ("manager",))
+
+
+@dataclass(frozen=True)
+class DemoTurn:
+    """One turn, and where the task must stand after it. Nothing may be written before the last turn."""
+
+    text: str
+    then: str
+    by: Speaker = CLAIMANT
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """The answer must be the ids of these rows, as an exact JSON list."""
+
+    table: str
+    column: str
+    value: str
+
+
+@dataclass(frozen=True)
+class DemoTask:
+    """``writes``: the tools of every write that the company must have counted, in order, its ``notices`` among them:
+    those are sent, and no read can show them. ``tells``: what the task's live story must have said.
+    """
+
+    name: str
+    shows: str
+    turns: tuple[DemoTurn, ...]
+    changes: tuple[BookChange, ...] = ()
+    writes: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    answer: ListOf | None = None
+    process_type: str = ""  # empty: whichever
+    passes: tuple[str, ...] = ()  # states that it must have walked through
+    avoids: tuple[str, ...] = ()  # states that it must not have reached
+    faults: str = ""  # how the company misbehaves meanwhile
+    tells: tuple[tuple[str, str], ...] = ()  # entries of some event's data; empty: whatever it is
+    escalated: bool = False

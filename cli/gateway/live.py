@@ -1,16 +1,136 @@
-"""Follow one turn of a task on the console: each event a line, the present state in a spinner."""
+"""Follow one turn of a task on the console: each event a line, or with everything that it carries; the state in a spinner."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from cli.gateway.messages import Event
+from shared.domain.exact_json import Json, dumps
+from shared.domain.words import decider
 from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple
-
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
-
 from cli.gateway.client import GatewayClient
 from cli.gateway.messages import Event, TaskView, Utterance
-from cli.gateway.story import line_of, plain_line_of
+
+
+_STYLES = {
+    "submitted": "dim",
+    "phase": "bold magenta",
+    "state": "bold cyan",
+    "model": "dim",
+    "tool": "blue",
+    "write": "bold yellow",
+    "verdict": "bold",
+    "approval": "bold yellow",
+    "note": "italic dim",
+    "status": "bold green",
+}
+_HIDDEN = frozenset({"turn_finished"})
+_NAMING = ("phase", "state", "status", "tool", "name", "text", "note", "sentence")
+_LONG = 160
+
+
+@dataclass(frozen=True)
+class StoryLine:
+    """One line: what kind of thing happened, what, and how it looks."""
+
+    kind: str
+    text: str
+    style: str
+
+
+def line_of(event: Event) -> StoryLine | None:
+    """The line of an event; None for what nobody needs to see."""
+    if event.kind in _HIDDEN:
+        return None
+    return StoryLine(event.kind, _text(event.data), _STYLES.get(event.kind, ""))
+
+
+def plain_line_of(event: Event) -> StoryLine | None:
+    """What a person wants to know of it: what is read, planned, decided and written; None for all the rest."""
+    say = _PLAIN.get(event.kind)
+    text = say(event.data) if say else ""
+    return StoryLine(event.kind, text, _STYLES.get(event.kind, "")) if text else None
+
+
+def _say_state(data: Mapping[str, Json]) -> str:
+    state = str(data.get("state", ""))
+    return "  ".join(filter(None, (state, _STATES.get(state, ""))))
+
+
+def _say_read(data: Mapping[str, Json]) -> str:
+    if refused := data.get("refused"):
+        return f"{data.get('tool')}: refused, {refused}"
+    call = " ".join(filter(None, (str(data.get("tool")), _short(data.get("asked") or ""))))
+    return call if data.get("ok", True) else f"{call}: it failed"
+
+
+def _say_plan(data: Mapping[str, Json]) -> str:
+    calls = data.get("calls")
+    return ", ".join(map(str, calls)) if isinstance(calls, list) else ""
+
+
+def _say_verdict(data: Mapping[str, Json]) -> str:
+    why = data.get("why")
+    if isinstance(why, list) and why:
+        return "; ".join(str(reason).rstrip(".") for reason in why)
+    return "the rules allow it" if data.get("passed") else "the rules do not allow it"
+
+
+def _say_approval(data: Mapping[str, Json]) -> str:
+    if data.get("doubts"):
+        return "waits for an operator"
+    if data.get("status") == "waiting":
+        return f"waits for {decider(str(data.get('level') or ''))}"
+    return f"{data.get('status')} by {data['by']}" if data.get("by") else str(data.get("status", ""))
+
+
+def _say_write(data: Mapping[str, Json]) -> str:
+    if silent := data.get("silent"):
+        return f"{data.get('tool')}: {silent}"
+    if data.get("status") == "sent":  # what became of it comes next
+        return ""
+    note = f" ({data['note']})" if data.get("note") else ""
+    return f"{data.get('tool')}: {data.get('status')}{note}"
+
+
+_STATES = {
+    "DECOMPOSE": "understands the task",
+    "ASSESS": "reads what it needs",
+    "COMPUTE": "calculates",
+    "POLICY_CHECK": "asks the rules",
+    "APPROVAL_GATE": "asks whether a person has to decide",
+    "MUTATE": "writes, and reads each write back",
+    "SCHEDULE_NOTIFY": "tells whom it concerns",
+    "COMPLETE": "answers",
+    "ESCALATE": "hands the task to a person",
+    "FAILED": "gives up",
+}
+_PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
+    "state": _say_state,
+    "tool": _say_read,
+    "plan": _say_plan,
+    "verdict": _say_verdict,
+    "approval": _say_approval,
+    "write": _say_write,
+    "note": lambda data: str(data.get("problem") or ""),
+    "status": lambda data: str(data.get("status", "")),
+}
+
+
+def _text(data: Mapping[str, Json]) -> str:
+    """The naming value first, the rest as ``key=value``."""
+    lead = next((key for key in _NAMING if isinstance(data.get(key), str)), None)
+    first = [str(data[lead])] if lead else []
+    rest = [f"{key}={_short(value)}" for key, value in data.items() if key != lead and value not in (None, "", [], {})]
+    return "  ".join([*first, *rest])
+
+
+def _short(value: Json) -> str:
+    text = value if isinstance(value, str) else dumps(value)
+    return text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
 
 
 class LiveStory:

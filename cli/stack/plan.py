@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
 from shared.contracts.credential import ENV_PREFIX
-from shared.infra.archive_key import folder_url
+from shared.infra.archive_open import folder_url
+import socket
+from contextlib import ExitStack
+
 
 HOST = "127.0.0.1"
 PLANNER_MODEL = "offline-planner-1"
@@ -230,3 +232,25 @@ def _archive(options: StackOptions) -> dict[str, str]:
     if options.uses_own_archive:
         return {"ARCHIVE_URL": folder_url(options.folder), "ARCHIVE_KEY": options.archive_key}
     return {name: options.environ[name] for name in ("ARCHIVE_KEY",) if name in options.environ}
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Different free ports; all are held until the last is found, so none comes twice."""
+    with ExitStack() as held:
+        return tuple(_bind(held.enter_context(socket.socket()), 0) for _ in range(count))
+
+
+def is_free(port: int, host: str = HOST) -> bool:
+    """Whether a server could listen there; a port that only waits out old connections counts as free."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            _bind(probe, port, host)
+        except OSError:
+            return False
+    return True
+
+
+def _bind(probe: socket.socket, port: int, host: str = HOST) -> int:
+    probe.bind((host, port))
+    return int(probe.getsockname()[1])

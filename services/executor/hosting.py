@@ -9,7 +9,7 @@ from functools import partial
 import structlog
 from redis.asyncio import Redis
 
-from services.executor.adapters.owners import name_owner
+from services.executor.adapters.redis_upkeep import name_owner
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import RedisIdleSessions
 from services.executor.adapters.redis_learned import RedisLearned
@@ -41,7 +41,7 @@ from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
 from shared.infra.installation import Installation
 from shared.infra.metrics import Metrics
-from shared.infra.metrics_page import MetricsPage
+from shared.infra.metrics import MetricsPage
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.rpc import RpcQueue, keep_importing

@@ -14,7 +14,7 @@ from services.gateway.edge.limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.tasks.message import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
-from shared.domain.open_binding import why_not_open
+from shared.domain.address_ranges import why_not_open
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.parts import PartGroup, PartNames
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue

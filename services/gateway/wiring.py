@@ -42,7 +42,7 @@ from shared.infra.installation import Installation
 from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
 from shared.infra.live import Live
 from shared.infra.metrics import Metrics
-from shared.infra.metrics_page import MetricsPage, metrics_app
+from shared.infra.metrics import MetricsPage, metrics_app
 from shared.infra.sealed import Seal
 from shared.infra.side_server import serve_beside
 from shared.infra.tls import trusted_certificates

@@ -11,7 +11,7 @@ from itertools import islice
 from json import dumps
 from typing import NamedTuple
 
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
 from shared.domain.cases import judge_outcome

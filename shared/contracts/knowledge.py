@@ -1,8 +1,39 @@
-"""What a tenant's earlier tasks taught beyond their cases: reusable facts, and the things that tasks speak of."""
+"""What a tenant's earlier tasks taught: their cases, reusable facts, the things that tasks speak of, predictions that held."""
 
 from datetime import datetime
-
 from shared.contracts.base import Contract
+from shared.domain.cases import CaseOutcome
+from shared.domain.words import Strategy
+
+
+class Accuracy(Contract):
+    """Of one process type and one kind of threshold, one sample a task. ``window`` has the last ones, newest last."""
+
+    attempts: int = 0
+    matches: int = 0
+    window: tuple[bool, ...] = ()
+    drift_alerts: int = 0  # how often it began to drift
+    at: datetime | None = None
+
+
+class CaseEntry(Contract):
+    """One entry of a tenant's case log. ``domain`` is the process type; ``case_id`` the id of the outcome event."""
+
+    case_id: str
+    session_id: str
+    task_id: str
+    summary: str
+    keywords: tuple[str, ...]
+    outcome: CaseOutcome
+    quality: float  # 0 to 1
+    formula: str = ""  # by which the quality was measured, and the parts that it is the sum of
+    parts: dict[str, float] = {}
+    worked: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    tool_count: int
+    domain: str
+    strategy: Strategy
+    at: datetime
 
 
 class KnownFact(Contract):

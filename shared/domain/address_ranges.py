@@ -3,6 +3,7 @@
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -78,3 +79,19 @@ _RANGES = sorted(
     ((ip_network(written), kind) for kind, written_all in _TABLE.items() for written in written_all.split()),
     key=lambda pair: pair[0].max_prefixlen - pair[0].prefixlen,
 )
+
+
+_NOBODY_ASKED = frozenset({"", "off"})
+
+
+def why_not_open(host: str, authentication: str, *, allow_open: bool) -> str | None:
+    """Why a gateway that believes the names in requests does not serve ``host``; None where it may.
+
+    ``authentication`` is that setting's value, ``allow_open`` that of ``ALLOW_OPEN``.
+    """
+    if allow_open or authentication not in _NOBODY_ASKED or is_loopback_host(host):
+        return None
+    return (
+        f"At {host} others can reach the gateway, which asks nobody for a key: set AUTHENTICATION to keys or jwt, or "
+        "say ALLOW_OPEN=yes where everybody who reaches it may use it and approve."
+    )

@@ -5,14 +5,14 @@ import zlib
 from pathlib import Path
 from typing import Self
 from urllib.parse import unquote, urlsplit
-
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from typing_extensions import override
-
 from shared.infra.archive_folder import FolderArchive
 from shared.ports.archive import Archive, ArchiveUnavailable
+import os
+from uuid import uuid4
 
 
 class EncryptedArchive(Archive):
@@ -123,3 +123,47 @@ def _plain(address: str) -> Archive:
     from shared.infra.archive_s3 import S3Archive  # boto3 takes long to load, and few need it
 
     return S3Archive(url.netloc, url.path)
+
+
+def folder_url(folder: Path) -> str:
+    """What ``ARCHIVE_URL`` is for a stack whose data lie in that folder."""
+    return (folder.resolve() / "archive").as_uri()
+
+
+def key_of(folder: Path) -> str:
+    """The key of that stack's archive, made now if there is none. Two who make one at once get the same."""
+    return _read_or_make_key(folder / "archive.key")
+
+
+def webhook_secret_of(folder: Path) -> str:
+    """What that stack signs webhooks with, made in the same way."""
+    return _read_or_make_key(folder / "webhook.key")
+
+
+def assessment_key_of(folder: Path) -> str:
+    """What that stack keeps the keys to assessed worlds under, made in the same way."""
+    return _read_or_make_key(folder / "assessment.key")
+
+
+def _read_or_make_key(path: Path) -> str:
+    if not path.exists():
+        _make(path)
+    return path.read_text().strip()
+
+
+def _make(path: Path) -> None:
+    """Written whole beside its place first: whoever finds the file finds the key in it."""
+    from shared.infra.archive_open import new_key  # loads the cryptography, which most commands never need
+
+    beside = path.with_name(f"{path.name}.{uuid4().hex}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w") as file:
+        file.write(new_key())
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        path.hardlink_to(beside)
+    except FileExistsError:
+        return
+    finally:
+        beside.unlink()

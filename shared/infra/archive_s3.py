@@ -9,7 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from typing_extensions import override
 
-from shared.infra.archive_names import task_id_of, task_name, tenant_name
+from shared.infra.archive_folder import task_id_of, task_name, tenant_name
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 _MISSING = ("NoSuchKey", "404")

@@ -10,7 +10,7 @@ from shared.domain import metric_names as names
 from shared.infra import keys
 from shared.infra.lua import Argument, Call, Reply, Scripts, answering
 from shared.infra.metrics import Metrics
-from shared.infra.metrics_page import Reading
+from shared.infra.metrics import Reading
 from shared.ports.store import StoreUnavailable
 
 _SECONDS = 2.0

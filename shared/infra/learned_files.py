@@ -7,7 +7,7 @@ from typing import cast
 from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.learning_files import LearningFile
 from shared.domain.bandit import Arm
 from shared.infra import keys

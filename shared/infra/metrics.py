@@ -1,17 +1,25 @@
-"""The metrics of one process, for Prometheus."""
+"""The metrics of one process, for Prometheus, and ``/metrics``, which shows them with what is read when it is asked."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from typing_extensions import override
-
 from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER, Kind, Metric
 from shared.domain.version import VERSION
 from shared.ports.meter import Meter
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+import structlog
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 
 _Collector: TypeAlias = Counter | Gauge | Histogram
 _KINDS: Mapping[Kind, type[Counter | Gauge]] = {Kind.COUNTER: Counter, Kind.GAUGE: Gauge}
@@ -92,3 +100,46 @@ def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:
     if metric.kind is Kind.HISTOGRAM:
         return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry)
     return _KINDS[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
+
+
+PATH = "/metrics"
+_SECONDS = 3.0  # for all that is read: less than a scrape's time-out
+
+log = structlog.get_logger()
+
+
+class Reading(Protocol):
+    async def read(self, metrics: Metrics) -> None:
+        """Put what is to be known now; what cannot be read is cleared."""
+        ...
+
+
+class MetricsPage:
+    """Scrapes that come together share one reading."""
+
+    def __init__(self, metrics: Metrics, readings: Sequence[Reading] = ()) -> None:
+        self._metrics, self._readings = metrics, readings
+        self._lock = asyncio.Lock()
+
+    async def answer(self, request: Request) -> Response:
+        async with self._lock:
+            await self._read()
+        encode, media_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(self._metrics.registry), headers={"Content-Type": media_type})
+
+    async def _read(self) -> None:
+        for reading in self._readings:
+            try:
+                async with asyncio.timeout(_SECONDS):
+                    await reading.read(self._metrics)
+            except TimeoutError:
+                log.warning("metrics_not_read", reading=type(reading).__name__)
+
+
+def metrics_route(page: MetricsPage) -> Route:
+    return Route(PATH, page.answer)
+
+
+def metrics_app(page: MetricsPage) -> Starlette:
+    """An application of its own, for a port that only the operators' network reaches."""
+    return Starlette(routes=[metrics_route(page)])

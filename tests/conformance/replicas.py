@@ -11,7 +11,7 @@ from typing import NamedTuple
 import httpx
 from redis.asyncio import Redis
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from services.gateway.bootstrap import build
 from services.gateway.settings import GatewaySettings
 from shared.contracts.tenant_document import TenantVersion

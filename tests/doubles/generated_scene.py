@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.ports.models import ToolDefinition
+from shared.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.doubles.generated_parts import SHAPES, cut, place
 from tests.doubles.generated_words import (

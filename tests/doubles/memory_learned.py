@@ -5,10 +5,10 @@ from collections import defaultdict
 from typing_extensions import override
 
 from services.executor.ports.learned import Experience, Learned
-from shared.contracts.accuracy import Accuracy
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import Accuracy
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
-from shared.contracts.threshold import ThresholdKind
+from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arms
 from shared.ports.store import StoreUnavailable
 

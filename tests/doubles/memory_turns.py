@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from services.executor.ports.sessions import Work
-from services.executor.ports.spend import DailySpend, Unmetered
+from services.executor.ports.turns import DailySpend, Unmetered
 from services.executor.ports.turns import (
     NOTHING,
     HandedOver,

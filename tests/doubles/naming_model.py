@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from services.executor.ports.models import Model, ModelReply, ModelRequest, ToolUse
+from shared.ports.models import Model, ModelReply, ModelRequest, ToolUse
 
 
 class NamingModel(Model):

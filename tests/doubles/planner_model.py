@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from services.executor.ports.models import Model, ModelReply, ModelRequest
+from shared.ports.models import Model, ModelReply, ModelRequest
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
 from services.planner.entrypoints import messages

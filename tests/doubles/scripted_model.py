@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from services.executor.ports.models import Model, ModelReply, ModelRequest, TextBlock, ToolUse, Usage
+from shared.ports.models import Model, ModelReply, ModelRequest, TextBlock, ToolUse, Usage
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 Script = Callable[[ModelRequest], ModelReply]

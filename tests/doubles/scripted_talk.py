@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from services.executor.ports.models import (
+from shared.ports.models import (
     ModelReply,
     ModelRequest,
     TextBlock,

@@ -7,7 +7,7 @@ from random import Random
 
 from typing_extensions import override
 
-from services.executor.ports.models import (
+from shared.ports.models import (
     Block,
     ImageBlock,
     Model,

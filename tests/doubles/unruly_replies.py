@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from random import Random
 from typing import NamedTuple
 
-from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult, ToolUse
+from shared.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from tests.doubles.generated_scene import Scene
 from tests.doubles.scripted_model import json_reply, text_reply

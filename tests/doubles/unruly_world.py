@@ -7,7 +7,7 @@ from random import Random
 
 from typing_extensions import override
 
-from services.executor.ports.models import ToolDefinition
+from shared.ports.models import ToolDefinition
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.allowance import AllowanceRequest, Allowances

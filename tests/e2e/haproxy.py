@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from shared.infra.process import dies_with_parent
 from tests.http_client import open_http
 

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from cli.stack.child import Child
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from cli.stack.plan import ProcessSpec, url_of
-from cli.stack.readiness import wait_until_ready
+from cli.stack.child import wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.e2e.commands import Done, purple, run_purple
 from tests.http_client import open_http

@@ -14,9 +14,9 @@ import pytest
 from cli.console import Complaint
 from cli.launcher import Stack
 from cli.stack.child import Child
-from cli.stack.free_ports import free_ports, is_free
+from cli.stack.plan import free_ports, is_free
 from cli.stack.plan import ProcessSpec, StackOptions, url_of
-from cli.stack.readiness import wait_until_ready
+from cli.stack.child import wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.waiting import eventually, is_gone
 from tests.http_client import open_http

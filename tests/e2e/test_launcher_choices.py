@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from shared.domain.exact_json import loads_object
 from tests.company_stage import company
 from tests.e2e.commands import bare_environment, call_purple, run_purple

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.stack.free_ports import free_ports, is_free
+from cli.stack.plan import free_ports, is_free
 from cli.up import EXAMPLE
 from shared.domain.exact_json import loads_object
 from tests.e2e.commands import call_purple, purple, run_purple, start_purple

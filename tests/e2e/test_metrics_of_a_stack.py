@@ -6,7 +6,7 @@ import json
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from tests.e2e.whole_stack import whole_stack
 from tests.http_client import open_http
 

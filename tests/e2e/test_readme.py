@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from tests.deployment.dockerfile import ROOT
 from tests.e2e.commands import Done, bare_environment
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from tests.deployment.dockerfile import ROOT
 from tests.e2e.commands import bare_environment
 

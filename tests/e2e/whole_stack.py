@@ -14,9 +14,9 @@ from redis.asyncio import Redis
 
 from cli.launcher import Stack, running
 from cli.stack.child import Child
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from cli.stack.plan import StackOptions
-from cli.stack.readiness import wait_until_ready
+from cli.stack.child import wait_until_ready
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from tests.forked_service import ForkedService, forked_service
 from tests.http_client import open_http
 

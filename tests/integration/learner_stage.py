@@ -10,9 +10,9 @@ from typing import cast
 import httpx
 from redis.asyncio import Redis
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from services.learner.core.memory.lesson import lesson_of
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import POINTS_KEPT, read_points

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from services.executor.ports.models import (
+from shared.ports.models import (
     Message,
     Model,
     ModelRequest,

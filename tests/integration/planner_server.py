@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.executor.ports.models import Tier
+from shared.ports.models import Tier
 from services.planner.bootstrap import build
 from services.planner.settings import PlannerSettings
 from shared.infra.anthropic_model import AnthropicModel, ModelLimits

@@ -5,7 +5,7 @@ import sys
 
 from starlette.applications import Starlette
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from services.gateway.edge.leaving import Leaving
 from shared.infra.main_server import config_of, stoppable_server
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic import JsonValue
 from structlog.testing import capture_logs
 
-from services.executor.ports.models import (
+from shared.ports.models import (
     Message,
     ModelAway,
     ModelRefused,

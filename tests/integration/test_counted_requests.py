@@ -16,7 +16,7 @@ from services.policy.settings import PolicySettings
 from shared.domain import metric_names as names
 from shared.infra.counted_app import CountedApp, count_requests
 from shared.infra.metrics import Metrics
-from shared.infra.metrics_page import MetricsPage
+from shared.infra.metrics import MetricsPage
 from tests.samples import samples
 
 PLAIN = "text/plain; version="

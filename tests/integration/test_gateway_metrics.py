@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from services.gateway.settings import GatewaySettings
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import RedisOutcomes

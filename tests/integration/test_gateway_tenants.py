@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.ports.spend import DayCaps
+from services.executor.adapters.redis_intents import RedisSpend
+from services.executor.ports.turns import DayCaps
 from services.executor.ports.turns import Charge
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.redis import connect

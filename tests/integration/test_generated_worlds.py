@@ -12,7 +12,7 @@ from services.executor.core.states.prompts import load
 from services.executor.core.tools.classes import classify
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.models import Model, ToolDefinition
+from shared.ports.models import Model, ToolDefinition
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, plain
 from shared.domain.words import Strategy, TaskState

@@ -13,7 +13,7 @@ from typing_extensions import override
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_import_repository import RedisImportRepository
+from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.forgetting import Forgetter
 from services.learner.core.training import Seeder

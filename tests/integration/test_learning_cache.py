@@ -16,7 +16,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.memory.lesson import lesson_of
-from services.learner.file_jobs import FileJobs, build_file_jobs
+from services.learner.jobs import FileJobs, build_file_jobs
 from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.infra import keys

@@ -11,12 +11,12 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.adapters.redis_import_repository import RedisImportRepository
+from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import lesson_of
 from services.learner.ports.files import ArmRecord, FileChanges, Versions
-from shared.contracts.accuracy import Accuracy
+from shared.contracts.knowledge import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.bandit import Arm

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from services.gateway.features.identity.model import DEFAULT_TENANT
-from shared.contracts.threshold import ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import ThresholdKind, ThresholdOutcome
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.learner_stage import leave
 from tests.integration.memory_stage import TERMS, MemoryStage, an_outcome_of

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
-from services.executor.ports.models import ToolDefinition
+from shared.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.anthropic_model import AnthropicModel
 from tests.company_stage import open_books

@@ -18,7 +18,7 @@ from services.gateway.features.learning.store import RedisStatistics
 from services.gateway.features.tasks.store import RedisThreads
 from services.gateway.features.webhooks.model import SignedPost, TaskHook
 from services.gateway.features.webhooks.store import RedisWebhooks
-from services.learner.adapters.learned_changes import change_learned, digest_of_list
+from services.learner.adapters.redis_learned_files import change_learned, digest_of_list
 from services.learner.ports.files import Versions
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect, WriteStatus

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import pytest
 
 from services.executor.core.states.prompts import ORDER, load
-from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier, ToolUse
+from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier, ToolUse
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import Policy, TextFinding

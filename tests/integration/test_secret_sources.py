@@ -10,7 +10,7 @@ from moto.server import ThreadedMotoServer
 from services.executor.adapters.credentials import ResolvedCredentials, Secrets, open_credentials
 from services.executor.adapters.oauth_tokens import TokenEndpoints
 from services.executor.adapters.wrapped_servers import BreakingTools, ServerHealth
-from services.executor.ports.credentials import CredentialHeader, CredentialUnavailable
+from services.executor.ports.tools import CredentialHeader, CredentialUnavailable
 from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_of, folder_of, parse_reference
 from shared.contracts.tenant import Connection
 from tests.doubles.fake_tool_servers import FakeToolServers

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.deployment.compose import compose
 from tests.deployment.dockerfile import STACK, images

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
-from services.learner.adapters.redis_fact_book import RedisFactBook
+from services.learner.adapters.redis_knowledge import RedisFactBook
 from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
 from services.learner.adapters.redis_knowledge import RedisKnowledge
 from services.learner.adapters.redis_purse import RedisPurse

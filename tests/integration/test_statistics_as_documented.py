@@ -14,7 +14,7 @@ from services.gateway.features.learning.service import history_view, learning_vi
 from services.gateway.features.learning.store import RedisStatistics
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.memory.lesson import lesson_of
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.domain.exact_json import loads_object
 from shared.domain.words import TaskState
 from shared.infra import keys

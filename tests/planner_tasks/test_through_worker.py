@@ -11,7 +11,7 @@ import structlog
 from cli.demo.books import Books
 from cli.demo.checks import Observed, problems
 from cli.demo.script import TASKS as DEMO
-from cli.demo.tasks import DemoTask, DemoTurn
+from cli.demo.books import DemoTask, DemoTurn
 from cli.gateway.messages import Event, TaskView
 from shared.contracts.task import Principal, TaskEvent
 from shared.domain.exact_json import JsonObject, loads_object

@@ -5,8 +5,8 @@ import random
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.ports.spend import DayCaps
+from services.executor.adapters.redis_intents import RedisSpend
+from services.executor.ports.turns import DayCaps
 from services.executor.ports.turns import Charge
 from shared.infra import keys
 

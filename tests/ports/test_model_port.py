@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from services.executor.ports.models import (
+from shared.ports.models import (
     Message,
     Model,
     ModelReply,

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cli.demo.books import BookChange, Books
-from cli.demo.tasks import DemoTask
+from cli.demo.books import DemoTask
 from cli.gateway.messages import Speaker
 from examples.company.faults import ToolFault
 from examples.company.tables import columns

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.demo.script import TASKS
-from cli.demo.tasks import DemoTask
+from cli.demo.books import DemoTask
 from services.executor.core.session.context import Limits
 from tests.processes.misfortunes import TOOL_SECONDS, Misfortune, Tally, Theatre, judged, misfortunes
 from tests.processes.stage import open_stage

@@ -16,9 +16,9 @@ from rich.status import Status
 
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
-from cli.starting import Starting
+from cli.console import Starting
 from shared.domain.exact_json import dumps
-from shared.infra.archive_key import key_of
+from shared.infra.archive_open import key_of
 from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table, code_of, write_check
 from tools.chaos.evidence import RunEvidence

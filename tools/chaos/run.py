@@ -14,7 +14,7 @@ import httpx
 
 from cli.console import Complaint
 from cli.gateway.messages import TaskView
-from cli.stack.readiness import Tell, wait_until_ready
+from cli.stack.child import Tell, wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from shared.infra.tls import trusted_certificates

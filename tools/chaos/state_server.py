@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 from tools.tcp_proxy import TcpProxy
 

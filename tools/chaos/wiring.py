@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from cli.stack.plan import ProcessSpec, StackOptions, StackPorts, default_tenant_file, plan_stack, url_of
 
 MCP, REST = "company-mcp", "company-rest"

@@ -12,8 +12,8 @@ import httpx
 from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.shown_credential import origin_of, send_with_credential
-from services.executor.ports.credentials import Credentials, CredentialUnavailable
+from services.executor.adapters.credentials import origin_of, send_with_credential
+from services.executor.ports.tools import Credentials, CredentialUnavailable
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest

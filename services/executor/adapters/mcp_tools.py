@@ -32,8 +32,8 @@ from services.executor.adapters.mcp_content import (
 )
 from services.executor.adapters.mcp_link import McpConnection, as_port_error
 from services.executor.adapters.mcp_wire import McpTransport, Trouble, open_line
-from services.executor.adapters.shown_credential import ShowingLine
-from services.executor.ports.credentials import Credentials
+from services.executor.adapters.credentials import ShowingLine
+from services.executor.ports.tools import Credentials
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire

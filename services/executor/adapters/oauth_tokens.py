@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 
 import httpx
 
-from services.executor.ports.credentials import CredentialUnavailable
+from services.executor.ports.tools import CredentialUnavailable
 from shared.contracts.credential import Credential
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.guard import Guard

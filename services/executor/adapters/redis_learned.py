@@ -11,11 +11,11 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports.learned import Experience, Learned
-from shared.contracts.accuracy import Accuracy
+from shared.contracts.knowledge import Accuracy
 from shared.contracts.base import Contract
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
-from shared.contracts.threshold import ThresholdKind
+from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT

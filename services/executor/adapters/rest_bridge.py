@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_content import brief, tools_of
-from services.executor.adapters.shown_credential import send_with_credential
-from services.executor.ports.credentials import Credentials, CredentialUnavailable
+from services.executor.adapters.credentials import send_with_credential
+from services.executor.ports.tools import Credentials, CredentialUnavailable
 from services.executor.ports.tools import OtherProtocol, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire

@@ -13,7 +13,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.credentials import ResolvedCredentials
-from services.executor.ports.credentials import Credentials
+from services.executor.ports.tools import Credentials
 from services.executor.ports.tools import (
     Send,
     ServerQuestion,

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from shared.contracts.accuracy import Accuracy
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import Accuracy
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
-from shared.contracts.threshold import ThresholdKind
+from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arms
 
 

@@ -1,9 +1,8 @@
-"""The durable state of one turn."""
+"""The durable state of one turn, and what model calls cost a tenant."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
-
 from shared.contracts.approval import Approval, NoticeEvent
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
@@ -11,6 +10,8 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import WriteStatus
 from shared.ports.store import StoreUnavailable
+from collections.abc import Sequence
+from typing_extensions import override
 
 
 class LeaseLost(Exception):
@@ -192,3 +193,35 @@ class TurnStore(Protocol):
 
 class LedgerConflict(Exception):
     """The ledger does not hold what the caller believed: a bug or a second owner; nothing was changed."""
+
+
+class DayCaps(NamedTuple):
+    """What a tenant may use in one day; None is no limit."""
+
+    tokens: int | None = None
+    nanos: int | None = None
+
+
+class DailySpend(Protocol):
+    """What each tenant spends by day, over all executors. Both may raise ``StoreUnavailable``."""
+
+    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
+        """Set the charge aside if it fits under the caps, with all that is spent and set aside; repeat it freely.
+
+        ``over`` is settled in the same step, before that.
+        """
+        ...
+
+    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+        """Count what calls did cost: a reserved one in place of what was set aside, and only if it still is."""
+        ...
+
+
+class Unmetered(DailySpend):
+    @override
+    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
+        return True
+
+    @override
+    async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
+        return

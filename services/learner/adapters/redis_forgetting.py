@@ -8,13 +8,13 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 from typing_extensions import override
 
-from services.learner.adapters.fact_rows import read_fact, read_todo
-from services.learner.adapters.learned_changes import LearnedCommand, change_learned
+from services.learner.adapters.redis_knowledge import read_fact, read_todo
+from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned
 from services.learner.core.memory.forgetting import Removal, StoredMemory, removal
 from services.learner.ports.files import Versions
 from services.learner.ports.memory import Forgetting
 from shared.contracts.base import Contract
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import EntityLinks, KnownEntity
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.domain.partition import partition_of

@@ -1,22 +1,144 @@
-"""Entities and predictions of tenants on Redis: read in one round trip, written in one step."""
+"""Facts, entities and predictions of tenants on Redis, and which tasks' facts are still to be found."""
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar, cast
-
-import structlog
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pydantic import ValidationError
-from redis.asyncio import Redis
-from redis.exceptions import ResponseError
-from typing_extensions import override
-
-from services.learner.adapters.fact_rows import telling_spoiled, todo_row
-from services.learner.ports.memory import KnowledgeRepository, MemoryChange, Prediction, StoredKnowledge
-from shared.contracts.accuracy import Accuracy
+from services.learner.ports.memory import FactTodo, Spoiled
 from shared.contracts.base import Contract
+from shared.contracts.knowledge import KnownFact
+from shared.ports.store import StoreUnavailable
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import cast
+from redis.asyncio import Redis
+from typing_extensions import override
+from services.learner.ports.memory import FactBook, FactChange, FactTodo, KnownFacts, Spoiled
+from shared.domain.known import FACTS_KEPT
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts, answering
+from typing import TypeVar, cast
+import structlog
+from redis.exceptions import ResponseError
+from services.learner.ports.memory import KnowledgeRepository, MemoryChange, Prediction, StoredKnowledge
+from shared.contracts.knowledge import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
-from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, answering, unavailable
+
+
+class _Todo(Contract):
+    tenant: str
+    event_id: str
+    task_id: str
+    session_id: str
+    process_type: str
+    quality: float
+    ended_at: datetime
+    task: str
+    answer: str
+    values: dict[str, str] = {}
+    entities: tuple[str, ...] = ()
+
+
+def todo_row(todo: FactTodo) -> str:
+    return _Todo.model_validate(todo._asdict()).stored_json()
+
+
+def read_todo(row: str) -> FactTodo | None:
+    """None where another version wrote it, which this one cannot read."""
+    try:
+        read = _Todo.model_validate_json(row)
+    except ValidationError:
+        return None
+    return FactTodo(**{name: getattr(read, name) for name in FactTodo._fields})
+
+
+def read_fact(row: str) -> KnownFact | None:
+    try:
+        return KnownFact.model_validate_json(row)
+    except ValidationError:
+        return None
+
+
+_OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
+
+
+@contextmanager
+def telling_spoiled() -> Iterator[None]:
+    """``StoreUnavailable`` from inside is ``Spoiled`` where the server says so of its data."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        if any(words in str(error) for words in _OF_THE_DATA):
+            raise Spoiled(str(error)) from error
+        raise
+
+
+class RedisFactBook(FactBook):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+
+    @override
+    async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
+        found = await self._scripts.run("claim_due", [keys.FACT_FINDING], [most, int(seconds * 1000)])
+        return [keys.unpack_fact(member) for member in cast("list[str]", found)]
+
+    @override
+    async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
+        with telling_spoiled():
+            row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
+        return read_todo(str(row)) if row is not None else None
+
+    @override
+    async def facts(self, tenant: str) -> KnownFacts:
+        names = keys.learned_keys(tenant)
+        with telling_spoiled():
+            async with answering(), self._redis.pipeline(transaction=False) as pipe:
+                pipe.hget(names.memory, "version")
+                pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
+                version, rows = cast("tuple[str | None, list[str]]", await pipe.execute())
+        read = [(row, read_fact(row)) for row in rows]
+        return KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
+
+    @override
+    async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
+        names = keys.learned_keys(todo.tenant)
+        arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(change.gone), len(change.come)]
+        arguments += [*change.gone, *(fact.stored_json() for fact in change.come)]
+        for name, count in counts.items():
+            arguments += [name, count]
+        with telling_spoiled():
+            reply = await self._scripts.run("keep_facts", [names.knowledge, names.fact_todos, names.memory], arguments)
+        return reply != -1
+
+    @override
+    async def finish(self, done: Sequence[tuple[str, str]]) -> None:
+        """Look again whether there is something to do once they are let go: it may have been asked for meanwhile."""
+        members = [keys.pack(keys.FactMember(*one)) for one in done]
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.zrem(keys.FACT_FINDING, *members)
+            for tenant, event_id in done:
+                pipe.hexists(keys.learned_keys(tenant).fact_todos, event_id)
+            _, *waits = cast("list[object]", await pipe.execute(raise_on_error=False))
+        await asyncio.gather(
+            *(self.put_off(*one, 1.0) for one, is_there in zip(done, waits, strict=True) if is_there == 1)
+        )
+
+    @override
+    async def give_up(self, tenant: str, event_id: str) -> None:
+        names = keys.learned_keys(tenant)
+        with suppress(Spoiled), telling_spoiled():
+            if await self._scripts.command("HDEL", names.fact_todos, event_id):
+                await self._scripts.command("HINCRBY", names.memory, "facts_given_up", 1)
+
+    @override
+    async def put_off(self, tenant: str, event_id: str, seconds: float) -> None:
+        member = keys.pack(keys.FactMember(tenant, event_id))
+        await self._scripts.run("queue_due", [keys.FACT_FINDING], ["CH", int(seconds * 1000), member])
+
 
 TODOS_KEPT = 200  # tasks of a tenant whose facts are still to be found
 

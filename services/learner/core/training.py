@@ -17,7 +17,7 @@ from services.learner.ports.outcomes import (
     TrainingBucket,
     TrainingObject,
 )
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
 from shared.domain.exact_json import digest
 from shared.domain.keywords import keywords

@@ -1,23 +1,45 @@
 """Conditions ready to decide: each a tree of closures, so no ``eval`` and no text at evaluation time."""
 
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias, cast
-
 from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, parts
-from services.policy.core.memory import BoundedMemory
-from services.policy.core.values import (
-    OPERATORS,
-    UNKNOWN,
-    ConditionError,
-    Context,
-    Truth,
-    TypeClash,
-    UnknownTruth,
-    Value,
-    truth,
-)
+from services.policy.core.values import OPERATORS, UNKNOWN, ConditionError, Context, Truth, TypeClash, UnknownTruth, Value, truth
 from shared.contracts.policy import ContextValue, Scalar
+
+
+Key = TypeVar("Key", bound=Hashable)
+Held = TypeVar("Held")
+
+
+class BoundedMemory(Generic[Key, Held]):
+    """What was not used for longest is forgotten when the weights exceed ``limit``."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held: OrderedDict[Key, tuple[Held, int]] = OrderedDict()
+        self._weight = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def find(self, key: Key) -> Held | None:
+        found = self._held.get(key)
+        if found is None:
+            return None
+        self._held.move_to_end(key)
+        return found[0]
+
+    def keep(self, key: Key, held: Held, weight: int) -> None:
+        self._weight += weight - self._held.pop(key, (held, 0))[1]
+        self._held[key] = (held, weight)
+        while self._weight > self._limit:
+            _, (_, forgotten) = self._held.popitem(last=False)
+            self._weight -= forgotten
+
 
 REMEMBERED = 100_000  # nodes of all conditions that are held
 Decide: TypeAlias = Callable[[Context], Truth]

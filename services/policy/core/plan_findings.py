@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition
-from services.policy.core.finding import (
+from services.policy.core.rules import (
     RESTS_ON_THE_REQUEST,
     Finding,
     ReportedFinding,
@@ -16,7 +16,7 @@ from services.policy.core.finding import (
 )
 from services.policy.core.findings import is_proven
 from services.policy.core.prepared import ReadyPolicy
-from services.policy.core.scenes import CallScene
+from services.policy.core.findings import CallScene
 from services.policy.core.session_calls import (
     Earlier,
     count_used,

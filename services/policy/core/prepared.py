@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.finding import problem
-from services.policy.core.memory import BoundedMemory
+from services.policy.core.rules import problem
+from services.policy.core.conditions import BoundedMemory
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
 from services.policy.core.rules import ready_rule, word_of
 from services.policy.core.text_rules import ReadyTexts, TextDefault, ready_text_rule

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from services.policy.core.backtest import BacktestedPlan, backtest_plan, decided_plans, in_words
+from services.policy.core.evaluate import BacktestedPlan, backtest_plan, decided_plans, in_words
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from cli.stack.child import Child
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from tests.doubles.otlp_receiver import OtlpReceiver, receiving
 from tests.e2e.one_stack.two_replicas import TwoReplicas, start_second, two_replicas
 from tests.e2e.whole_stack import WholeStack, whole_stack

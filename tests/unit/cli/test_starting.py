@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from cli.starting import Starting
+from cli.console import Starting
 
 
 @pytest.mark.parametrize(("quiet", "said"), [(False, "Starting ...\n"), (True, "")])

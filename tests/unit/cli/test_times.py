@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cli.times import moment
+from cli.console import moment
 from shared.domain.exact_json import Json
 
 

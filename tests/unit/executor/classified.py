@@ -1,6 +1,6 @@
 """Tasks whose process the model names in its first reply, and what is told of it."""
 
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.task import TaskRecord
 from tests.doubles.scripted_model import state_of
 from tests.unit.executor.stage import TASK, Stage

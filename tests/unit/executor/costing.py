@@ -1,6 +1,6 @@
 """Stages on which some replies of the model cost more than others."""
 
-from services.executor.ports.models import ModelReply, ModelRequest, Usage
+from shared.ports.models import ModelReply, ModelRequest, Usage
 from tests.unit.executor.stage import Stage
 
 

@@ -1,6 +1,6 @@
 """Stages on which one strategy is the only one there is."""
 
-from services.executor.ports.models import ModelRequest
+from shared.ports.models import ModelRequest
 from shared.domain.words import Strategy
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import state_of

@@ -10,7 +10,7 @@ from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.models import ModelReply, ModelRequest, ToolDefinition
+from shared.ports.models import ModelReply, ModelRequest, ToolDefinition
 from services.executor.ports.sandbox import Sandbox
 from services.planner.core.request import parse
 from services.planner.core.roles import reply

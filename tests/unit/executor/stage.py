@@ -10,9 +10,9 @@ from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
-from services.executor.ports.models import ModelReply, ModelRequest
+from shared.ports.models import ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
-from services.executor.ports.spend import DailySpend, Unmetered
+from services.executor.ports.turns import DailySpend, Unmetered
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest

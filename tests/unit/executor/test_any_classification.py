@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.executor.core.states.template import TEMPLATES
-from services.executor.ports.models import ModelReply, ModelRequest
+from shared.ports.models import ModelReply, ModelRequest
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState
 from tests.doubles.scripted_model import text_reply

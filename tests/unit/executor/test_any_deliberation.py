@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.ports.models import ModelReply, ModelRequest, StopReason
+from shared.ports.models import ModelReply, ModelRequest, StopReason
 from shared.domain.answer import as_list, is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from shared.domain.words import FsmState, Strategy, TaskState

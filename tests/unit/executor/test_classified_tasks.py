@@ -11,7 +11,7 @@ from services.executor.core.states.template import GENERAL, TEMPLATES
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.learned import Experience
-from services.executor.ports.models import Tier
+from shared.ports.models import Tier
 from services.executor.ports.turns import SessionState
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from services.executor.ports.models import ModelAway, ModelReply, ModelRequest, Tier
+from shared.ports.models import ModelAway, ModelReply, ModelRequest, Tier
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.policy import Policy, Rule, ToolRule
 from shared.contracts.task import TaskRecord

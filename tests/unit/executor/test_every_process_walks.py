@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from services.executor.core.states.template import TEMPLATES
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState
 from tests.doubles.scripted_model import state_of

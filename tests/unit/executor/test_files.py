@@ -6,7 +6,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.ports.files import ReadFile, TaskFiles
-from services.executor.ports.models import ImageBlock, ModelRequest, TextBlock
+from shared.ports.models import ImageBlock, ModelRequest, TextBlock
 from shared.contracts.task import SentFile, Turn
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

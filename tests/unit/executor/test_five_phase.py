@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from services.executor.core.states.machine import permits
-from services.executor.ports.models import ModelReply, ModelRequest, ToolDefinition, ToolUse
+from shared.ports.models import ModelReply, ModelRequest, ToolDefinition, ToolUse
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, ToolClass
 from tests.doubles.scripted_model import state_of

@@ -6,7 +6,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.session.budget import Ceilings, size_of
-from services.executor.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
+from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tests.doubles.scripted_model import text_reply

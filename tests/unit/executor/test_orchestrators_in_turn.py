@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from services.executor.core.session.side_by_side import side_by_side
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallRefusal, Policy, ToolRule
 from shared.domain.exact_json import JsonObject, dumps

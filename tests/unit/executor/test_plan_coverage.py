@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Strategy, TaskState
 from tests.doubles.scripted_model import json_reply, text_reply

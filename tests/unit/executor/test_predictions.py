@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.prime.known import describe_limits
-from shared.contracts.accuracy import Accuracy
-from shared.contracts.threshold import Threshold, ThresholdKind
+from shared.contracts.knowledge import Accuracy
+from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.domain.estimates import Trust, confidence, drifts, trust
 from shared.domain.exact_json import Json
 from tests.unit.executor.archived import replayed

@@ -14,7 +14,7 @@ from services.executor.core.reflect.review import find_improvement, refusal
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.quality import Formula

@@ -11,7 +11,7 @@ from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.walk import walk
-from services.executor.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.tools import ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState

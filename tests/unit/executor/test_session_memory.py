@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.turns import SessionState
 from shared.domain.conversation import SUMMARY_WORDS
 from shared.domain.exact_json import dumps

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.task import PriorTurn, SolverRequest
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.session.journal import CHECKPOINT
-from services.executor.ports.models import Tier
+from shared.ports.models import Tier
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, dumps, loads_object

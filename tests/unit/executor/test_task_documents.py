@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.tools import ToolSilent
 from shared.contracts.task import TaskRequest
 from shared.domain.exact_json import Json, JsonObject

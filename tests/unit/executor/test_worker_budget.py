@@ -6,8 +6,8 @@ import pytest
 
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.endings import TenantStopped
-from services.executor.ports.models import ModelReply, ModelRequest
-from services.executor.ports.spend import DailySpend, DayCaps
+from shared.ports.models import ModelReply, ModelRequest
+from services.executor.ports.turns import DailySpend, DayCaps
 from services.executor.ports.turns import Charge
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.domain.bandit import Arm
 from shared.domain.words import Strategy, TaskState
 from tests.doubles.scripted_talk import of_conversation

@@ -8,7 +8,7 @@ from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.models import Model, ModelReply, ModelRequest
+from shared.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.turns import HandedOver
 from shared.domain.words import TaskState
 from tests.unit.executor.stage import Stage, message

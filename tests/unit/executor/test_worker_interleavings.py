@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from services.executor.ports.models import ModelReply, ModelRequest
+from shared.ports.models import ModelReply, ModelRequest
 from services.executor.ports.tools import ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports.models import Tier
+from shared.ports.models import Tier
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.policy import Policy, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -16,7 +16,7 @@ from services.executor.core.session.budget import (
     longest_answer,
     thrift,
 )
-from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier
+from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tests.doubles.memory_turns import Died

@@ -23,7 +23,7 @@ from services.executor.core.session.budget import (
     size_of,
 )
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.ports.models import (
+from shared.ports.models import (
     Message,
     ModelReply,
     ModelRequest,

@@ -6,7 +6,7 @@ from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
-from services.executor.ports.models import ToolUse
+from shared.ports.models import ToolUse
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.turn.waits import next_try
-from services.executor.ports.models import ModelAway
+from shared.ports.models import ModelAway
 
 pytestmark = pytest.mark.promise("model.away")
 BEGAN = datetime(2026, 1, 2, 3, tzinfo=UTC)

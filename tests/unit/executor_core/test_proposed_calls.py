@@ -10,7 +10,7 @@ from services.executor.core.plan.proposals import NotProposed, Proposal, Setting
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
-from services.executor.ports.models import ToolUse
+from shared.ports.models import ToolUse
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -10,7 +10,7 @@ from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import Origin
 from shared.contracts.policy import Policy, Rule, TriggeredRule
-from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import Threshold, ThresholdKind, ThresholdOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, RuleAction, WriteStatus
 from tests.unit.executor_core.makers import call, dossier, entry, fact, from_fact, value, verdict

@@ -15,8 +15,8 @@ from services.gateway.features.console.views.memory import (
     read_page,
 )
 from services.gateway.features.memory.service import Thing
-from shared.contracts.accuracy import Accuracy
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import Accuracy
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.task import TaskEvent
 from shared.domain.cases import CaseOutcome

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CaseOutcome
 from shared.domain.words import Strategy
 from tests.doubles.redis_tasks import NOON

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from typing_extensions import override
 
-from services.learner.core.memory.ask_model import ModelFacts
+from services.learner.core.memory.fact_worker import ModelFacts
 from services.learner.core.memory.fact_worker import sections_of
 from services.learner.ports.memory import FactsUnavailable
 from shared.domain.model_price import Price

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CaseOutcome, judge_outcome, prune_log, relevant
 from shared.domain.keywords import keywords, stem
 from shared.domain.words import TaskState

@@ -19,8 +19,8 @@ from services.learner.core.files.importer import (
 from services.learner.core.training import as_shelved
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
 from services.learner.ports.outcomes import Shelved
-from shared.contracts.accuracy import Accuracy
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import Accuracy
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.domain.keywords import keywords

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.learner.core.training import as_shelved, merge_cases
 from services.learner.ports.outcomes import Shelved
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CASES_KEPT
 from tests.doubles.redis_tasks import NOON
 from tests.unit.learner.makers import a_case

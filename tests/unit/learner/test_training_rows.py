@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.learner.core.training import MOST_ROWS, Rows, case_of, read_rows
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CaseOutcome
 from tests.doubles.redis_tasks import NOON
 from tests.unit.learner.training import a_row, lines_of

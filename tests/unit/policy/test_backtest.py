@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.policy.core.backtest import backtest_plan, decided_plans
+from services.policy.core.evaluate import backtest_plan, decided_plans
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.archive import ArchivedStep, ArchivedTask

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restored
 from services.executor.core.states.prompts import load
-from services.executor.ports.models import (
+from shared.ports.models import (
     Message,
     ModelReply,
     ModelRequest,

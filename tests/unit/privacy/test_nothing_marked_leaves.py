@@ -8,7 +8,7 @@ import structlog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from services.executor.ports.models import ModelReply, ModelRequest
+from shared.ports.models import ModelReply, ModelRequest
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass

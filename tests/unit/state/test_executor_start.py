@@ -4,7 +4,7 @@ import pytest
 
 from services.executor.__main__ import main
 from services.executor.bootstrap import fallbacks
-from services.executor.ports.models import Tier
+from shared.ports.models import Tier
 from services.executor.settings import ExecutorSettings
 from shared.infra.archive_open import new_key
 from tests.refusals import Refusal, refusal_of, refusal_of_process

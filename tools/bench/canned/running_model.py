@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from tools.bench.gateway.servers import await_open, run_module
 
 

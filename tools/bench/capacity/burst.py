@@ -18,7 +18,7 @@ from cli.console import Complaint, err
 from cli.gateway.client import GatewayClient, path_of
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from cli.stack.plan import StackOptions
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, loads_object, plain

@@ -12,7 +12,7 @@ from cli.assess.asked import WantedRun, run_assessment
 from cli.assess.own_assessor import assessor_at
 from cli.console import Complaint, err
 from cli.launcher import running
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from cli.stack.plan import StackOptions
 from shared.contracts.assessment.messages import Update
 from shared.contracts.assessment.results import AssessmentResults

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.task import TaskEvent

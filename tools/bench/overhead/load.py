@@ -21,7 +21,7 @@ from cli.console import Complaint, err
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from cli.stack.plan import StackOptions
 from shared.domain.words import Strategy
 from shared.infra import keys

@@ -1,7 +1,7 @@
 """What a task does with its tools, few and many, once their listing is known."""
 
 from services.executor.core.tools.toolbox import Toolbox, offered_tools, toolbox
-from services.executor.ports.models import Message, ModelRequest, TextBlock, Tier
+from shared.ports.models import Message, ModelRequest, TextBlock, Tier
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json

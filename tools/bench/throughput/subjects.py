@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from cli.console import Complaint, err
 from cli.launcher import Stack, running
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import free_ports
 from cli.stack.plan import StackOptions
 from shared.domain.words import Strategy
 from tools.bench.canned.running_model import canned_model, model_environment

@@ -13,7 +13,7 @@ from services.executor.core.tools.classes import Annotations, classify
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
-from services.executor.ports.spend import Unmetered
+from services.executor.ports.turns import Unmetered
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
 from services.executor.ports.turns import SessionState
 from shared.contracts.policy import Policy

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
-from services.executor.ports.models import Model, ModelReply, ModelRequest, PassingText, TextBlock, ToolUse, Usage
+from shared.ports.models import Model, ModelReply, ModelRequest, PassingText, TextBlock, ToolUse, Usage
 from shared.domain.exact_json import JsonObject, loads_object
 from tools.bench.worth.figuring import Figuring
 from tools.bench.worth.fresh_tokens import FreshTokens

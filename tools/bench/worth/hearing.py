@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from services.executor.ports.models import ModelRequest, TextBlock, ToolResult
+from shared.ports.models import ModelRequest, TextBlock, ToolResult
 from tools.bench.worth.request_text import read_section
 from tools.bench.worth.steps import CallEnding, IntendedCall
 from tools.bench.worth.tabular import ShownResult

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from services.executor.ports.models import ModelRequest, PassingText, TextBlock, ToolDefinition, ToolResult, ToolUse
+from shared.ports.models import ModelRequest, PassingText, TextBlock, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json, dumps
 from tools.bench.worth.fresh_tokens import SentText
 

@@ -22,7 +22,7 @@ from services.executor.core.session.endings import DONE, Failed
 from services.executor.core.session.values import Fact, open_questions
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.write.notices import append_remarks
-from services.executor.ports.models import ModelReply
+from shared.ports.models import ModelReply
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match

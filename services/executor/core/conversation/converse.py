@@ -47,7 +47,7 @@ from services.executor.core.session.values import (
 )
 from services.executor.core.states.machine import RULES, after_planning, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
-from services.executor.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
+from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import PastCall

@@ -35,7 +35,7 @@ from services.executor.core.tools.toolbox import (
     WHAT_WOULD_POLICY_SAY,
     find_tools,
 )
-from services.executor.ports.models import ToolDefinition, ToolResult, ToolUse
+from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict

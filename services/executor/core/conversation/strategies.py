@@ -19,7 +19,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.paginate import shorten_result
 from services.executor.core.tools.toolbox import CALL, WRITES, unwrap
-from services.executor.ports.models import (
+from shared.ports.models import (
     Message,
     Model,
     ModelReply,

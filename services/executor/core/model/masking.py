@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.ports.models import (
+from shared.ports.models import (
     Block,
     ImageBlock,
     Message,

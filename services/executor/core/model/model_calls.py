@@ -27,7 +27,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.session.side_by_side import run_beside
 from services.executor.core.states.prompts import STABLE, Prompts, render
-from services.executor.ports.models import (
+from shared.ports.models import (
     Block,
     Effort,
     ImageBlock,

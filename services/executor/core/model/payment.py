@@ -17,8 +17,8 @@ from services.executor.core.session.budget import (
 )
 from services.executor.core.session.endings import RunEnds, TenantStopped
 from services.executor.core.session.journal import Journal
-from services.executor.ports.models import ModelReply, ModelRequest
-from services.executor.ports.spend import DailySpend, DayCaps
+from shared.ports.models import ModelReply, ModelRequest
+from services.executor.ports.turns import DailySpend, DayCaps
 from services.executor.ports.turns import Charge, HandedOver
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord

@@ -11,7 +11,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.ledger import tool_of_condition
 from services.executor.core.states.prompts import render
-from services.executor.ports.models import (
+from shared.ports.models import (
     Effort,
     ImageBlock,
     Message,

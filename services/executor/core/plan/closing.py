@@ -32,7 +32,7 @@ from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.toolbox import Toolbox, key_field
 from services.executor.core.write.notices import notice_wanted, with_sentences
-from services.executor.ports.models import Tier
+from shared.ports.models import Tier
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict

@@ -17,7 +17,7 @@ from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.schema_drift import Corrections, rename_arguments
 from services.executor.core.tools.toolbox import CALL, key_field, problems_with
-from services.executor.ports.models import ToolUse
+from shared.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry

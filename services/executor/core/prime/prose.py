@@ -11,7 +11,7 @@ from services.executor.core.model.model_calls import ModelQuestion, Unanswered, 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed, Part
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
-from services.executor.ports.models import Tier
+from shared.ports.models import Tier
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
 from shared.contracts.policy import Policy, Rule, ToolRule

@@ -12,7 +12,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import DispatchRefused, require_permitted
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.core.tools.toolbox import problems_with
-from services.executor.ports.models import ToolUse
+from shared.ports.models import ToolUse
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool

@@ -17,7 +17,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.prompts import render
-from services.executor.ports.models import ModelRequest, Tier
+from shared.ports.models import ModelRequest, Tier
 from services.executor.ports.turns import SessionState
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long

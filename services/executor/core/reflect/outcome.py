@@ -22,7 +22,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Said, TaskOutcome
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import Threshold, ThresholdKind, ThresholdOutcome
 from shared.domain.exact_json import Json, JsonObject, i_json, loads, loads_object, walk_json, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score, quality

@@ -26,7 +26,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA, render
 from services.executor.core.tools.paginate import beginning
 from services.executor.core.write.notices import remarks_below
-from services.executor.ports.models import ModelRequest, Tier
+from shared.ports.models import ModelRequest, Tier
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object

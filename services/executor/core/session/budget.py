@@ -19,7 +19,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.session.endings import RunEnds
-from services.executor.ports.models import (
+from shared.ports.models import (
     Block,
     ImageBlock,
     ModelReply,

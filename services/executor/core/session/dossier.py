@@ -16,7 +16,7 @@ from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.contracts.threshold import Threshold
+from shared.contracts.outcome import Threshold
 from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
 from shared.domain.words import FsmState, Strategy
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeBy
-from shared.contracts.threshold import ThresholdKind
+from shared.contracts.outcome import ThresholdKind
 from shared.domain.exact_json import Json, JsonObject, loads
 
 

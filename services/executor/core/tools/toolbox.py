@@ -18,7 +18,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from services.executor.core.tools.near_names import words_of
-from services.executor.ports.models import ToolDefinition, ToolUse
+from shared.ports.models import ToolDefinition, ToolUse
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection

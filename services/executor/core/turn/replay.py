@@ -36,7 +36,7 @@ from services.executor.core.turn.recording import (
 )
 from services.executor.core.turn.worker import Walk, Worker
 from services.executor.ports.learned import Experience, Learned
-from services.executor.ports.models import Model, ModelReply, ModelRequest
+from shared.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.sessions import Work
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable

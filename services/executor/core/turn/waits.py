@@ -35,7 +35,7 @@ from services.executor.core.session.ledger import (
     with_attempt,
 )
 from services.executor.core.write.sending import question_timer
-from services.executor.ports.models import ModelAway
+from shared.ports.models import ModelAway
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus

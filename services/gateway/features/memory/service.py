@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
-from shared.contracts.accuracy import Accuracy
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import Accuracy
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
 from collections.abc import Callable, Sequence

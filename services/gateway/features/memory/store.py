@@ -10,9 +10,9 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.features.memory.service import Forgets, Memories, TenantMemory, Thing
-from shared.contracts.accuracy import Accuracy
+from shared.contracts.knowledge import Accuracy
 from shared.contracts.base import Contract
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT

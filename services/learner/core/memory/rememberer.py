@@ -19,10 +19,10 @@ from services.learner.ports.memory import (
     StoredKnowledge,
 )
 from services.learner.ports.outcomes import Delivery, Outcomes
-from shared.contracts.accuracy import Accuracy
+from shared.contracts.knowledge import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, TaskSource
 from shared.contracts.outcome import Said, TaskOutcome
-from shared.contracts.threshold import ThresholdKind
+from shared.contracts.outcome import ThresholdKind
 from shared.domain.estimates import WINDOW_KEPT, drifts
 from shared.domain.redaction import redact_text
 from shared.ports.store import StoreUnavailable

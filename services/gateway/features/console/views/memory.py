@@ -8,8 +8,8 @@ from typing import Generic, NamedTuple, TypeVar
 from services.gateway.features.console.views.tasks import dollars
 from services.gateway.features.console.views.words import Badge, count_of, strategy_title, title_of
 from services.gateway.features.memory.service import Thing
-from shared.contracts.accuracy import Accuracy
-from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import Accuracy
+from shared.contracts.knowledge import CaseEntry
 from shared.contracts.knowledge import KnownFact
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Trust, recent, trust

@@ -1,0 +1,243 @@
+"""What is learned of a tenant, on Redis, for files that bring some of it: read at once, changed in one step if unchanged."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha1
+from typing import TypeAlias
+from uuid import uuid4
+from services.learner.ports.files import Versions
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+from services.learner.ports.outcomes import CaseRepository, LoadedRows, Shelved
+from shared.contracts.knowledge import CaseEntry
+from shared.infra.lua import Scripts
+from shared.ports.store import StoreUnavailable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar, cast
+import structlog
+from services.learner.adapters.redis_knowledge import read_fact
+from services.learner.ports.files import ArmName, ArmRecord, FileChanges, FileTotals, ImportRepository, StoredFile, Versions
+from shared.contracts.knowledge import Accuracy
+from shared.contracts.base import Contract
+from shared.contracts.knowledge import KnownEntity
+from shared.domain.bandit import Arm
+from shared.infra.lua import Argument, Scripts, answering
+
+
+LearnedCommand: TypeAlias = tuple[str, str, Sequence[Argument]]  # a word, a key, what follows
+
+_AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
+
+
+async def change_learned(scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], read: Versions) -> bool:
+    """False, and nothing is changed, if a part that ``read`` names has another version by now."""
+    names, asked = keys.learned_keys(tenant), list(commands)
+    first = (names.cases, names.counts, names.memory, names.knowledge)
+    places = list(dict.fromkeys((*first, *(name for _, name, _ in asked))))
+    words = [word for command, name, rest in asked for word in _spell_command(command, places.index(name) + 1, rest)]
+    return await scripts.run("change_learned", places, [*read, f"change-{uuid4().hex}", *words]) == 1
+
+
+def digest_of_list(rows: Iterable[str]) -> str:
+    """As the script computes it: to see a change, not to withstand anybody."""
+    return sha1("\n".join(rows).encode(), usedforsecurity=False).hexdigest()
+
+
+def _spell_command(command: str, place: int, words: Sequence[Argument]) -> list[Argument]:
+    """In pieces; a command that needs words and has none is none."""
+    if command == "DEL":
+        return [command, place, 0]
+    pieces = (words[at : at + _AT_ONCE] for at in range(0, len(words), _AT_ONCE))
+    return [word for piece in pieces for word in (command, place, len(piece), *piece)]
+
+
+_LEASE_SECONDS = 120.0  # how long an object may take to load before another learner begins to look, too
+_TRIES = 100  # every other learner's step may change the log in between
+
+
+class RedisCaseRepository(CaseRepository):
+    """``owner`` names this process and no other, ever."""
+
+    def __init__(self, redis: Redis, owner: str, lease_seconds: float = _LEASE_SECONDS) -> None:
+        self._scripts = Scripts(redis)
+        self._owner = owner
+        self._lease_ms = int(lease_seconds * 1000)
+
+    @override
+    async def begin(self, tenant: str) -> bool:
+        """A lock that runs out beneath this costs no more than a merge in vain: see ``keep``."""
+        key = keys.learned_keys(tenant).seeding
+        taken, holder = await self._scripts.commands(
+            ("SET", key, self._owner, "NX", "PX", self._lease_ms), ("GET", key)
+        )
+        if not taken and holder == self._owner:
+            await self._scripts.command("PEXPIRE", key, self._lease_ms)
+        return holder == self._owner
+
+    @override
+    async def end(self, tenant: str) -> None:
+        await self._scripts.run("let_go", [keys.learned_keys(tenant).seeding], [self._owner, 0])
+
+    @override
+    async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
+        found = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.learned_keys(tenant).seeded))
+        return {name: _version(told) for name, told in found.items()}
+
+    @override
+    async def keep(
+        self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: LoadedRows
+    ) -> Sequence[Shelved] | None:
+        names = keys.learned_keys(tenant)
+        for _ in range(_TRIES):
+            asked = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
+            known, rows = cast("tuple[str | None, list[str]]", await self._scripts.commands(*asked))
+            if known is not None and _version(known) == loaded.version:
+                return None
+            log = merge(read_case_log(rows))
+            commands: list[LearnedCommand] = [
+                ("HSET", names.seeded, (loaded.name, f"{loaded.version}\n{_as_json(loaded)}")),
+                ("DEL", names.cases, ()),
+                ("RPUSH", names.cases, [one.text for one in log]),
+            ]
+            if await change_learned(self._scripts, tenant, commands, Versions(cases=digest_of_list(rows))):
+                return log
+        raise StoreUnavailable(f"the case log of {tenant} changed at each of {_TRIES} tries")
+
+
+def read_case_log(rows: Iterable[str]) -> list[Shelved]:
+    return [Shelved(text, _case(text)) for text in rows]
+
+
+def _version(told: str) -> str:
+    """Of an object that was loaded: what came of it follows."""
+    return told.partition("\n")[0]
+
+
+def _case(text: str) -> CaseEntry | None:
+    try:
+        return CaseEntry.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+def _as_json(loaded: LoadedRows) -> str:
+    return json.dumps(
+        {"rows": loaded.rows, "bad": loaded.bad, "first_bad": loaded.first_bad, "at": loaded.at.isoformat()}
+    )
+
+
+log = structlog.get_logger()
+Row = TypeVar("Row", bound=Contract)
+
+
+class RedisImportRepository(ImportRepository):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+
+    @override
+    async def read_stored(self, tenant: str) -> StoredFile:
+        """The counters that the version is made of are read first: what changes after that is noticed."""
+        names = keys.learned_keys(tenant)
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.hget(names.memory, "version")
+            pipe.hget(names.counts, "events")
+            pipe.lrange(names.cases, 0, -1)
+            pipe.hgetall(names.arms)
+            pipe.lrange(names.knowledge, 0, -1)
+            pipe.hgetall(names.entities)
+            pipe.hgetall(names.accuracy)
+            found = await pipe.execute()
+        version, events = (str(one or "0") for one in found[:2])
+        cases, facts = cast("list[str]", found[2]), cast("list[str]", found[4])
+        return StoredFile(
+            Versions(digest_of_list(cases), events, version, digest_of_list(facts)),
+            read_case_log(cases),
+            _arms(found[3]),
+            int(events),
+            [(row, read_fact(row)) for row in facts],
+            _rows(KnownEntity, found[5]),
+            _rows(Accuracy, found[6]),
+        )
+
+    @override
+    async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
+        commands = _commands(keys.learned_keys(tenant), brought)
+        return await change_learned(self._scripts, tenant, commands, _that_matter(brought, versions))
+
+
+def _that_matter(brought: FileChanges, versions: Versions) -> Versions:
+    """Those of the parts that are changed: whatever else is learned meanwhile is no hindrance."""
+    return Versions(
+        cases=versions.cases if brought.cases is not None else "",
+        events=versions.events if brought.arms or brought.totals else "",
+        rows=versions.rows if brought.entities or brought.accuracy else "",
+        facts=versions.facts if brought.facts is not None else "",
+    )
+
+
+def _commands(names: keys.LearnedKeys, brought: FileChanges) -> Iterator[LearnedCommand]:
+    for name, texts in ((names.cases, brought.cases), (names.knowledge, brought.facts)):
+        if texts is not None:
+            yield "DEL", name, ()
+            yield "RPUSH", name, texts
+    yield from _arm_commands(names, brought.arms)
+    for record in brought.entities:
+        yield "HSET", names.entities, (record.field, record.entity.model_dump_json())
+        yield "HSET", names.entity_links, (record.field, record.links.model_dump_json())
+        yield "ZADD", names.entity_ages, (int(record.entity.last_seen.timestamp() * 1000), record.field)
+    yield "HSET", names.accuracy, _flat((name, row.model_dump_json()) for name, row in brought.accuracy.items())
+    if brought.totals is not None:
+        yield from _total_commands(names, brought.totals)
+
+
+def _arm_commands(names: keys.LearnedKeys, arms: Sequence[ArmRecord]) -> Iterator[LearnedCommand]:
+    for record in arms:
+        fields, trend = keys.arm_fields(*record.name), keys.arm_trend(*record.name)
+        yield "HSET", names.arms, (fields.n, record.arm.n, fields.units, record.arm.units)
+        if record.trend:
+            yield "HSET", names.trends, (trend, record.trend)
+        else:  # what was kept is the way of another sum
+            yield "HDEL", names.trends, (trend,)
+
+
+def _total_commands(names: keys.LearnedKeys, totals: FileTotals) -> Iterator[LearnedCommand]:
+    yield "DEL", names.counts, ()
+    yield "HSET", names.counts, _flat(totals.counts.items())
+    yield "DEL", names.days, ()
+    yield "HSET", names.days, _flat(totals.days.items())
+    if totals.trend:
+        yield "HSET", names.trends, (keys.QUALITY_TREND, totals.trend)
+    else:
+        yield "HDEL", names.trends, (keys.QUALITY_TREND,)
+
+
+def _flat(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
+    return [word for pair in pairs for word in pair]
+
+
+def _arms(found: object) -> Mapping[ArmName, Arm]:
+    arms: dict[ArmName, Arm] = {}
+    try:
+        for field, value in cast("dict[str, str]", found).items():
+            kind, strategy, number = keys.unpack_arm_field(field)
+            arms[kind, strategy] = arms.get((kind, strategy), Arm())._replace(**{number: int(value)})
+    except ValueError as error:
+        raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
+    return arms
+
+
+def _rows(kind: type[Row], found: object) -> Mapping[str, Row]:
+    """What of the rows can be read; what another version wrote begins anew."""
+    rows: dict[str, Row] = {}
+    for field, row in cast("dict[str, str]", found).items():
+        try:
+            rows[field] = kind.model_validate_json(row)
+        except ValidationError as error:
+            log.warning("lesson_unreadable", kind=kind.__name__, errors=error.error_count())
+    return rows

@@ -1,0 +1,204 @@
+"""Joins what runs beside learning: the memory (facts, what is to be forgotten), and learned things as files."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
+import structlog
+from pydantic import JsonValue
+from redis.asyncio import Redis
+from services.learner.adapters.redis_knowledge import RedisFactBook
+from services.learner.adapters.redis_forgetting import RedisForgetting
+from services.learner.adapters.redis_knowledge import RedisKnowledge
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_purse import RedisPurse
+from services.learner.core.learner import Learner
+from services.learner.core.memory.fact_worker import ModelFacts
+from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.forgetting import Forgetter
+from services.learner.core.memory.rememberer import Rememberer
+from services.learner.entrypoints.loops import keep_finding, keep_forgetting, keep_remembering
+from services.learner.settings import MemorySettings
+from shared.domain.model_price import dearest
+from shared.infra.late_model import ClosableModel, CountedModel, LateModel
+from shared.infra.model_prices import read_prices
+from shared.infra.tenant_records import RedisTenantRecords
+from shared.ports.meter import Meter, NoMeter
+from shared.ports.models import Tier
+from shared.ports.store import StoreUnavailable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from services.learner.adapters.cache_folder import CacheFolder
+from services.learner.adapters.redis_learned_files import RedisCaseRepository
+from services.learner.adapters.redis_learned_files import RedisImportRepository
+from services.learner.core.files.importer import Importer
+from services.learner.core.files.report import report_rows, report_teacher
+from services.learner.core.training import Seeder
+from services.learner.entrypoints.cache import Cache, LearnedCache
+from services.learner.entrypoints.loops import SeedingStatus, keep_seeded
+from services.learner.settings import LearnerSettings
+from shared.contracts.learning_files import FileRequest, LearningFile
+from shared.infra import keys
+from shared.infra.learned_files import learned_files
+from shared.infra.lua import Scripts
+from shared.infra.rpc import RpcQueue, keep_importing
+from shared.infra.starting import CannotStart
+
+
+log = structlog.get_logger()
+
+_MODEL_SECONDS = 30.0
+_NOBODY = NoMeter()
+
+
+@dataclass
+class MemoryJobs:
+    """What this process remembers with. ``worker`` is None where facts are not found here."""
+
+    rememberer: Rememberer
+    forgetter: Forgetter
+    worker: FactWorker | None = None
+    close: Callable[[], Awaitable[None]] | None = None
+
+    async def run(self, learner: Learner, stop: asyncio.Event) -> None:
+        """Until asked to stop. A model call that is under way then is given up: its task is found again."""
+        async with asyncio.TaskGroup() as group:
+            finding = group.create_task(self._find(stop))
+            group.create_task(keep_forgetting(self.forgetter, stop))
+            await keep_remembering(self.rememberer, learner, stop)
+            finding.cancel()
+        try:
+            await self.rememberer.leave()
+        except StoreUnavailable as error:
+            log.warning("left_without_a_word", error=str(error))
+
+    def status(self) -> dict[str, JsonValue]:
+        """What this process has remembered, found and forgotten since it started."""
+        remembered = asdict(self.rememberer.counts)
+        facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"
+        return {**remembered, "facts": facts, "forgotten": self.forgetter.done}
+
+    async def _find(self, stop: asyncio.Event) -> None:
+        if self.worker is None or self.close is None:
+            return
+        try:
+            await keep_finding(self.worker, stop)
+        finally:
+            await self.close()
+
+
+def build_memory_jobs(
+    settings: MemorySettings,
+    redis: Redis,
+    owner: str,
+    lease_seconds: float,
+    learner: Learner,
+    meter: Meter = _NOBODY,
+) -> MemoryJobs:
+    outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
+    wants_facts = settings.learn_knowledge == "on"
+    knowledge = RedisKnowledge(redis)
+    rememberer = Rememberer(outcomes, knowledge, lambda: learner.held, learner.drain_news, wants_facts=wants_facts)
+    forgetter = Forgetter(RedisForgetting(redis, settings.session_archive()))
+    if not wants_facts:
+        return MemoryJobs(rememberer, forgetter)
+
+    model = LateModel(lambda: _model(settings))
+    prices = read_prices()
+    counted = CountedModel(model, {Tier.HAIKU: settings.haiku_model}, meter)
+    finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
+    purse = RedisPurse(redis, RedisTenantRecords(redis))
+    return MemoryJobs(rememberer, forgetter, FactWorker(RedisFactBook(redis), finder, purse), model.close)
+
+
+def _model(settings: MemorySettings) -> ClosableModel:
+    from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
+
+    return AnthropicModel(
+        tiers={Tier.HAIKU: settings.haiku_model},
+        api_key=settings.anthropic_api_key,
+        base_url=settings.anthropic_base_url or None,
+        limits=ModelLimits(seconds=_MODEL_SECONDS, pauses=()),
+    )
+
+
+_HANDED_ON_SECONDS = 3600.0  # an executor may be started long after the learner
+
+
+@dataclass
+class FileJobs:
+    redis: Redis
+    settings: LearnerSettings
+    owner: str
+    cache: Cache | None
+    importer: Importer
+    seeding: SeedingStatus = field(default_factory=SeedingStatus)
+    reports: SeedingStatus = field(default_factory=SeedingStatus)
+
+    async def run(self) -> None:
+        """Until cancelled; then ``close``, once nothing is learned any more."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(
+                keep_importing(RpcQueue(self.redis, "learner"), LearningFile.CASE_LOG, self.importer.carry_out)
+            )
+            if self.settings.s3_training_bucket:
+                every = self.settings.s3_training_hours * 3600
+                group.create_task(keep_seeded(self._make_seeder, self.seeding, every))
+                group.create_task(keep_seeded(self._make_report_seeder, self.reports, every))
+            if self.cache is not None:
+                group.create_task(self.cache.run())
+
+    async def close(self) -> None:
+        if self.cache is not None:
+            await self.cache.close()
+
+    def _make_seeder(self) -> Seeder:
+        from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
+
+        bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_training_prefix)
+        return Seeder(bucket, RedisCaseRepository(self.redis, self.owner), self.settings.s3_training_tenant, _now)
+
+    def _make_report_seeder(self) -> Seeder:
+        """Benchmark reports: their failures become cases, and what tasks failed of becomes facts.
+
+        It looks as the same owner as the other one: neither has to wait for the other.
+        """
+        from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
+
+        tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
+        bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_reports_prefix)
+        return Seeder(bucket, repository, tenant, _now, report_rows, report_teacher(self.importer, tenant, _now))
+
+
+def build_file_jobs(settings: LearnerSettings, redis: Redis, owner: str) -> FileJobs:
+    """Raises ``CannotStart`` for a folder that cannot be used."""
+    importer = Importer(RedisImportRepository(redis), _now)
+    folder = settings.rl_cache_dir
+    cache = None if folder is None else _cache(settings, folder, redis, importer)
+    return FileJobs(redis, settings, owner, cache, importer)
+
+
+def _cache(settings: LearnerSettings, path: Path, redis: Redis, importer: Importer) -> Cache:
+    folder, tenant = CacheFolder(path), settings.rl_cache_tenant
+    try:
+        folder.prepare()
+    except OSError as error:
+        raise CannotStart(f"RL_CACHE_DIR cannot be used: {error}") from error
+
+    async def is_new() -> bool:
+        names = keys.learned_keys(tenant)
+        told = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
+        return await Scripts(redis).command("EXISTS", *told) == 0
+
+    async def files() -> Mapping[LearningFile, JsonValue]:
+        return await learned_files(redis, tenant)
+
+    async def hand_on(request: FileRequest) -> None:
+        await RpcQueue(redis, "executor").leave(request.model_dump_json(), _HANDED_ON_SECONDS)
+
+    return Cache(folder, LearnedCache(tenant, is_new, files, hand_on), importer, settings.rl_cache_seconds)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
