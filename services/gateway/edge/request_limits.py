@@ -18,7 +18,6 @@ from typing import NamedTuple, cast
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
-from services.gateway.edge.limits import RequestLimits
 from services.gateway.edge.replies import RETRY_LATER
 
 
@@ -111,6 +110,22 @@ class OwnPages:
 _LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
 _ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
 _OF_MESSAGES = ("/message:send", "/message:stream")
+
+
+class RequestLimits(NamedTuple):
+    """``open_requests``: how many this process answers at once, streams among them.
+
+    ``message_bytes``: the largest body on the paths of messages, which may hold files; ``large_bodies``: how many over
+    ``body_bytes`` are in hand at once.
+    """
+
+    body_bytes: int = 1024 * 1024
+    message_bytes: int = 1024 * 1024
+    large_bodies: int = 4
+    body_seconds: float = 30.0
+    header_bytes: int = 32 * 1024
+    url_bytes: int = 8 * 1024
+    open_requests: int = 2000
 
 
 class RequestLimiter:

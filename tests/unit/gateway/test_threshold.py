@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 
 from services.gateway.edge.body import BadCall
-from services.gateway.edge.limits import RequestLimits
+from services.gateway.edge.request_limits import RequestLimits
 from services.gateway.edge.request_limits import RequestLimiter
 from tests.http_client import open_http
 from tests.serving import serving

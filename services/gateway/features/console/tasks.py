@@ -29,7 +29,7 @@ from services.gateway.features.console.views.tasks import (
     task_row,
 )
 from services.gateway.features.console.views.timeline import Told, rail, stages
-from services.gateway.features.files.downloads import download
+from services.gateway.edge.replies import file_reply
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.resolution import read_word
@@ -130,7 +130,7 @@ class TaskPages:
         """A file of the task's messages, to be saved."""
         tasks = self._context.services.tasks
         record = await tasks.read(request.path_params["task_id"], visitor.caller)
-        return download(await tasks.files.one(record, request.path_params["file_id"]))
+        return file_reply(*await tasks.files.one(record, request.path_params["file_id"]))
 
     async def cancel(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         """Asked for, and waited for a little: what was sent is settled before the task ends."""

@@ -19,7 +19,7 @@ from datetime import datetime
 from functools import partial
 from typing_extensions import override
 from services.gateway.edge.errors import RateStanding, Unauthenticated
-from services.gateway.edge.limits import RequestCost
+from services.gateway.features.identity.model import RequestCost
 from services.gateway.features.identity.middleware import check
 from services.gateway.features.identity.model import AdmittedCaller, Allowance, Caller, Identity, RateMeter
 from services.gateway.features.identity.model import DEFAULT_TENANT, check_claim, claimed_principal

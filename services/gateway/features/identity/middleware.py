@@ -20,7 +20,7 @@ from services.gateway.edge.errors import (
     TooManyRequests,
     Unauthenticated,
 )
-from services.gateway.edge.limits import RequestCost
+from services.gateway.features.identity.model import RequestCost
 from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
 from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity
 from services.gateway.features.identity.throttle import FailureThrottle, Network, Strictness, source_of

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 from services.gateway.edge.errors import RateStanding
-from services.gateway.edge.limits import RequestCost
+from enum import StrEnum
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject
@@ -19,6 +19,15 @@ class Caller(NamedTuple):
     principal: Principal
 
 
+class RequestCost(StrEnum):
+    """What a request costs: nothing, a request, a message, or both."""
+
+    LOOK = "look"
+    REQUEST = "request"
+    MESSAGE = "message"
+    REQUEST_AND_MESSAGE = "request_and_message"
+
+
 class Identity(Protocol):
     async def identify(self, headers: Mapping[str, str]) -> Caller | None:
         """Who is let in by what came in the headers; None where nobody checks.
@@ -31,7 +40,7 @@ class Identity(Protocol):
         """Who sends a request that was let in. ``metadata`` is what it says of itself; raises ``InvalidField``."""
         ...
 
-    async def admit(self, headers: Mapping[str, str], cost: "RequestCost") -> "AdmittedCaller":  # noqa: ARG002  uncounted
+    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":  # noqa: ARG002  uncounted
         """Like ``identify``, and what the request costs is counted, where anything is.
 
         Also raises ``TooManyRequests``.

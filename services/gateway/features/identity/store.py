@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.edge.errors import Measure, RateStanding
-from services.gateway.edge.limits import RequestCost
+from services.gateway.features.identity.model import RequestCost
 from services.gateway.features.identity.model import Allowance, Caller, Keyring, RateMeter, SignInCredential, SignIns
 from shared.contracts.api_key import ApiKey
 from shared.infra import keys

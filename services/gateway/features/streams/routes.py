@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.edge.errors import InvalidField, NoVisibleTask
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, kinds, refusal_reply
-from services.gateway.features.files.downloads import download
+from services.gateway.edge.replies import file_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams.updates import LAST_EVENT_ID, EventPlace, Resumption, SeenEvents, read_seen, resumption
@@ -137,7 +137,7 @@ class RestEndpoints:
         """A file of the task's messages, to be saved and never shown as a page of ours."""
         try:
             record = await self._tasks.read(task_id, self._caller(request))
-            return download(await self._tasks.files.one(record, file_id))
+            return file_reply(*await self._tasks.files.one(record, file_id))
         except kinds(_STATUS) as fault:
             return refusal_reply(fault, _STATUS)
 
