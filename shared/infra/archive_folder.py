@@ -7,7 +7,6 @@ import asyncio
 import os
 from pathlib import Path
 from uuid import uuid4
-from typing_extensions import override
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 
@@ -43,19 +42,15 @@ class FolderArchive(Archive):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    @override
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
         await asyncio.to_thread(self._put, self._path(tenant, task_id), content)
 
-    @override
     async def get(self, tenant: str, task_id: str) -> bytes | None:
         return await asyncio.to_thread(self._get, self._path(tenant, task_id))
 
-    @override
     async def list(self, tenant: str) -> tuple[str, ...]:
         return await asyncio.to_thread(self._list, self._folder / tenant_name(tenant))
 
-    @override
     async def delete(self, tenant: str, task_id: str) -> bool:
         return await asyncio.to_thread(self._delete, self._path(tenant, task_id))
 

@@ -8,7 +8,6 @@ from urllib.parse import unquote, urlsplit
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from typing_extensions import override
 from shared.infra.archive_folder import FolderArchive
 from shared.ports.archive import Archive, ArchiveUnavailable
 import os
@@ -22,20 +21,16 @@ class EncryptedArchive(Archive):
         self._inner = inner
         self._box = MultiFernet([Fernet(key) for key in keys])
 
-    @override
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
         await self._inner.put(tenant, task_id, await asyncio.to_thread(self._encrypt, content))
 
-    @override
     async def get(self, tenant: str, task_id: str) -> bytes | None:
         closed = await self._inner.get(tenant, task_id)
         return None if closed is None else await asyncio.to_thread(self._decrypt, closed)
 
-    @override
     async def list(self, tenant: str) -> tuple[str, ...]:
         return await self._inner.list(tenant)
 
-    @override
     async def delete(self, tenant: str, task_id: str) -> bool:
         return await self._inner.delete(tenant, task_id)
 

@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar, cast
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from typing_extensions import override
 
 from shared.infra.archive_folder import task_id_of, task_name, tenant_name
 from shared.ports.archive import Archive, ArchiveUnavailable
@@ -29,18 +28,15 @@ class S3Archive(Archive):
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self._client = boto3.client("s3", config=Config(**_LIMITS))
 
-    @override
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
         await _call_bucket(lambda: self._client.put_object(**self._object_address(tenant, task_id), Body=content))
 
-    @override
     async def get(self, tenant: str, task_id: str) -> bytes | None:
         def read() -> bytes:
             return cast(_Body, self._client.get_object(**self._object_address(tenant, task_id))["Body"]).read()
 
         return await _call_or_miss(read)
 
-    @override
     async def list(self, tenant: str) -> tuple[str, ...]:
         stem = f"{self._prefix}{tenant_name(tenant)}/"
 
@@ -51,7 +47,6 @@ class S3Archive(Archive):
         found = await _call_bucket(read)
         return tuple(sorted(task_id for name in found if (task_id := task_id_of(name)) is not None))
 
-    @override
     async def delete(self, tenant: str, task_id: str) -> bool:
         at = self._object_address(tenant, task_id)
         if await _call_or_miss(lambda: bool(self._client.head_object(**at))) is None:

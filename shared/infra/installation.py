@@ -4,7 +4,6 @@ from time import perf_counter, time
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from shared.domain import metric_names as names
 from shared.infra import keys
@@ -46,7 +45,6 @@ class Installation(Reading):
         self._scripts = Scripts(redis, patience=0)
         self._calls = [_call(one) for one in keys.all_partitions()]
 
-    @override
     async def read(self, metrics: Metrics) -> None:
         try:
             async with answering(_SECONDS):

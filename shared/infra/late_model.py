@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Protocol
 
-from typing_extensions import override
 
 from shared.domain import metric_names as names
 from shared.ports.meter import Meter
@@ -24,7 +23,6 @@ class LateModel(Model):
         self._loading = asyncio.Lock()
         self._model: ClosableModel | None = None
 
-    @override
     async def complete(self, request: ModelRequest) -> ModelReply:
         model = self._model or await self._loaded_model()
         return await model.complete(request)
@@ -47,7 +45,6 @@ class CountedModel(Model):
     def __init__(self, model: Model, tiers: Mapping[Tier, str], meter: Meter) -> None:
         self._model, self._tiers, self._meter = model, tiers, meter
 
-    @override
     async def complete(self, request: ModelRequest) -> ModelReply:
         tier, began, outcome = request.tier, perf_counter(), "cut"
         served = self._tiers.get(tier, "")

@@ -41,19 +41,16 @@ class Metrics(Meter):
                 self._one(metric, dict(zip(metric.labels, values, strict=True)))
         self.put(BUILD, 1, version=VERSION, service=service)
 
-    @override
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
         found = self._one(metric, labels)
         if type(found) is Counter or type(found) is Gauge:  # isinstance asks their abstract base each time
             found.inc(amount)
 
-    @override
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
         found = self._one(metric, labels)
         if type(found) is Histogram:
             found.observe(value)
 
-    @override
     def put(self, metric: Metric, value: float, **labels: str) -> None:
         found = self._one(metric, labels)
         if type(found) is Gauge:

@@ -35,23 +35,18 @@ class OtelSpan(Span):
         self._span = span
 
     @property
-    @override
     def is_recording(self) -> bool:
         return self._span.is_recording()
 
-    @override
     def note(self, attributes: Mapping[str, Attribute]) -> None:
         self._span.set_attributes({name: _sayable(value) for name, value in attributes.items()})
 
-    @override
     def event(self, name: str) -> None:
         self._span.add_event(name)
 
-    @override
     def rename(self, name: str) -> None:
         self._span.update_name(_redact_attribute(name))
 
-    @override
     def record_failure(self, kind: str) -> None:
         self._span.set_attribute(ERROR_TYPE, kind)
         self._span.set_status(otel.StatusCode.ERROR)
@@ -62,15 +57,12 @@ class OtelTracer(Tracer):
         self._tracer = provider.get_tracer("purple-agent", VERSION)
 
     @property
-    @override
     def is_on(self) -> bool:
         return True
 
-    @override
     def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[OtelSpan]:
         return self._open(name, kind, _current.get(), ())
 
-    @override
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[OtelSpan]:
@@ -78,11 +70,9 @@ class OtelTracer(Tracer):
         links = (otel.Link(linked),) if linked.is_valid else ()
         return self._open(name, kind, _remote(parent), links)
 
-    @override
     def current_span(self) -> OtelSpan:
         return OtelSpan(_current.get())
 
-    @override
     def traceparent(self) -> str | None:
         said = _current.get().get_span_context()
         if not said.is_valid:

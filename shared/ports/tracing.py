@@ -73,23 +73,18 @@ class NoSpan(Span, AbstractContextManager["NoSpan"]):
     """The span of nobody: it costs a call, and holds nothing."""
 
     @property
-    @override
     def is_recording(self) -> bool:
         return False
 
-    @override
     def note(self, attributes: Mapping[str, Attribute]) -> None:
         return
 
-    @override
     def event(self, name: str) -> None:
         return
 
-    @override
     def rename(self, name: str) -> None:
         return
 
-    @override
     def record_failure(self, kind: str) -> None:
         return
 
@@ -111,23 +106,18 @@ class NoTracer(Tracer):
     """Nobody looks."""
 
     @property
-    @override
     def is_on(self) -> bool:
         return False
 
-    @override
     def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> NoSpan:
         return _NO_SPAN
 
-    @override
     def continue_trace(self, name: str, kind: SpanKind, parent: str | None, link: str | None = None) -> NoSpan:
         return _NO_SPAN
 
-    @override
     def current_span(self) -> NoSpan:
         return _NO_SPAN
 
-    @override
     def traceparent(self) -> str | None:
         return None
 

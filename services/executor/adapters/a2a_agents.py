@@ -105,7 +105,6 @@ class A2aAgents(ToolServers):
     ) -> None:
         await self._transport.aclose()
 
-    @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
@@ -114,11 +113,9 @@ class A2aAgents(ToolServers):
             raise ToolSilent(f"{connection.id}: no card within {DISCOVERY_SECONDS:g} seconds") from None
         return agent.tools
 
-    @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return False
 
-    @override
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:

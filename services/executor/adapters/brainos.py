@@ -7,7 +7,6 @@ from typing import NamedTuple
 import httpx
 import structlog
 from httpx_sse import EventSource, SSEError, aconnect_sse
-from typing_extensions import override
 
 from services.executor.ports.orchestrators import (
     Orchestrator,
@@ -46,7 +45,6 @@ class BrainOS(Orchestrator):
         tls = trusted_certificates()
         self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False, verify=tls)
 
-    @override
     async def say(self, saying: Saying) -> OrchestratorReply:
         try:
             async with asyncio.timeout(self._seconds):

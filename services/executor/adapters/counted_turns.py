@@ -47,27 +47,22 @@ class TimedTracer(Tracer):
         self._tracer, self._meter = tracer, meter
 
     @property
-    @override
     def is_on(self) -> bool:
         return self._tracer.is_on
 
-    @override
     def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
         if name in PHASES or name.startswith(_STATE):
             return self._time_span(name, kind)
         return self._tracer.span(name, kind)
 
-    @override
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[Span]:
         return self._tracer.continue_trace(name, kind, parent, link)
 
-    @override
     def current_span(self) -> Span:
         return self._tracer.current_span()
 
-    @override
     def traceparent(self) -> str | None:
         return self._tracer.traceparent()
 
@@ -96,7 +91,6 @@ class CountedTurns(RunsTurns):
     def __init__(self, worker: RunsTurns, meter: Meter) -> None:
         self._worker, self._meter = worker, meter
 
-    @override
     async def run(self, work: Work, store: TurnStore) -> None:
         if work.attempts == 1:
             waited = work.waited_us / 1_000_000
@@ -134,42 +128,33 @@ class CountedStore(TurnStore):
         self._asked: Approval | None = None  # as the turn found it
         self.outcome = ""
 
-    @override
     async def journal(self) -> tuple[JournalEntry, ...]:
         return await self._store.journal()
 
-    @override
     async def ledger(self) -> Mapping[str, LedgerEntry]:
         return await self._store.ledger()
 
-    @override
     async def approval(self) -> Approval | None:
         self._asked = await self._store.approval()
         return self._asked
 
-    @override
     async def session(self) -> SessionState:
         return await self._store.session()
 
-    @override
     async def pulse(self) -> Pulse:
         return await self._store.pulse()
 
-    @override
     async def await_news(self) -> None:
         await self._store.await_news()
 
-    @override
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> Pulse:
         return self._count_events(await self._store.append(entries, events, record), events)
 
-    @override
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
         return self._count_events(await self._store.open_write(entry, hold_seconds, beside), beside.events)
 
-    @override
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
         pulse = self._count_events(await self._store.settle_write(entry, before, beside), beside.events)
         if _stays(entry):
@@ -178,7 +163,6 @@ class CountedStore(TurnStore):
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
         return pulse
 
-    @override
     async def finish(self, end: TurnEnd) -> None:
         await self._store.finish(end)
         self._count_events(None, end.events)
@@ -237,7 +221,6 @@ class BoundTurns(RunsTurns):
     def __init__(self, worker: RunsTurns) -> None:
         self._worker = worker
 
-    @override
     async def run(self, work: Work, store: TurnStore) -> None:
         with _log_context(work):
             await self._worker.run(work, store)

@@ -131,7 +131,6 @@ class Secrets(SecretSource):
             Scheme.AWS: _Aws(),
         }
 
-    @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         if owner and (wall := beyond_walls(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
@@ -147,7 +146,6 @@ class _Environment(SecretSource):
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         secret = self._environ.get(reference.name)
         if secret is None:
@@ -167,7 +165,6 @@ class _Files(SecretSource):
         self._folder = folder
         self._read: dict[Path, _SecretFile] = {}
 
-    @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         try:
             async with asyncio.timeout(FILE_SECONDS):
@@ -203,7 +200,6 @@ class _Aws(SecretSource):
         self._kept: dict[str, _CachedSecret] = {}
         self._asking: dict[str, asyncio.Lock] = {}
 
-    @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         asked = asyncio.get_running_loop().time()
         async with self._asking.setdefault(reference.name, asyncio.Lock()):
@@ -277,7 +273,6 @@ class ResolvedCredentials(Credentials):
         """How many connections had no credential to show when they were last used."""
         return len(self._lacking)
 
-    @override
     async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
         credential = connection.credential
         if credential is None or connection.from_request:
@@ -307,7 +302,6 @@ class ResolvedCredentials(Credentials):
         )
         return self._note_secret(connection, badge, secret)
 
-    @override
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         return tuple(self._shown.get(connection.line, ()))
 
@@ -332,10 +326,8 @@ class ResolvedCredentials(Credentials):
 class NoCredentials(Credentials):
     """For whoever calls servers that ask for none."""
 
-    @override
     async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
         return None
 
-    @override
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         return ()

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
-from typing_extensions import override
 
 from services.executor.adapters.file_parser import ParsedFile
 from services.executor.ports.files import ReadFile, TaskFiles
@@ -52,7 +51,6 @@ class KeptFiles(TaskFiles):
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
-    @override
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
         known = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
         try:
@@ -66,7 +64,6 @@ class KeptFiles(TaskFiles):
         except ArchiveUnavailable:
             return known.model_copy(update={"problem": "the archive of files cannot be reached"})
 
-    @override
     async def content(self, tenant: str, name: str) -> bytes | None:
         try:
             return await self._archive.get(tenant, name)

@@ -18,7 +18,6 @@ from mcp.types import (
     CallToolResult,
 )
 from pydantic import JsonValue, ValidationError
-from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_content import (
@@ -107,7 +106,6 @@ class McpTools(ToolServers):
         """How many servers have a session here: a figure for metrics."""
         return len(self._links)
 
-    @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
@@ -120,11 +118,9 @@ class McpTools(ToolServers):
             raise ToolSilent(f"{connection.id}: the server did not list its tools: {error}") from error
         return listing.tools_of(connection)
 
-    @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return False
 
-    @override
     async def call(
         self,
         connection: Connection,

@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from typing_extensions import override
 
 from services.executor.ports.sandbox import CodeFailed, Sandbox, SandboxUnavailable
 
@@ -50,7 +49,6 @@ class MontySandbox(Sandbox):
     ) -> None:
         await self._stack.aclose()
 
-    @override
     async def run(self, program: str, inputs: Sequence[str]) -> str:
         pool = await self._start_pool()
         from pydantic_monty import CollectString, MontyCrashedError, MontyError  # loaded by now

@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import NamedTuple, TypeVar
 
 import httpx2
-from typing_extensions import override
 
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.tools import (
@@ -177,17 +176,14 @@ class PatientPolicy(PolicyService):
         self._service = service
         self._pauses = pauses
 
-    @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         if not _decides(request):
             return await self._service.evaluate(request)
         return await retry_patiently(lambda: self._service.evaluate(request), (PolicyUnavailable,), self._pauses)
 
-    @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
         return await retry_patiently(lambda: self._service.allowances(request), (PolicyUnavailable,), self._pauses)
 
-    @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
         return await retry_patiently(lambda: self._service.check_prose(request), (PolicyUnavailable,), self._pauses)
 
@@ -200,15 +196,12 @@ class CountedPolicy(PolicyService):
     def __init__(self, service: PolicyService, meter: Meter) -> None:
         self._service, self._meter = service, meter
 
-    @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         return await self._count_question("verdict", lambda: self._service.evaluate(request), verdict_word)
 
-    @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
         return await self._count_question("allowances", lambda: self._service.allowances(request))
 
-    @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
         return await self._count_question("prose", lambda: self._service.check_prose(request))
 

@@ -7,7 +7,6 @@ from typing import cast
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
-from typing_extensions import override
 
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.ports.upkeep import EndedContent, EndedTask, EndedTasks, TakenTasks
@@ -33,7 +32,6 @@ class RedisEndedTasks(EndedTasks):
         self._scripts = Scripts(redis)
         self._shared = shared or SharedTexts(redis)
 
-    @override
     async def take(self, partitions: Collection[int], most: int, *, whole: bool) -> TakenTasks:
         each = max(1, most // max(1, len(partitions)))
         calls = [([keys.partition_keys(number).unarchived], [each, _AGAIN_MS, int(whole)]) for number in partitions]
@@ -58,7 +56,6 @@ class RedisEndedTasks(EndedTasks):
             log.exception("not_archived", task=task.task_id, error=repr(error))
             return None
 
-    @override
     async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []

@@ -8,7 +8,6 @@ from typing import cast
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.executor.ports.turns import MemoryUnavailable, SessionState
 from services.executor.ports.upkeep import IdleSession, IdleSessions, SessionMemory
@@ -52,7 +51,6 @@ class RedisIdleSessions(IdleSessions):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[IdleSession, ...]:
         each = max(1, most // max(1, len(partitions)))
         arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]
@@ -60,7 +58,6 @@ class RedisIdleSessions(IdleSessions):
         found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return tuple(IdleSession(*keys.unpack_member(member)) for members in found for member in members)
 
-    @override
     async def read(self, session: IdleSession) -> SessionMemory | None:
         """Whether it has work is asked by ``evict``: before, nothing of it leaves."""
         name = keys.session_keys(*session).session
@@ -79,11 +76,9 @@ class RedisIdleSessions(IdleSessions):
         )
         return SessionMemory(archived.model_dump_json().encode(), state)
 
-    @override
     async def evict(self, session: IdleSession, mark: str) -> bool:
         return await self._scripts.run("evict_idle", _names(session), [_member(session), mark]) == 1
 
-    @override
     async def leave_in_store(self, sessions: Sequence[IdleSession]) -> None:
         names = ((_names(session)[0], _member(session)) for session in sessions)
         await asyncio.gather(*(self._scripts.command("ZREM", idle, member) for idle, member in names))

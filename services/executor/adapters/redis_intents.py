@@ -13,7 +13,6 @@ from shared.domain.words import WriteStatus
 from shared.infra.lineage import Lineage
 from collections.abc import Sequence
 from redis.asyncio import Redis
-from typing_extensions import override
 from services.executor.ports.turns import DailySpend, DayCaps
 from services.executor.ports.turns import Charge
 from shared.infra import keys
@@ -96,13 +95,11 @@ class RedisSpend(DailySpend):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
         limits = [_ANY if cap is None else cap for cap in (caps.tokens, caps.nanos)]
         wanted: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]
         return await _run_spend(self._scripts, tenant, day, [*wanted, *charge_rows(over)]) == 1
 
-    @override
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         await settle_day(self._scripts, tenant, day, charges)
 

@@ -8,7 +8,6 @@ from typing import TypeVar, cast
 import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.executor.ports.learned import Experience, Learned
 from shared.contracts.knowledge import Accuracy
@@ -42,7 +41,6 @@ class RedisLearned(Learned):
         self._noted: dict[str, frozenset[str]] = {}
         self._lessons = _Lessons()
 
-    @override
     async def recall(self, tenant: str, process_type: str) -> Experience:
         names = keys.learned_keys(tenant)
         fields = [field for strategy in Strategy for field in keys.arm_fields(process_type, strategy)]
@@ -72,7 +70,6 @@ class RedisLearned(Learned):
             tuple(sorted(designed)),
         )
 
-    @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
         """Writes only what this process has not written before."""
         new = names - self._noted.get(tenant, frozenset())
@@ -84,24 +81,20 @@ class RedisLearned(Learned):
             await self._scripts.command("SADD", key, *sorted(new)[:free])
         self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
 
-    @override
     async def translation(self, tenant: str, key: str) -> str | None:
         async with answering(_SECONDS):
             kept = await self._redis.getex(keys.translated_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
         return None if kept is None else str(kept)
 
-    @override
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
         async with answering(_SECONDS):
             await self._redis.set(keys.translated_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
 
-    @override
     async def process_types(self, tenant: str) -> tuple[str, ...]:
         async with answering(_SECONDS):
             kept = await cast("Awaitable[list[str]]", self._redis.hkeys(keys.learned_keys(tenant).synthesized))
         return tuple(sorted(kept))
 
-    @override
     async def process(self, tenant: str, process_type: str) -> str | None:
         async with answering(_SECONDS):
             kept = await cast(
@@ -109,7 +102,6 @@ class RedisLearned(Learned):
             )
         return None if kept is None else str(kept)
 
-    @override
     async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
         key = keys.learned_keys(tenant).synthesized
         kept, count = await self._scripts.commands(("HGET", key, process_type), ("HLEN", key))

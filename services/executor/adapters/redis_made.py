@@ -27,7 +27,6 @@ class RedisMade(MadeTools):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    @override
     async def all(self, tenant: str) -> tuple[MadeTool, ...]:
         async with answering(_SECONDS):
             rows = await cast("Awaitable[list[str]]", self._redis.hvals(keys.learned_keys(tenant).made))
@@ -39,7 +38,6 @@ class RedisMade(MadeTools):
                 log.warning("made_tool_unreadable", tenant=tenant, errors=error.error_count())
         return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version)))
 
-    @override
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
         """A field is only ever added, so of two that keep at once the later one takes the next version."""
         key = keys.learned_keys(tenant).made
@@ -64,7 +62,6 @@ class SwitchedTenants(Tenants):
     def __init__(self, tenants: Tenants, redis: Redis) -> None:
         self._tenants, self._scripts = tenants, Scripts(redis, patience=0)
 
-    @override
     async def get(self, tenant: str) -> TenantRecord:
         return _with_switch(*await asyncio.gather(self._tenants.get(tenant), self._switch(tenant)))
 

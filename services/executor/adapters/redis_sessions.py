@@ -10,7 +10,6 @@ from typing import cast
 
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.executor.adapters.redis_turns import STOPPED_MS, Opening, RedisTurnStore, moment_of
 from services.executor.adapters.shared_texts import SharedTexts
@@ -206,18 +205,15 @@ class RedisSlots(SlotStore):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
         arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _QUEUE_SECONDS]
         return await self._scripts.run("take_slot", keys.slot_keys(tenant), arguments) == 1
 
-    @override
     async def leave(self, tenant: str, session_id: str) -> str | None:
         running, queue = keys.slot_keys(tenant)
         _, first = await self._scripts.commands(("ZREM", running, session_id), ("ZPOPMIN", queue))
         return str(first[0]) if isinstance(first, list) and first else None
 
-    @override
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None:
         by_tenant: defaultdict[str, list[Argument]] = defaultdict(list)
         for tenant, session_id in slots:
@@ -229,7 +225,6 @@ class RedisSlots(SlotStore):
             lives = (("PEXPIRE", key, 10 * milliseconds) for key in running)
             await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.commands(*lives))
 
-    @override
     async def put_off(self, tenant: str, session_id: str) -> None:
         waiting = keys.partition_keys_of(tenant, session_id).waiting
         member = keys.pack(keys.Member(tenant, session_id))

@@ -9,7 +9,6 @@ import httpx
 import structlog
 from mcp.types import Tool as ListedTool
 from pydantic import ValidationError
-from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_content import brief, tools_of
@@ -58,18 +57,15 @@ class RestBridge(ToolServers):
     ) -> None:
         await self._client.aclose()
 
-    @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         query = {"session_id": session_id}
         request = self._request("GET", connection, "/mcp/tools", DISCOVERY_SECONDS, query=query)
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
         return parse_tools(connection, reply.status, reply.body)
 
-    @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return True
 
-    @override
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:

@@ -70,7 +70,6 @@ class StoredTenants(Tenants):
         self._tool_server, self._seconds = tool_server, seconds
         self._kept: dict[str, _CachedRecord] = {}
 
-    @override
     async def get(self, tenant: str) -> TenantRecord:
         """A record that this process cannot read is none: ``UnknownTenant``, and not what the file would say."""
         kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
@@ -142,7 +141,6 @@ class TenantsWithoutMadeTools(Tenants):
     def __init__(self, tenants: Tenants) -> None:
         self._tenants = tenants
 
-    @override
     async def get(self, tenant: str) -> TenantRecord:
         return _switch_off(await self._tenants.get(tenant))
 

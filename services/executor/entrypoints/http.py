@@ -8,7 +8,6 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from typing_extensions import override
 
 from shared.domain import metric_names as names
 from shared.infra.metrics import Metrics
@@ -88,7 +87,6 @@ class ExecutorGauges(Reading):
         self._runner, self._mended, self._servers = runner, mended, servers
         self._told: Mapping[str, int] = {}
 
-    @override
     async def read(self, metrics: Metrics) -> None:
         metrics.put(names.EXECUTOR_SESSIONS, self._runner.running)
         metrics.put(names.EXECUTOR_FREE, self._runner.free)

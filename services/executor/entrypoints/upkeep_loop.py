@@ -174,7 +174,6 @@ class TellingWorker(RunsTurns):
         self._worker = worker
         self._told = told
 
-    @override
     async def run(self, work: Work, store: TurnStore) -> None:
         await self._worker.run(work, store)
         for one in self._told:

@@ -181,12 +181,10 @@ class WrappedServers(ToolServers):
         """The servers that know of a connection."""
         return self._servers
 
-    @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         question = ServerQuestion("discover", connection, session_id=session_id)
         return await self._ask(question, lambda them, _: them.discover(connection, session_id))
 
-    @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return self._servers_of(connection).may_have_unlisted(connection)
 
@@ -194,7 +192,6 @@ class WrappedServers(ToolServers):
     def protocol_of(self, connection: Connection) -> str:
         return self._servers_of(connection).protocol_of(connection)
 
-    @override
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:

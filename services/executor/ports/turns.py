@@ -11,7 +11,6 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import WriteStatus
 from shared.ports.store import StoreUnavailable
 from collections.abc import Sequence
-from typing_extensions import override
 
 
 class LeaseLost(Exception):
@@ -218,10 +217,8 @@ class DailySpend(Protocol):
 
 
 class Unmetered(DailySpend):
-    @override
     async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
         return True
 
-    @override
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         return

@@ -3,7 +3,6 @@
 import json
 
 from pydantic import JsonValue
-from typing_extensions import override
 
 from services.gateway.a2a.views import OLD, task_view, update_view
 from services.gateway.features.deliveries.news import HookWork
@@ -21,7 +20,6 @@ class DialectBodies(Bodies):
     def __init__(self, notice: str) -> None:
         self._notice = notice
 
-    @override
     def body(self, work: HookWork, news: News) -> str:
         return json.dumps(self._shape(work, news), ensure_ascii=False)
 

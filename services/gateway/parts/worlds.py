@@ -1,6 +1,5 @@
 """The part ``worlds``: simulated worlds as MCP servers, those of assessments that run here and any other."""
 
-from typing_extensions import override
 
 from services.gateway.features.participation.service import NoKey, Participations
 from services.gateway.features.participation.store import RedisParticipations
@@ -17,7 +16,6 @@ class KeptWorlds(AssessedWorlds):
     def __init__(self, participations: Participations | None) -> None:
         self._kept = participations
 
-    @override
     async def world_of(self, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
         found = await self._kept.find(tenant, session_id) if self._kept else None
         if self._kept is None or found is None or found.assessment != assessment:

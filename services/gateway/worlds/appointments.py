@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Literal
 
 from pydantic import Field
-from typing_extensions import override
 
 from services.gateway.worlds.world import (
     ConnectedWorld,
@@ -27,7 +26,6 @@ class GetCalendars(WorldRead):
     tool = "get_calendars"
     permission = "calendar:state"
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.calendar.get_state()
         calendars: list[Json] = [{"calendar_id": one.calendar_id, "name": one.name} for one in state.calendars.values()]
@@ -50,7 +48,6 @@ class ListCalendarEvents(WorldRead):
     limit: int = Field(200, ge=1, le=1000)
     offset: int = Field(0, ge=0)
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         spans = True if self.start is not None and self.end is not None else None
         asked = self.model_dump(exclude_none=True)
@@ -66,7 +63,6 @@ class GetCalendarEvent(WorldRead):
 
     event_id: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         event = await _find_event(world, self.event_id)
         return {**_event(event), "exists": True} if event else {"event_id": self.event_id, "exists": False}
@@ -80,7 +76,6 @@ class FindCalendarEvents(WorldRead):
 
     title: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         wanted = self.title.strip().casefold()
         events = (await world.ues.calendar.get_state()).events.values()
@@ -96,7 +91,6 @@ class GetInvitationResponse(WorldRead):
 
     event_id: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         event, user = await _find_event(world, self.event_id), (await world.user_address()).casefold()
         mine = [one for one in event.attendees if one.email.casefold() == user] if event else []
@@ -120,7 +114,6 @@ class CreateCalendarEvent(_Fields):
     start: Moment
     end: Moment
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         user, attendees = await world.user_address(), [{"email": email} for email in self.attendee_emails or ()]
         create = world.ues.calendar.create(
@@ -149,7 +142,6 @@ class UpdateCalendarEvent(_Fields):
     end: Moment | None = None
     status: Literal["confirmed", "tentative", "cancelled"] | None = None
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         emails = self.attendee_emails
         update = world.ues.calendar.update(
@@ -175,7 +167,6 @@ class DeleteCalendarEvent(WorldEdit):
 
     event_id: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         await world.act(world.ues.calendar.delete(self.event_id))
         return {"event_id": self.event_id, "exists": False}
@@ -192,7 +183,6 @@ class RespondToInvitation(WorldEdit):
     response: Literal["accepted", "declined", "tentative"]
     comment: str | None = None
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         user = await world.user_address()
         await world.act(world.ues.calendar.respond_to_event(self.event_id, user, self.response, self.comment))

@@ -45,7 +45,6 @@ class ListChatMessages(WorldRead):
     limit: int = Field(200, ge=1, le=1000)
     offset: int = Field(0, ge=0)
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.chat.query(conversation_id=USERS_CHAT, sort_by="timestamp", sort_order="asc", **asked)
@@ -60,7 +59,6 @@ class FindChatAnswers(WorldRead):
 
     content: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.chat.query(conversation_id=USERS_CHAT, role="assistant", limit=1000)
         rows = [_message(one) for one in found.messages if one.text.strip() == self.content.strip()]
@@ -76,7 +74,6 @@ class SendChatMessage(WorldEdit):
 
     content: str = Field(min_length=1)
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         return created_ids(await world.act(world.ues.chat.send("assistant", self.content, USERS_CHAT)), "message_id")
 
@@ -87,7 +84,6 @@ class GetChat(WorldRead):
     tool = "get_chat"
     permission = "chat:state"
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.chat.get_state()
         return {"total_message_count": state.total_message_count, "conversation_count": state.conversation_count}
@@ -99,7 +95,6 @@ class GetTime(WorldRead):
     tool = "get_time"
     permission = "time:read"
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         return {"current_time": (await world.ues.time.get_state()).current_time.isoformat()}
 
@@ -274,7 +269,6 @@ class ChatWords(UsersWords):
     def __init__(self, guard: Guard, seconds: float) -> None:
         self._guard, self._seconds = guard, seconds
 
-    @override
     async def read_words(self, ues_url: str, key: str) -> str:
         async with WorldCalls(self._guard) as calls:
             reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, self._seconds)

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import ClassVar, cast
 
 from pydantic import Field
-from typing_extensions import override
 
 from services.gateway.worlds.world import (
     ConnectedWorld,
@@ -33,7 +32,6 @@ class GetMailbox(WorldRead):
     tool = "get_mailbox"
     permission = "email:state"
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
         folders: list[Json] = [{"folder": name, "emails": state.in_folder(name)} for name in state.folders]
@@ -69,7 +67,6 @@ class ListEmails(WorldRead):
     limit: int = Field(100, ge=1, le=1000)
     offset: int = Field(0, ge=0)
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         asked = self.model_dump(exclude_none=True, exclude={"label"})
         labels = (self.label,) if self.label is not None else None
@@ -87,7 +84,6 @@ class GetEmail(WorldRead):
 
     message_id: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         mail = await _find_email(world, self.message_id)
         return _mail(mail) if mail else {"message_id": self.message_id, "found": False}
@@ -102,7 +98,6 @@ class GetEmailLabel(WorldRead):
     message_id: str
     label: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         mail = await _find_email(world, self.message_id)
         present = mail is not None and self.label in mail.labels
@@ -117,7 +112,6 @@ class FindSentEmails(WorldRead):
 
     subject: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
         return page("emails", [_mail(mail) for mail in found.emails], found.total_count)
@@ -131,7 +125,6 @@ class FindEmailReplies(WorldRead):
 
     message_id: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.email.query(folder="sent", limit=1000)
         mine = [mail for mail in found.emails if mail.in_reply_to == self.message_id]
@@ -152,7 +145,6 @@ class SendEmail(WorldEdit):
     cc_addresses: tuple[str, ...] = ()
     bcc_addresses: tuple[str, ...] = ()
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         sent = world.ues.email.send(
             from_address=await world.user_address(),
@@ -179,7 +171,6 @@ class ReplyToEmail(WorldEdit):
     body_text: str = Field(min_length=1)
     cc_addresses: tuple[str, ...] = ()
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
         asked = state.emails.get(self.message_id)
@@ -203,7 +194,6 @@ class _OneEmail(WorldEdit):
 
     message_id: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         await world.act(self.change(world.ues.email, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
@@ -217,7 +207,6 @@ class _MarkedEmail(_OneEmail):
 
     marks: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
 
-    @override
     def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
         return type(self).marks(endpoints, mails)
 
@@ -271,7 +260,6 @@ class MoveEmail(_OneEmail):
 
     folder: str
 
-    @override
     def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
         return endpoints.move(mails, self.folder)
 
@@ -283,7 +271,6 @@ class LabelEmail(_OneEmail):
 
     label: str
 
-    @override
     def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
         return endpoints.label(mails, [self.label])
 
@@ -295,7 +282,6 @@ class UnlabelEmail(_OneEmail):
 
     label: str
 
-    @override
     def change(self, endpoints: EmailEndpoints, mails: Sequence[str]) -> Awaitable[ActionDone]:
         return endpoints.unlabel(mails, [self.label])
 

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import ClassVar, Literal
 
 from pydantic import Field
-from typing_extensions import override
 
 from services.gateway.worlds.world import (
     ConnectedWorld,
@@ -29,7 +28,6 @@ class GetPhone(WorldRead):
     tool = "get_phone"
     permission = "sms:state"
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.sms.get_state()
         conversations: list[Json] = [
@@ -61,7 +59,6 @@ class ListTexts(WorldRead):
     limit: int = Field(100, ge=1, le=1000)
     offset: int = Field(0, ge=0)
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.sms.query(**self.model_dump(exclude_none=True))
         return page("texts", [_row(text) for text in found.messages], found.total_count)
@@ -75,7 +72,6 @@ class GetText(WorldRead):
 
     message_id: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         text = await _find_message(world, self.message_id)
         return record_fields(text) if text else {"message_id": self.message_id, "found": False}
@@ -89,7 +85,6 @@ class FindSentTexts(WorldRead):
 
     body: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
         return page("texts", [record_fields(text) for text in found.messages], found.total_count)
@@ -104,7 +99,6 @@ class GetTextReaction(WorldRead):
     message_id: str
     emoji: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.sms.get_state()
         text = state.messages.get(self.message_id)
@@ -123,7 +117,6 @@ class SendText(WorldEdit):
     to_numbers: tuple[str, ...] = Field(min_length=1, description="telephone numbers")
     body: str = Field(min_length=1)
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         number = await world.user_number()
         sent = world.ues.sms.send(from_number=number, to_numbers=self.to_numbers, body=self.body)
@@ -138,7 +131,6 @@ class _MarkedText(WorldEdit):
 
     message_id: str
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         await world.act(type(self).marks(world.ues.sms, [self.message_id]))
         return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
@@ -173,7 +165,6 @@ class ReactToText(WorldEdit):
     message_id: str
     emoji: str = Field(min_length=1)
 
-    @override
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         number = await world.user_number()
         await world.act(world.ues.sms.react(self.message_id, number, self.emoji))

@@ -6,7 +6,6 @@ from typing import TypeVar, cast
 from pydantic import ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
-from typing_extensions import override
 
 from services.learner.adapters.redis_knowledge import read_fact, read_todo
 from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned
@@ -42,7 +41,6 @@ class RedisForgetting(Forgetting):
         self._scripts = Scripts(redis)
         self._conversations = conversations
 
-    @override
     async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
         found = await self._scripts.run("claim_due", [keys.FORGETTING], [most, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
@@ -55,7 +53,6 @@ class RedisForgetting(Forgetting):
                 requests.append(request)
         return requests
 
-    @override
     async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
         if request.scope is ForgetScope.TENANT:
             return await self._all_of(request.tenant)
@@ -64,7 +61,6 @@ class RedisForgetting(Forgetting):
             counts |= await self._conversation(request.tenant, request.subject)
         return counts
 
-    @override
     async def is_under_way(self, request: ForgetRequest) -> bool:
         numbers = range(len(list(keys.all_partitions())))
         if request.scope is ForgetScope.SESSION:
@@ -81,7 +77,6 @@ class RedisForgetting(Forgetting):
         rows = [replies[first : first + each] for first in range(0, len(replies), each)]
         return any(_waits(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
 
-    @override
     async def note(self, request: ForgetRequest, seconds: float | None) -> None:
         name = keys.learned_keys(request.tenant).forgets
         await self._scripts.command("HSET", name, request.request_id, request.model_dump_json())

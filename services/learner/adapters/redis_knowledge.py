@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 from redis.asyncio import Redis
-from typing_extensions import override
 from services.learner.ports.memory import FactBook, FactChange, FactTodo, KnownFacts, Spoiled
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys
@@ -81,18 +80,15 @@ class RedisFactBook(FactBook):
         self._redis = redis
         self._scripts = Scripts(redis)
 
-    @override
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
         found = await self._scripts.run("claim_due", [keys.FACT_FINDING], [most, int(seconds * 1000)])
         return [keys.unpack_fact(member) for member in cast("list[str]", found)]
 
-    @override
     async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
         with telling_spoiled():
             row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return read_todo(str(row)) if row is not None else None
 
-    @override
     async def facts(self, tenant: str) -> KnownFacts:
         names = keys.learned_keys(tenant)
         with telling_spoiled():
@@ -103,7 +99,6 @@ class RedisFactBook(FactBook):
         read = [(row, read_fact(row)) for row in rows]
         return KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
 
-    @override
     async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
         names = keys.learned_keys(todo.tenant)
         arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(change.gone), len(change.come)]
@@ -114,7 +109,6 @@ class RedisFactBook(FactBook):
             reply = await self._scripts.run("keep_facts", [names.knowledge, names.fact_todos, names.memory], arguments)
         return reply != -1
 
-    @override
     async def finish(self, done: Sequence[tuple[str, str]]) -> None:
         """Look again whether there is something to do once they are let go: it may have been asked for meanwhile."""
         members = [keys.pack(keys.FactMember(*one)) for one in done]
@@ -127,14 +121,12 @@ class RedisFactBook(FactBook):
             *(self.put_off(*one, 1.0) for one, is_there in zip(done, waits, strict=True) if is_there == 1)
         )
 
-    @override
     async def give_up(self, tenant: str, event_id: str) -> None:
         names = keys.learned_keys(tenant)
         with suppress(Spoiled), telling_spoiled():
             if await self._scripts.command("HDEL", names.fact_todos, event_id):
                 await self._scripts.command("HINCRBY", names.memory, "facts_given_up", 1)
 
-    @override
     async def put_off(self, tenant: str, event_id: str, seconds: float) -> None:
         member = keys.pack(keys.FactMember(tenant, event_id))
         await self._scripts.run("queue_due", [keys.FACT_FINDING], ["CH", int(seconds * 1000), member])
@@ -151,7 +143,6 @@ class RedisKnowledge(KnowledgeRepository):
         self._redis = redis
         self._scripts = Scripts(redis)
 
-    @override
     async def read_known(
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
     ) -> StoredKnowledge:
@@ -178,7 +169,6 @@ class RedisKnowledge(KnowledgeRepository):
                 pipe.hmget(name, [*fields, ""])  # never without a field
             return cast("list[object]", await pipe.execute())
 
-    @override
     async def keep(self, change: MemoryChange, version: str) -> bool:
         """A step that was taken already, whose reply was lost, is not taken again: its events are known by then."""
         names = keys.learned_keys(change.tenant)
@@ -195,7 +185,6 @@ class RedisKnowledge(KnowledgeRepository):
                     raise unavailable(refusal)
         return replies[0] == 1
 
-    @override
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
         await self._scripts.run("queue_due", *_queueing(tenant, event_ids))
 

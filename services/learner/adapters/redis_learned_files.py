@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 from services.learner.ports.outcomes import CaseRepository, LoadedRows, Shelved
 from shared.contracts.knowledge import CaseEntry
 from shared.infra.lua import Scripts
@@ -68,7 +67,6 @@ class RedisCaseRepository(CaseRepository):
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
 
-    @override
     async def begin(self, tenant: str) -> bool:
         """A lock that runs out beneath this costs no more than a merge in vain: see ``keep``."""
         key = keys.learned_keys(tenant).seeding
@@ -79,16 +77,13 @@ class RedisCaseRepository(CaseRepository):
             await self._scripts.command("PEXPIRE", key, self._lease_ms)
         return holder == self._owner
 
-    @override
     async def end(self, tenant: str) -> None:
         await self._scripts.run("let_go", [keys.learned_keys(tenant).seeding], [self._owner, 0])
 
-    @override
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
         found = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.learned_keys(tenant).seeded))
         return {name: _version(told) for name, told in found.items()}
 
-    @override
     async def keep(
         self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: LoadedRows
     ) -> Sequence[Shelved] | None:
@@ -140,7 +135,6 @@ class RedisImportRepository(ImportRepository):
         self._redis = redis
         self._scripts = Scripts(redis)
 
-    @override
     async def read_stored(self, tenant: str) -> StoredFile:
         """The counters that the version is made of are read first: what changes after that is noticed."""
         names = keys.learned_keys(tenant)
@@ -165,7 +159,6 @@ class RedisImportRepository(ImportRepository):
             _rows(Accuracy, found[6]),
         )
 
-    @override
     async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
         commands = _commands(keys.learned_keys(tenant), brought)
         return await change_learned(self._scripts, tenant, commands, _that_matter(brought, versions))

@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 
 import structlog
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.learner.ports.memory import Cost, FactTodo, Purse, PurseDay
 from shared.contracts.tenant import TenantRecord
@@ -27,7 +26,6 @@ class RedisPurse(Purse):
         self._scripts = Scripts(redis)
         self._records = records
 
-    @override
     async def day(self, tenant: str, now: datetime) -> PurseDay | None:
         try:
             record = await self._record(tenant)
@@ -39,7 +37,6 @@ class RedisPurse(Purse):
         today, money = now.astimezone(ZoneInfo(record.time_zone)).date(), record.dollars_per_day
         return PurseDay(today, record.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
 
-    @override
     async def reserve(self, todo: FactTodo, most: Cost, day: PurseDay) -> bool:
         if not _is_capped(day):
             return True
@@ -47,7 +44,6 @@ class RedisPurse(Purse):
         arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _name(todo), _tokens(most), most.nanos]
         return await self._scripts.run("spend", [_key(todo, day)], arguments) == 1
 
-    @override
     async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
         arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _name(todo), _tokens(cost), cost.nanos)
         await self._scripts.run("spend", [_key(todo, day)], [*arguments, int(_is_capped(day))])

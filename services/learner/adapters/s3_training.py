@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar, cast
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from typing_extensions import override
 
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged, TrainingBucket, TrainingObject
 
@@ -29,7 +28,6 @@ class S3Training(TrainingBucket):
         self._prefix = prefix
         self._client = boto3.client("s3", config=Config(**_LIMITS))
 
-    @override
     async def objects(self) -> Sequence[TrainingObject]:
         def list_objects() -> list[tuple[float, TrainingObject]]:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
@@ -38,7 +36,6 @@ class S3Training(TrainingBucket):
 
         return [found for _, found in sorted(await self._ask(list_objects))]
 
-    @override
     async def read(self, found: TrainingObject) -> bytes:
         def read() -> bytes:
             at = {"Bucket": self._bucket, "Key": found.name, "IfMatch": found.version}

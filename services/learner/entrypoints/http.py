@@ -7,7 +7,6 @@ from typing import Protocol
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from pydantic import JsonValue
-from typing_extensions import override
 
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.loops import SeedingStatus
@@ -78,7 +77,6 @@ class LearnerGauges(Reading):
         self._learner, self._memory = learner, memory
         self._told: dict[str, int] = {}
 
-    @override
     async def read(self, metrics: Metrics) -> None:
         metrics.put(names.LEARNER_PARTITIONS, len(self._learner.held))
         counts = self._learner.counts

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.approvals.service import (
     Approvals,
@@ -34,7 +33,6 @@ class RedisApprovals(Approvals):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    @override
     async def waiting(self, tenant: str) -> Sequence[Question]:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for partition in range(PARTITIONS):
@@ -45,7 +43,6 @@ class RedisApprovals(Approvals):
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]
 
-    @override
     async def find(self, tenant: str, approval_id: str) -> Question | None:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for partition in range(PARTITIONS):
@@ -82,13 +79,11 @@ class RedisOwedNotices(OwedNotices):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def take(self) -> Sequence[OwedNotice]:
         calls = [([one.notices], [_MOST, _AGAIN_MS]) for one in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return [_read_owed(member) for row in rows for member in row]
 
-    @override
     async def mark_done(self, owed: OwedNotice) -> None:
         member = keys.unpack_notice(owed.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
@@ -107,7 +102,6 @@ class EnvironmentReferences(References):
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
 
-    @override
     def read(self, text: str, tenant: str) -> str:
         if not text.startswith(_ENV):
             return text

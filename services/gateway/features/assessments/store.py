@@ -10,7 +10,6 @@ from typing import cast
 import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.assessments.service import MOST_CHARACTERS, MOST_KEPT, KeptAssessment, KeptAssessments
 from shared.contracts.assessment.results import Assessment, AssessmentCard
@@ -25,7 +24,6 @@ class RedisAssessments(KeptAssessments):
         self._scripts = Scripts(redis)
         self._most = most
 
-    @override
     async def keep(self, tenant: str, kept: KeptAssessment) -> bool:
         body = b64encode(zlib.compress(kept.assessment.model_dump_json().encode(), 6)).decode()
         if len(body) > MOST_CHARACTERS:
@@ -41,7 +39,6 @@ class RedisAssessments(KeptAssessments):
         await self._scripts.run("keep_assessment", keys.assessment_keys(tenant), words)
         return True
 
-    @override
     async def cards(self, tenant: str) -> Sequence[AssessmentCard]:
         names = keys.assessment_keys(tenant)
         order = await self._scripts.command("ZREVRANGEBYSCORE", names.order, "+inf", "-inf", "WITHSCORES")
@@ -52,7 +49,6 @@ class RedisAssessments(KeptAssessments):
         found = (_card(row, at) for row, at in zip(rows, times.values(), strict=True) if row)
         return tuple(card for card in found if card is not None)
 
-    @override
     async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
         names = keys.assessment_keys(tenant)
         score = await self._scripts.command("ZSCORE", names.order, assessment_id)
@@ -63,7 +59,6 @@ class RedisAssessments(KeptAssessments):
         read, assessment = _card(str(card), _moment(score)), _assessment(str(body))
         return KeptAssessment(read, assessment) if read and assessment else None
 
-    @override
     async def drop(self, tenant: str, assessment_id: str) -> None:
         order, cards, bodies = keys.assessment_keys(tenant)
         words = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.audit.service import ArchivedTasks, Kept, KeptPage, LiveTasks
 from services.gateway.features.tasks.listing import ListPlace, TaskLists, WantedTasks
@@ -35,7 +34,6 @@ class ArchivedAudit(ArchivedTasks):
         self._archive = archive
         self._listed: dict[str, _Listing] = {}
 
-    @override
     async def names(self, tenant: str) -> Sequence[str]:
         now, known = asyncio.get_running_loop().time(), self._listed.pop(tenant, None)
         if known is None or now >= known.until:
@@ -45,7 +43,6 @@ class ArchivedAudit(ArchivedTasks):
             self._listed.pop(next(iter(self._listed)))
         return known.names
 
-    @override
     async def one(self, tenant: str, task_id: str) -> ArchivedTask | None:
         """What cannot be read is no reason to leave it out in silence: ``ArchiveUnavailable``."""
         content = await self._archive.get(tenant, task_id)
@@ -62,14 +59,12 @@ class RedisAudit(LiveTasks):
     def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists) -> None:
         self._redis, self._tasks, self._lists = redis, tasks, lists
 
-    @override
     async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
         wanted = WantedTasks(tenant, session=session, since=since)
         page = await self._lists.page(wanted, size, _place(after))
         following = f"{page.after.micros} {page.after.task}" if page.after else ""
         return KeptPage(await self._with_details(page.records), following)
 
-    @override
     async def one(self, tenant: str, task_id: str) -> Kept | None:
         record = await self._tasks.record(tenant, task_id)
         return None if record is None else (await self._with_details([record]))[0]

@@ -7,7 +7,6 @@ from typing import NamedTuple, cast
 
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.dead_letters.service import DeadLetter, DeadLetters, LetterKind
 from shared.contracts.dead_letter import DeadTurn
@@ -43,7 +42,6 @@ class RedisDeadLetters(DeadLetters):
         self._redis = redis
         self._scripts = Scripts(redis)
 
-    @override
     async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
         """A stream holds the letters of many tenants: it is read on until it has given enough of this one's."""
         mine: list[DeadLetter] = []
@@ -67,7 +65,6 @@ class RedisDeadLetters(DeadLetters):
                 pipe.xrevrange(place.stream, max=place.entry_id, count=limit)
             return cast("list[list[Row]]", await pipe.execute())
 
-    @override
     async def find(self, tenant: str, letter_id: str) -> DeadLetter | None:
         place = _place(letter_id)
         if place is None:
@@ -76,12 +73,10 @@ class RedisDeadLetters(DeadLetters):
         letters = (_letter(place, fields) for _, fields in rows)
         return next((letter for letter in letters if letter.tenant in (tenant, None)), None)
 
-    @override
     async def drop(self, letter: DeadLetter) -> bool:
         place = _place(letter.letter_id)
         return place is not None and await self._scripts.command("XDEL", place.stream, place.entry_id) == 1
 
-    @override
     async def replay(self, letter: DeadLetter) -> bool:
         place = _place(letter.letter_id)
         if place is None or place.kind is not LetterKind.OUTCOME:

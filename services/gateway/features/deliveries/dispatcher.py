@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from http.cookiejar import DefaultCookiePolicy
 import httpx
-from typing_extensions import override
 from services.gateway.features.deliveries.news import Post, ReceiverAnswer, Undelivered
 from services.gateway.features.webhooks.model import UrlCheck
 from shared.domain.outgoing import Reach, Refused, check_url
@@ -27,7 +26,6 @@ class ReachCheck(UrlCheck):
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
 
-    @override
     def problem(self, url: str) -> str | None:
         try:
             check_url(url, self._reach)
@@ -48,7 +46,6 @@ class WebhookHttp(Post):
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    @override
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         request = self._client.build_request("POST", url, headers={**headers, **_OURS}, content=body)
         try:

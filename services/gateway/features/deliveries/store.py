@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.deliveries.news import (
     ClaimedLine,
@@ -70,14 +69,12 @@ class RedisLines(Lines, Posts):
         self._seal, self._meter = seal, meter
         self._failing = FailingWebhooks(self._scripts)
 
-    @override
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         place = _place(member)
         arguments = [keys.pack(member), "0", told_line(HookState()), close_delivery(self._seal, delivery)]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
-    @override
     async def look(self, most: int, each: int) -> Look:
         calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
@@ -85,7 +82,6 @@ class RedisLines(Lines, Posts):
         due = chain.from_iterable(_dues(reply[1:]) for reply in replies)
         return Look(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
 
-    @override
     async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
         lease_ms = round(1000 * seconds)
         places = [_place(keys.unpack_delivery(one.member)) for one in due]
@@ -95,7 +91,6 @@ class RedisLines(Lines, Posts):
         tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
         return [ClaimedLine(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token]
 
-    @override
     async def read(self, claim: ClaimedLine) -> Work | None:
         member = keys.unpack_delivery(claim.member)
         try:
@@ -109,7 +104,6 @@ class RedisLines(Lines, Posts):
             await self._scripts.commands(*((*each, claim.member) for each in words))
         return work
 
-    @override
     async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
         if told.tries or told.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.note(claim.tenant, claim.member, _failing(work, told))
@@ -179,7 +173,6 @@ class CountedPost(Post):
     def __init__(self, post: Post, meter: Meter) -> None:
         self._post, self._meter = post, meter
 
-    @override
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         began, outcome = perf_counter(), "undelivered"
         try:

@@ -180,11 +180,9 @@ def digest_of(secret: str) -> str:
 
 
 class UnverifiedIdentity(Identity):
-    @override
     async def identify(self, headers: Mapping[str, str]) -> None:
         return None
 
-    @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         return Caller(DEFAULT_TENANT, claimed_principal(metadata))
 
@@ -198,7 +196,6 @@ class KeyIdentity(Identity):
     def __init__(self, meter: RateMeter, clock: Callable[[], datetime], usual: Allowance) -> None:
         self._meter, self._clock, self._usual = meter, clock, usual
 
-    @override
     async def identify(self, headers: Mapping[str, str]) -> Caller | None:
         return (await self.admit(headers, RequestCost.LOOK)).caller
 
@@ -216,7 +213,6 @@ class KeyIdentity(Identity):
             raise _unknown_key()
         return AdmittedCaller(holder(key), check(standing), partial(self._count_message, key_id, digest))
 
-    @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         if let_in is None:
             raise Unauthenticated("nobody checked who sends the request")
@@ -243,7 +239,6 @@ class EitherIdentity(Identity):
     def __init__(self, keys: Identity, tokens: Identity) -> None:
         self._keys, self._tokens = keys, tokens
 
-    @override
     async def identify(self, headers: Mapping[str, str]) -> Caller | None:
         return await self._identity_for(headers).identify(headers)
 
@@ -251,7 +246,6 @@ class EitherIdentity(Identity):
     async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> AdmittedCaller:
         return await self._identity_for(headers).admit(headers, cost)
 
-    @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         return self._keys.caller_of(let_in, metadata)
 

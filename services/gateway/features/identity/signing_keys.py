@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from jwt import PyJWK
 from jwt.algorithms import AllowedPublicKeys
 from jwt.exceptions import PyJWTError
-from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable
 from shared.domain.exact_json import JsonObject, loads_object
@@ -167,7 +166,6 @@ class HttpJwks(KeySource):
     def __init__(self, http: httpx.AsyncClient, issuer: str, url: str = "") -> None:
         self._http, self._issuer, self._url = http, issuer, url
 
-    @override
     async def fetch(self) -> list[JsonObject]:
         published = await self._object(self._url or await self._discover())
         keys = published.get("keys")

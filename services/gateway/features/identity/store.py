@@ -10,7 +10,6 @@ from typing import cast
 
 from cryptography.fernet import Fernet, InvalidToken
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.edge.errors import Measure, RateStanding
 from services.gateway.features.identity.model import RequestCost
@@ -30,7 +29,6 @@ class RedisMeter(RateMeter):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def of_key(
         self, key_id: str, digest: str, cost: RequestCost, usual: Allowance
     ) -> tuple[ApiKey | None, RateStanding]:
@@ -38,7 +36,6 @@ class RedisMeter(RateMeter):
         reply = await self._admit(names, cost, usual, digest)
         return read_key(reply[0], reply[1], reply[2]), _standing(reply[3:])
 
-    @override
     async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateStanding:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
         return _standing((await self._admit(names, cost, usual, ""))[3:])
@@ -82,12 +79,10 @@ class RedisKeyring(Keyring):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def find(self, key_id: str) -> ApiKey | None:
         row = await self._scripts.command("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
         return read_key(*cast("tuple[str | None, str | None, str | None]", row))
 
-    @override
     async def keys_of(self, tenant: str) -> Sequence[ApiKey]:
         ids = cast("list[str]", await self._scripts.command("SMEMBERS", keys.api_keys_of(tenant)))
         found = {key_id: await self.find(key_id) for key_id in ids}
@@ -95,7 +90,6 @@ class RedisKeyring(Keyring):
             await self._scripts.command("SREM", keys.api_keys_of(tenant), *gone)
         return [key for key in found.values() if key is not None]
 
-    @override
     async def add(self, key: ApiKey) -> None:
         """The key first: one that no list names can still be revoked by whoever holds its id."""
         name = keys.api_key(key.key_id)
@@ -105,7 +99,6 @@ class RedisKeyring(Keyring):
         if key.expires_at:
             await self._keep_until(name, key.expires_at)
 
-    @override
     async def revoke(self, key: ApiKey, at: datetime) -> None:
         name = keys.api_key(key.key_id)
         await self._scripts.command("HSETNX", name, "revoked_at", at.isoformat())
@@ -126,14 +119,12 @@ class RedisSignIns(SignIns):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def begin(self, credential: SignInCredential) -> str:
         secret = token_urlsafe(32)
         sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
         await self._scripts.command("SET", _name(secret), sealed, "EX", keys.CONSOLE_SECONDS)
         return secret
 
-    @override
     async def find(self, secret: str) -> SignInCredential | None:
         sealed = await self._scripts.command("GET", _name(secret))
         if sealed is None:
@@ -143,18 +134,15 @@ class RedisSignIns(SignIns):
         except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
             return None
 
-    @override
     async def end(self, secret: str) -> None:
         await self._scripts.command("DEL", _name(secret))
 
-    @override
     async def count_refusal(self, address: str) -> None:
         """Counted in a fixed window, which the first refusal opens."""
         name = keys.console_refused_key(address)
         await self._scripts.command("INCR", name)
         await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")
 
-    @override
     async def refusals(self, address: str) -> int:
         return int(str(await self._scripts.command("GET", keys.console_refused_key(address)) or 0))
 

@@ -127,7 +127,6 @@ class JwtIdentity(Identity):
         standing = await self._meter.of_bearer(caller, cost, self._usual) if any(self._usual) else RateStanding()
         return AdmittedCaller(caller, check(standing), partial(self._count_message, caller))
 
-    @override
     async def identify(self, headers: Mapping[str, str]) -> Caller:
         """Raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
         given = headers.get("authorization", "")
@@ -143,7 +142,6 @@ class JwtIdentity(Identity):
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
         return caller_in(self._verify(token, key.key, algorithm), self._names)
 
-    @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         if let_in is None:
             raise Unauthenticated("nobody checked who sends the request")

@@ -6,7 +6,6 @@ from typing import cast
 
 from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.learning.service import Learning, LearningFiles, LearningHistory, LearningStatistics
 from shared.contracts.learning_files import FileReport, LearningFile
@@ -26,7 +25,6 @@ class RedisStatistics(LearningStatistics):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    @override
     async def learning(self, tenant: str) -> Learning:
         names = keys.learned_keys(tenant)
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
@@ -43,7 +41,6 @@ class RedisStatistics(LearningStatistics):
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
-    @override
     async def history(self, tenant: str) -> LearningHistory:
         names = keys.learned_keys(tenant)
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
@@ -91,11 +88,9 @@ class RedisLearningFiles(LearningFiles):
         self._redis = redis
         self._seconds = seconds
 
-    @override
     async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
         return await learned_files(self._redis, tenant)
 
-    @override
     async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
         doer = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}

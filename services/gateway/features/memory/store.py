@@ -7,7 +7,6 @@ from typing import TypeVar, cast
 import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.memory.service import Forgets, Memories, TenantMemory, Thing
 from shared.contracts.knowledge import Accuracy
@@ -30,14 +29,12 @@ class RedisMemories(Memories):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    @override
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             pipe.lrange(keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
             (rows,) = cast("list[list[str]]", await pipe.execute())
         return tuple(_all(CaseEntry, rows))
 
-    @override
     async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
@@ -61,7 +58,6 @@ class RedisForgets(Forgets):
         self._redis = redis
         self._scripts = Scripts(redis)
 
-    @override
     async def ask(self, request: ForgetRequest) -> None:
         """First the request, then the mark by which a learner finds it: a mark that was lost is made by asking anew."""
         name = keys.learned_keys(request.tenant).forgets
@@ -75,12 +71,10 @@ class RedisForgets(Forgets):
         now_ms = cast(str, await self._scripts.run("queue_due", [keys.FORGETTING], ["NX", 0]))
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 
-    @override
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None:
         row = await self._scripts.command("HGET", keys.learned_keys(tenant).forgets, request_id)
         return next(_all(ForgetRequest, [str(row)] if row else []), None)
 
-    @override
     async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).forgets))
         return sorted(_all(ForgetRequest, rows), key=lambda request: request.asked_at, reverse=True)

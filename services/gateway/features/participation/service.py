@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import NAMESPACE_OID, uuid5
 from pydantic import ValidationError
-from typing_extensions import override
 from services.gateway.edge.errors import InvalidField, NoAssessment, NoAssessments
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.identity.model import check_client
@@ -229,7 +228,6 @@ class ParticipationService(Participating):
         self._clock, self._new_id, self._world = clock, new_id, world
         self._users, self._endpoint = users, endpoint
 
-    @override
     async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
         found = read_assessment_word(message)
         if found is None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import cast
 
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.participation.service import (
     Beginning,
@@ -24,7 +23,6 @@ class RedisParticipations(Participations):
     def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
         self._scripts, self._seal, self._seconds = Scripts(redis), Seal(keys), seconds
 
-    @override
     async def begin(self, tenant: str, beginning: Beginning) -> Participation:
         begun = Participation(
             assessment=beginning.assessment,
@@ -41,7 +39,6 @@ class RedisParticipations(Participations):
         await self._scripts.command("SET", pointer, begun.session_id, "EX", self._seconds)
         return begun
 
-    @override
     async def find(self, tenant: str, session_id: str) -> Participation | None:
         name = participation_key(tenant, session_id)
         reply = await self._scripts.command("HMGET", name, "json", "turns")
@@ -50,13 +47,11 @@ class RedisParticipations(Participations):
             return None
         return Participation.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
 
-    @override
     async def latest(self, tenant: str, caller: str) -> Participation | None:
         session_id = cast("str | None", await self._scripts.command("GET", participant_key(tenant, caller)))
         found = await self.find(tenant, session_id) if session_id else None
         return found if found and found.caller == caller else None
 
-    @override
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
         if not await self._keep(tenant, participation, turn_number=turn_number):
             return False
@@ -68,12 +63,10 @@ class RedisParticipations(Participations):
         arguments = (kept.assessment, kept.caller, json, turn_number, self._seconds)
         return await self._scripts.run("keep_participation", names, arguments) == 1
 
-    @override
     async def drop(self, tenant: str, participation: Participation) -> None:
         names = [participation_key(tenant, participation.session_id)]
         await self._scripts.run("let_go", names, [participation.assessment, 0, "assessment"])
 
-    @override
     def key_of(self, participation: Participation) -> str:
         try:
             return self._seal.open(participation.sealed_key)

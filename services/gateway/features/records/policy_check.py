@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import httpx
-from typing_extensions import override
 
 from services.gateway.features.records.service import PolicyCheck, PolicyUnchecked
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
@@ -19,7 +18,6 @@ class HttpPolicyCheck(PolicyCheck):
     def __init__(self, url: str) -> None:
         self._url = f"{url.rstrip('/')}/v1/evaluate"
 
-    @override
     async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
         if not policies:
             return ()
@@ -36,7 +34,6 @@ class HttpPolicyCheck(PolicyCheck):
 class NoPolicyCheck(PolicyCheck):
     """Where no policy service is at hand, a rule that means nothing is found when it is applied: it then blocks."""
 
-    @override
     async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
         return ()
 

@@ -29,23 +29,18 @@ class PassingTasks(Tasks):
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
 
-    @override
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
         return await self._tasks.accept(record, turn, dedupe)
 
-    @override
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         return await self._tasks.signal(tenant, session_id, turn)
 
-    @override
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         return await self._tasks.record(tenant, task_id, session_id)
 
-    @override
     async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
         return await self._tasks.standing(tenant, task_id, session_id)
 
-    @override
     def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
     ) -> AsyncGenerator[tuple[str, TaskEvent], None]:

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 from uuid import NAMESPACE_OID, uuid5
 
-from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.fields import id_at, text_at
@@ -59,7 +58,6 @@ class Participating(Protocol):
 
 
 class NoneHeard(Participating):
-    @override
     async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage:
         return message
 

@@ -119,7 +119,6 @@ class RedisThreads(ClientThreads):
         if len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
 
-    @override
     async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
         async with answering():
             asked = self._redis.hmget(thread_key(tenant, client_id), _fields(fingerprint))
@@ -164,7 +163,6 @@ class RedisTaskLists(TaskLists):
         self._redis = redis
         self._scripts = Scripts(redis)
 
-    @override
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         partitions = _partitions(wanted)
         calls = [_call(wanted, partition, size + 1, after) for partition in partitions]
@@ -217,7 +215,6 @@ class RedisStories(Stories):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
 
-    @override
     async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
@@ -230,7 +227,6 @@ class StoredEndpoints(OwnEndpoints):
     def __init__(self, records: TenantRecords) -> None:
         self._records = records
 
-    @override
     async def names(self, tenant: str, url: str) -> bool:
         number = await self._records.latest(tenant)
         found = await self._records.version(tenant, number) if number else None

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.tenants.service import DaySpent, Spending, TenantState, TenantStates
 from shared.infra import keys
@@ -24,20 +23,16 @@ class RedisTenants(TenantStates, Spending):
         self._scripts = Scripts(redis)
         self._stops = TenantStops(redis)
 
-    @override
     async def stop(self, tenant: str, reason: str) -> None:
         await self._stops.stop(tenant, reason)
 
-    @override
     async def resume(self, tenant: str) -> None:
         await self._stops.resume(tenant)
 
-    @override
     async def switch_made_tools(self, tenant: str, on: bool) -> None:
         key = keys.learned_keys(tenant).switches
         await self._scripts.command("HSET", key, keys.MADE_TOOLS_SWITCH, "on" if on else "off")
 
-    @override
     async def state(self, tenant: str, now: datetime) -> TenantState:
         members = keys.members_of(tenant)
         calls = [([one.waiting, one.leased], [members]) for one in keys.all_partitions()]
@@ -49,7 +44,6 @@ class RedisTenants(TenantStates, Spending):
         made_tools = None if said is None else said == "on"
         return TenantState(await self._stops.reason(tenant), waiting, running, spent, made_tools)
 
-    @override
     async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             for day in dates:

@@ -5,7 +5,6 @@ from typing import cast
 
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.features.webhooks.model import (
     Failing,
@@ -30,7 +29,6 @@ class RedisWebhooks(WebhookStore):
         self._seal = seal
         self._failing = FailingWebhooks(self._scripts)
 
-    @override
     async def put(self, record: TaskRecord, webhook: TaskHook, *, from_start: bool, most: int) -> None:
         member = _member(record, webhook.config_id)
         known = await self._find_known(record, member)
@@ -41,13 +39,11 @@ class RedisWebhooks(WebhookStore):
             told = known.told._replace(tries=0, error="")
         await self._put(record, member, webhook, told, most)
 
-    @override
     async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _task(record).push))
         found = [one for one in (self._read(text) for text in rows.values()) if one is not None]
         return sorted(found, key=lambda one: one.webhook.config_id)
 
-    @override
     async def drop(self, record: TaskRecord, config_id: str) -> bool:
         partition = keys.partition_keys_of(record.tenant, record.session_id)
         member = _member(record, config_id)
@@ -56,7 +52,6 @@ class RedisWebhooks(WebhookStore):
         await self._failing.forget(record.tenant, member)
         return gone == 1
 
-    @override
     async def failing(self, tenant: str) -> Sequence[Failing]:
         return await self._failing.failing_of(tenant)
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from importlib.resources import files
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from typing_extensions import override
 from services.learner.ports.memory import Cost, FactFinder, FactsUnavailable, RawFact
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.model_price import Price
@@ -69,14 +68,12 @@ class ModelFacts(FactFinder):
         self._model = model
         self._price = price
 
-    @override
     def most(self, sections: JsonObject) -> Cost:
         """All attempts, each with as long an answer as may be."""
         asked = -(-(len(_PROMPT) + len(_show_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
         nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
         return Cost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
-    @override
     async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
         cost, problem = Cost(), ""
         for _ in range(_ATTEMPTS):
