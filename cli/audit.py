@@ -8,11 +8,10 @@ from urllib.parse import urlencode
 import typer
 from rich.text import Text
 
-from cli.console import Complaint, give_up, out, say_json
+from cli.console import Complaint, give_up, moment, out, say_json
 from cli.gateway.asking import AsJson, objects_in, talk_with_gateway
 from cli.gateway.client import GatewayClient
 from cli.send import DEFAULT_URL
-from cli.console import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _LINES = ("tool", "arguments", "asked_by", "approved_by", "why", "status", "proof", "sent")

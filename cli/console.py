@@ -2,19 +2,18 @@
 
 import shutil
 import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
+from types import TracebackType
 from typing import NoReturn
+
 import typer
 from rich.console import Console
-from rich.table import Column, Table
-from datetime import datetime
-from shared.domain.exact_json import Json
-from collections.abc import Iterator
-from shared.domain.exact_json import Json, dumps
-from collections.abc import Sequence
-from types import TracebackType
 from rich.status import Status
+from rich.table import Column, Table
 
+from shared.domain.exact_json import Json, dumps
 
 _NAME = "purple"
 _LOG_WIDTH = 140  # a file has no width of its own

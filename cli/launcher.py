@@ -14,11 +14,9 @@ from itertools import groupby
 from pathlib import Path
 
 from cli.console import Complaint
-from cli.stack.child import Child
+from cli.stack.child import Child, Tell, tell_nobody, wait_until_ready
 from cli.stack.forked import begin_imports
-from cli.stack.plan import free_ports, is_free
-from cli.stack.plan import HOST, ProcessSpec, StackOptions, StackPorts, notice_of, plan_stack
-from cli.stack.child import Tell, tell_nobody, wait_until_ready
+from cli.stack.plan import HOST, ProcessSpec, StackOptions, StackPorts, free_ports, is_free, notice_of, plan_stack
 from cli.stack.unruled_writes import settle_unruled_writes
 from shared.domain.address_ranges import why_not_open
 from shared.infra.archive_open import assessment_key_of, key_of, webhook_secret_of

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, give_up, indent_json, out, say_json
 from cli.gateway.asking import (
     AsJson,
     Gateway,
@@ -22,7 +22,6 @@ from cli.gateway.asking import (
     talk_with_gateway,
 )
 from cli.gateway.client import GatewayClient, path_of
-from cli.console import indent_json
 from cli.send import DEFAULT_URL
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, dumps, loads

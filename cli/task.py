@@ -6,11 +6,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, make_table, out, say_json
+from cli.console import err, make_table, moment, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim, talk_with_gateway
 from cli.gateway.client import GatewayClient, path_of
 from cli.send import DEFAULT_URL
-from cli.console import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Resolution, Role, TaskState
 

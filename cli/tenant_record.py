@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, make_table, out, say_json
+from cli.console import Complaint, err, give_up, indent_json, make_table, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in, speaker_claim
 from cli.gateway.client import path_of
-from cli.console import indent_json
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 

@@ -8,10 +8,8 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
-from cli.stack.child import Child
-from cli.stack.plan import free_ports
-from cli.stack.plan import HOST, ProcessSpec, url_of
-from cli.stack.child import wait_until_ready
+from cli.stack.child import Child, wait_until_ready
+from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from shared.contracts.assessment.results import AGENT_KEY_HEADER
 from shared.infra.tls import trusted_certificates
 

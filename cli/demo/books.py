@@ -6,9 +6,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from shared.domain.exact_json import JsonObject
-from cli.gateway.messages import Speaker
 
+from cli.gateway.messages import Speaker
+from shared.domain.exact_json import JsonObject
 
 # When, and the worker's own words about it: part of a change, but nothing that could be known beforehand.
 _INCIDENTAL = frozenset({"decided_at", "note", "reason", "subject", "message", "created_at", "place"})

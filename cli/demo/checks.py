@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cli.demo.books import Books
-from cli.demo.books import DemoTask
+from cli.demo.books import Books, DemoTask
 from cli.gateway.messages import Event, TaskView
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 

@@ -17,18 +17,15 @@ import httpx
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, err, give_up, out, say_json
-from cli.demo.books import Books
+from cli.console import Complaint, Starting, err, give_up, out, say_json
+from cli.demo.books import Books, DemoTask, DemoTurn
 from cli.demo.checks import Observed, database_json, problems
 from cli.demo.script import TASKS
-from cli.demo.books import DemoTask, DemoTurn
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import LiveStory, follow
 from cli.gateway.messages import Event, TaskView, Utterance
 from cli.launcher import Stack, running, stop_on_signals
-from cli.stack.plan import free_ports
-from cli.stack.plan import StackOptions
-from cli.console import Starting
+from cli.stack.plan import StackOptions, free_ports
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.tls import trusted_certificates
 

@@ -1,19 +1,19 @@
-"""Follow one turn of a task on the console: each event a line, or with everything that it carries; the state in a spinner."""
+"""Follow one turn of a task on the console: each event a line, the present state in a spinner."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from cli.gateway.messages import Event
-from shared.domain.exact_json import Json, dumps
-from shared.domain.words import decider
 from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple
+
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
+
 from cli.gateway.client import GatewayClient
 from cli.gateway.messages import Event, TaskView, Utterance
-
+from shared.domain.exact_json import Json, dumps
+from shared.domain.words import decider
 
 _STYLES = {
     "submitted": "dim",

@@ -3,15 +3,16 @@
 import asyncio
 import os
 from collections import deque
+from collections.abc import Callable, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+
+import httpx
+
+from cli.console import Complaint
 from cli.stack.forked import start_process
 from cli.stack.plan import ProcessSpec
-from collections.abc import Callable, Sequence
-import httpx
-from cli.console import Complaint
 from shared.infra.tls import trusted_certificates
-
 
 TERM_SECONDS = 10.0
 LOG_TAIL = 15

@@ -1,13 +1,13 @@
 """Which processes a stack has and what each of them is told: pure, so that it can be read and tested as a table."""
 
+import socket
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+
 from shared.contracts.credential import ENV_PREFIX
 from shared.infra.archive_open import folder_url
-import socket
-from contextlib import ExitStack
-
 
 HOST = "127.0.0.1"
 PLANNER_MODEL = "offline-planner-1"

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from cli.console import Complaint
-from cli.console import indent_json
+from cli.console import Complaint, indent_json
 from cli.stack.plan import StackOptions, default_tenant_file
 from shared.domain.exact_json import loads_object
 

@@ -14,8 +14,8 @@ from services.executor.adapters.counted_turns import BoundTurns, CountedTurns, T
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import CountedPolicy, HttpPolicy, PatientPolicy
-from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_intents import RedisSpend
+from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants, TenantsWithoutMadeTools
 from services.executor.adapters.tool_servers import DetectingToolServers, open_servers
@@ -42,7 +42,6 @@ from services.executor.entrypoints.tools import (
 )
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, PartSetting
-from shared.ports.models import Tier
 from services.executor.ports.sandbox import NoSandbox
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
@@ -56,6 +55,7 @@ from shared.infra.parts import PartGroup
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
+from shared.ports.models import Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
 _SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does

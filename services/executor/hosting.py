@@ -9,12 +9,11 @@ from functools import partial
 import structlog
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import name_owner
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import RedisIdleSessions
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
-from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.fair_share import Shares
@@ -40,8 +39,7 @@ from services.executor.ports.upkeep import Upkeep
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
 from shared.infra.installation import Installation
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import MetricsPage
+from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.rpc import RpcQueue, keep_importing

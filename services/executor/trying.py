@@ -10,8 +10,7 @@ from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.entrypoints.connections import ConnectionTrial, WantedConnections, format_report, parse_arguments
-from services.executor.ports.tools import Credentials, CredentialUnavailable
-from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Credentials, CredentialUnavailable, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record, with_addresses

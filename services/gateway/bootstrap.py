@@ -14,19 +14,15 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from services.gateway.a2a.card import ExtendedCard, TenantBook, agent_card, card_routes
-from services.gateway.edge.replies import speak_plainly
 from services.gateway.a2a.hot_reads import HotReads, ReadChecks
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
-from services.gateway.a2a.methods import LegacyMethods
-from services.gateway.a2a.methods import A2aMethods
-from services.gateway.a2a.methods import A2aParts
+from services.gateway.a2a.methods import A2aMethods, A2aParts, LegacyMethods
 from services.gateway.a2a.profile import GatewayProfile
-from services.gateway.a2a.rest import A2aRest
-from services.gateway.a2a.rest import TenantPath
+from services.gateway.a2a.rest import A2aRest, TenantPath
 from services.gateway.edge.kept_alive import Drain
 from services.gateway.edge.leaving import Leaving
-from services.gateway.edge.request_limits import OwnPages
-from services.gateway.edge.request_limits import RequestLimiter
+from services.gateway.edge.replies import speak_plainly
+from services.gateway.edge.request_limits import OwnPages, RequestLimiter
 from services.gateway.features.approvals.routes import ApprovalEndpoints
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.store import RedisApprovals
@@ -77,8 +73,7 @@ from services.gateway.features.tenants.store import RedisTenants
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.first_key import fresh
-from services.gateway.openapi.document import DescribedApp
-from services.gateway.openapi.document import answer_docs
+from services.gateway.openapi.document import DescribedApp, answer_docs
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (

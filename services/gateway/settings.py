@@ -1,13 +1,13 @@
 """The gateway's settings, read once at its start."""
 
-from cryptography.fernet import Fernet
-from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
 from pathlib import Path
 from typing import Annotated, Literal, Self
+
+from cryptography.fernet import Fernet
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
 from services.gateway.edge.request_limits import RequestLimits

@@ -15,8 +15,7 @@ from redis.asyncio import Redis
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhooks, Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
-from services.gateway.features.deliveries.dispatcher import DeliveryLoop
-from services.gateway.features.deliveries.dispatcher import ReachCheck, WebhookHttp
+from services.gateway.features.deliveries.dispatcher import DeliveryLoop, ReachCheck, WebhookHttp
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
 from services.gateway.features.deliveries.store import CountedPost, RedisLines
 from services.gateway.features.files.service import MessageFiles
@@ -41,8 +40,7 @@ from shared.infra.guard import Guard
 from shared.infra.installation import Installation
 from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
 from shared.infra.live import Live
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import MetricsPage, metrics_app
+from shared.infra.metrics import Metrics, MetricsPage, metrics_app
 from shared.infra.sealed import Seal
 from shared.infra.side_server import serve_beside
 from shared.infra.tls import trusted_certificates

@@ -14,11 +14,9 @@ from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.http import LearnerGauges, health_app
 from services.learner.entrypoints.loops import consume, keep_share
-from services.learner.jobs import build_file_jobs
-from services.learner.jobs import build_memory_jobs
+from services.learner.jobs import build_file_jobs, build_memory_jobs
 from services.learner.settings import LearnerSettings
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import MetricsPage
+from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.side_server import side_server

@@ -1,50 +1,50 @@
 """Joins what runs beside learning: the memory (facts, what is to be forgotten), and learned things as files."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
 import structlog
 from pydantic import JsonValue
 from redis.asyncio import Redis
-from services.learner.adapters.redis_knowledge import RedisFactBook
+
+from services.learner.adapters.cache_folder import CacheFolder
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_knowledge import RedisKnowledge
+from services.learner.adapters.redis_knowledge import RedisFactBook, RedisKnowledge
+from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.adapters.redis_purse import RedisPurse
+from services.learner.core.files.importer import Importer
+from services.learner.core.files.report import report_rows, report_teacher
 from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import ModelFacts
-from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.fact_worker import FactWorker, ModelFacts
 from services.learner.core.memory.forgetting import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
-from services.learner.entrypoints.loops import keep_finding, keep_forgetting, keep_remembering
-from services.learner.settings import MemorySettings
+from services.learner.core.training import Seeder
+from services.learner.entrypoints.cache import Cache, LearnedCache
+from services.learner.entrypoints.loops import (
+    SeedingStatus,
+    keep_finding,
+    keep_forgetting,
+    keep_remembering,
+    keep_seeded,
+)
+from services.learner.settings import LearnerSettings, MemorySettings
+from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.model_price import dearest
+from shared.infra import keys
 from shared.infra.late_model import ClosableModel, CountedModel, LateModel
+from shared.infra.learned_files import learned_files
+from shared.infra.lua import Scripts
 from shared.infra.model_prices import read_prices
+from shared.infra.rpc import RpcQueue, keep_importing
+from shared.infra.starting import CannotStart
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import Tier
 from shared.ports.store import StoreUnavailable
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
-from services.learner.adapters.cache_folder import CacheFolder
-from services.learner.adapters.redis_learned_files import RedisCaseRepository
-from services.learner.adapters.redis_learned_files import RedisImportRepository
-from services.learner.core.files.importer import Importer
-from services.learner.core.files.report import report_rows, report_teacher
-from services.learner.core.training import Seeder
-from services.learner.entrypoints.cache import Cache, LearnedCache
-from services.learner.entrypoints.loops import SeedingStatus, keep_seeded
-from services.learner.settings import LearnerSettings
-from shared.contracts.learning_files import FileRequest, LearningFile
-from shared.infra import keys
-from shared.infra.learned_files import learned_files
-from shared.infra.lua import Scripts
-from shared.infra.rpc import RpcQueue, keep_importing
-from shared.infra.starting import CannotStart
-
 
 log = structlog.get_logger()
 

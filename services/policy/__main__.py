@@ -14,8 +14,7 @@ from services.policy.entrypoints.trying import backtest, check
 from services.policy.settings import PolicySettings
 from shared.infra.counted_app import CountedApp
 from shared.infra.main_server import serve_until_stopped
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import MetricsPage
+from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.infra.traced_app import trace_requests

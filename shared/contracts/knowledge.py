@@ -1,6 +1,7 @@
-"""What a tenant's earlier tasks taught: their cases, reusable facts, the things that tasks speak of, predictions that held."""
+"""What a tenant's earlier tasks taught: cases, reusable facts, the things they speak of, and predictions."""
 
 from datetime import datetime
+
 from shared.contracts.base import Contract
 from shared.domain.cases import CaseOutcome
 from shared.domain.words import Strategy

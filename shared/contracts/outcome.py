@@ -1,9 +1,11 @@
 """What the executor tells the learner about one ended task: one event, once."""
 
-from enum import StrEnum
-from shared.contracts.base import Contract
 from datetime import datetime
+from enum import StrEnum
+
 from pydantic import JsonValue
+
+from shared.contracts.base import Contract
 from shared.domain.words import Strategy, TaskState
 
 

@@ -3,7 +3,6 @@
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 

@@ -1,14 +1,14 @@
 """An archive in a folder, one file a task; its names are safe in a bucket too, whatever ids clients choose."""
 
-import hashlib
-import re
-from urllib.parse import quote, unquote
 import asyncio
+import hashlib
 import os
+import re
 from pathlib import Path
+from urllib.parse import quote, unquote
 from uuid import uuid4
-from shared.ports.archive import Archive, ArchiveUnavailable
 
+from shared.ports.archive import Archive, ArchiveUnavailable
 
 _LONGEST = 180  # a folder's names are limited to 255 bytes, a bucket's to 1024
 _SUFFIX = ".task"

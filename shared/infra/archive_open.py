@@ -1,17 +1,19 @@
 """Which archive there is, by the two variables that say so."""
 
 import asyncio
+import os
 import zlib
 from pathlib import Path
 from typing import Self
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
 from shared.infra.archive_folder import FolderArchive
 from shared.ports.archive import Archive, ArchiveUnavailable
-import os
-from uuid import uuid4
 
 
 class EncryptedArchive(Archive):

@@ -7,8 +7,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shared.domain import metric_names as names
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import PATH, MetricsPage
+from shared.infra.metrics import PATH, Metrics, MetricsPage
 from shared.ports.meter import Meter
 
 _PROBES = frozenset({"/health", "/ready", PATH})

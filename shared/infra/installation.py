@@ -8,8 +8,7 @@ from redis.asyncio import Redis
 from shared.domain import metric_names as names
 from shared.infra import keys
 from shared.infra.lua import Argument, Call, Reply, Scripts, answering
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import Reading
+from shared.infra.metrics import Metrics, Reading
 from shared.ports.store import StoreUnavailable
 
 _SECONDS = 2.0

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Protocol
 
-
 from shared.domain import metric_names as names
 from shared.ports.meter import Meter
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier

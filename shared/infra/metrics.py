@@ -1,25 +1,24 @@
 """The metrics of one process, for Prometheus, and ``/metrics``, which shows them with what is read when it is asked."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
-from typing_extensions import override
-from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER, Kind, Metric
-from shared.domain.version import VERSION
-from shared.ports.meter import Meter
-import asyncio
-from collections.abc import Sequence
-from typing import Protocol
-import structlog
-from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from typing_extensions import override
 
+from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER, Kind, Metric
+from shared.domain.version import VERSION
+from shared.ports.meter import Meter
 
 _Collector: TypeAlias = Counter | Gauge | Histogram
 _KINDS: Mapping[Kind, type[Counter | Gauge]] = {Kind.COUNTER: Counter, Kind.GAUGE: Gauge}

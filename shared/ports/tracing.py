@@ -76,15 +76,19 @@ class NoSpan(Span, AbstractContextManager["NoSpan"]):
     def is_recording(self) -> bool:
         return False
 
+    @override
     def note(self, attributes: Mapping[str, Attribute]) -> None:
         return
 
+    @override
     def event(self, name: str) -> None:
         return
 
+    @override
     def rename(self, name: str) -> None:
         return
 
+    @override
     def record_failure(self, kind: str) -> None:
         return
 
@@ -109,9 +113,11 @@ class NoTracer(Tracer):
     def is_on(self) -> bool:
         return False
 
+    @override
     def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> NoSpan:
         return _NO_SPAN
 
+    @override
     def continue_trace(self, name: str, kind: SpanKind, parent: str | None, link: str | None = None) -> NoSpan:
         return _NO_SPAN
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from shared.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.ports.models import ToolDefinition
 from tests.doubles.generated_parts import SHAPES, cut, place
 from tests.doubles.generated_words import (
     ADD,

@@ -5,9 +5,7 @@ from collections import defaultdict
 from typing_extensions import override
 
 from services.executor.ports.learned import Experience, Learned
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arms
 from shared.ports.store import StoreUnavailable

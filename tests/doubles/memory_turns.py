@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import DailySpend, Unmetered
 from services.executor.ports.turns import (
     NOTHING,
+    DailySpend,
     HandedOver,
     JournalEntry,
     LeaseLost,
@@ -16,6 +16,7 @@ from services.executor.ports.turns import (
     SessionState,
     TurnEnd,
     TurnStore,
+    Unmetered,
     Unstored,
 )
 from shared.contracts.approval import Approval

@@ -2,13 +2,13 @@
 
 from typing_extensions import override
 
-from shared.ports.models import Model, ModelReply, ModelRequest
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
 from services.planner.entrypoints import messages
 from services.planner.entrypoints.checks import check
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.infra.anthropic_request import encode_request, read_reply
+from shared.ports.models import Model, ModelReply, ModelRequest
 
 MODEL = "offline-planner-1"
 

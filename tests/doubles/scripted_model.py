@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from shared.ports.models import Model, ModelReply, ModelRequest, TextBlock, ToolUse, Usage
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.ports.models import Model, ModelReply, ModelRequest, TextBlock, ToolUse, Usage
 
 Script = Callable[[ModelRequest], ModelReply]
 _USAGE = Usage(input=10, output=10)

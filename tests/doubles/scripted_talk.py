@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
+from shared.domain.exact_json import Json, JsonObject
 from shared.ports.models import (
     ModelReply,
     ModelRequest,
@@ -12,7 +13,6 @@ from shared.ports.models import (
     ToolUse,
     Usage,
 )
-from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
 
 Call = tuple[str, Mapping[str, object]]  # a tool and its arguments, which are JSON

@@ -7,6 +7,7 @@ from random import Random
 
 from typing_extensions import override
 
+from shared.domain.exact_json import Json, dumps, loads
 from shared.ports.models import (
     Block,
     ImageBlock,
@@ -24,7 +25,6 @@ from shared.ports.models import (
     ToolUse,
     Usage,
 )
-from shared.domain.exact_json import Json, dumps, loads
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.doubles.scripted_talk import calls_reply
 from tests.doubles.tape import Asked, Tape

@@ -6,8 +6,8 @@ from decimal import Decimal, InvalidOperation
 from random import Random
 from typing import NamedTuple
 
-from shared.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult, ToolUse
 from tests.doubles.generated_scene import Scene
 from tests.doubles.scripted_model import json_reply, text_reply
 from tests.doubles.scripted_talk import Calls, calls_reply

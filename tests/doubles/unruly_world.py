@@ -7,7 +7,6 @@ from random import Random
 
 from typing_extensions import override
 
-from shared.ports.models import ToolDefinition
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.allowance import AllowanceRequest, Allowances
@@ -16,6 +15,7 @@ from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, digest, loads_object
 from shared.domain.words import Level, RuleAction, ToolClass
+from shared.ports.models import ToolDefinition
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.doubles.generated_scene import Scene
 from tests.doubles.memory_turns import MemoryTurns

@@ -3,8 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from shared.infra.archive_open import folder_url, key_of
-from shared.infra.archive_open import ArchiveSettings
+from shared.infra.archive_open import ArchiveSettings, folder_url, key_of
 from tests.e2e.whole_stack import TENANT
 
 

@@ -9,10 +9,8 @@ import signal
 import sys
 from pathlib import Path
 
-from cli.stack.child import Child
-from cli.stack.plan import free_ports
-from cli.stack.plan import ProcessSpec, url_of
-from cli.stack.child import wait_until_ready
+from cli.stack.child import Child, wait_until_ready
+from cli.stack.plan import ProcessSpec, free_ports, url_of
 from shared.infra.embedded_redis import EmbeddedRedis
 
 if __name__ == "__main__":

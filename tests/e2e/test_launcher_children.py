@@ -13,10 +13,8 @@ import pytest
 
 from cli.console import Complaint
 from cli.launcher import Stack
-from cli.stack.child import Child
-from cli.stack.plan import free_ports, is_free
-from cli.stack.plan import ProcessSpec, StackOptions, url_of
-from cli.stack.child import wait_until_ready
+from cli.stack.child import Child, wait_until_ready
+from cli.stack.plan import ProcessSpec, StackOptions, free_ports, is_free, url_of
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.waiting import eventually, is_gone
 from tests.http_client import open_http

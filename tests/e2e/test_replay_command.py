@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.infra.archive_open import folder_url, key_of
-from shared.infra.archive_open import ArchiveSettings
+from shared.infra.archive_open import ArchiveSettings, folder_url, key_of
 from tests.e2e.commands import purple
 from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import WholeStack, whole_stack

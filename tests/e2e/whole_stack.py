@@ -13,10 +13,8 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.launcher import Stack, running
-from cli.stack.child import Child
-from cli.stack.plan import free_ports
-from cli.stack.plan import StackOptions
-from cli.stack.child import wait_until_ready
+from cli.stack.child import Child, wait_until_ready
+from cli.stack.plan import StackOptions, free_ports
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from redis.asyncio import Redis
 
 from services.gateway.features.memory.store import RedisForgets, RedisMemories
-from services.learner.adapters.redis_knowledge import RedisFactBook
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_knowledge import RedisKnowledge
+from services.learner.adapters.redis_knowledge import RedisFactBook, RedisKnowledge
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import LEARNING, REMEMBERING, RedisOutcomes
 from services.learner.adapters.redis_purse import RedisPurse

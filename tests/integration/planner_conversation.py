@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.ports.models import (
     Message,
     Model,
@@ -12,7 +13,6 @@ from shared.ports.models import (
     ToolDefinition,
     ToolResult,
 )
-from shared.domain.exact_json import Json, JsonObject, dumps
 
 _RULES = "Use the tools to carry the task out; then answer in plain text."
 _TURNS = 20

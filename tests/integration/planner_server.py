@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from shared.ports.models import Tier
 from services.planner.bootstrap import build
 from services.planner.settings import PlannerSettings
 from shared.infra.anthropic_model import AnthropicModel, ModelLimits
+from shared.ports.models import Tier
 from tests.serving import serving
 
 MODEL = "offline-planner-1"

@@ -13,6 +13,9 @@ import pytest
 from pydantic import JsonValue
 from structlog.testing import capture_logs
 
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.infra.anthropic_model import AnthropicModel, ModelLimits
+from shared.infra.anthropic_request import SCHEMA_TOLD
 from shared.ports.models import (
     Message,
     ModelAway,
@@ -28,9 +31,6 @@ from shared.ports.models import (
     ToolResult,
     ToolUse,
 )
-from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.infra.anthropic_model import AnthropicModel, ModelLimits
-from shared.infra.anthropic_request import SCHEMA_TOLD
 from tests.doubles.mock_anthropic import GARBAGE, SILENCE, Play, cut, error, message, mock_anthropic
 from tests.integration.planner_server import model_at
 

@@ -4,8 +4,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.contracts.digest import NO_DIGEST, digest_of
-from shared.contracts.outcome import TaskOutcome
-from shared.contracts.outcome import ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import TaskOutcome, ThresholdKind, ThresholdOutcome
 from shared.domain.words import Strategy, TaskState
 from tests.integration.learner_stage import leave, unsettled
 from tests.integration.memory_stage import MemoryStage, an_outcome_of

@@ -15,8 +15,7 @@ from services.policy.bootstrap import build as build_policy
 from services.policy.settings import PolicySettings
 from shared.domain import metric_names as names
 from shared.infra.counted_app import CountedApp, count_requests
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import MetricsPage
+from shared.infra.metrics import Metrics, MetricsPage
 from tests.samples import samples
 
 PLAIN = "text/plain; version="

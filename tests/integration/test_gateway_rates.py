@@ -14,9 +14,8 @@ from redis.crc import key_slot
 from typer.testing import CliRunner
 
 from cli.keys import keys as keys_command
-from services.gateway.features.identity.model import RequestCost
 from services.gateway.features.identity.api_keys import Fresh, MadeKey, digest_of, make, read_wish
-from services.gateway.features.identity.model import Allowance, Caller
+from services.gateway.features.identity.model import Allowance, Caller, RequestCost
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from services.executor.adapters.redis_intents import RedisSpend
-from services.executor.ports.turns import DayCaps
-from services.executor.ports.turns import Charge
+from services.executor.ports.turns import Charge, DayCaps
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.redis import connect
 from tests.http_client import open_http

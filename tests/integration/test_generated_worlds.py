@@ -12,10 +12,10 @@ from services.executor.core.states.prompts import load
 from services.executor.core.tools.classes import classify
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
-from shared.ports.models import Model, ToolDefinition
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, plain
 from shared.domain.words import Strategy, TaskState
+from shared.ports.models import Model, ToolDefinition
 from tests.doubles.fake_tool_servers import FakeToolServers, Handler
 from tests.doubles.generated_tools import World
 from tests.doubles.memory_learned import MemoryLearned

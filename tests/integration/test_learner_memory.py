@@ -10,15 +10,14 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.adapters.redis_knowledge import RedisFactBook
-from services.learner.adapters.redis_knowledge import RedisKnowledge
+from services.learner.adapters.redis_knowledge import RedisFactBook, RedisKnowledge
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
-from shared.contracts.tenant_document import TenantVersion
 from shared.contracts.outcome import ThresholdKind, ThresholdOutcome
+from shared.contracts.tenant_document import TenantVersion
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys

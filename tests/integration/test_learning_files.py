@@ -16,8 +16,7 @@ from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import lesson_of
 from services.learner.ports.files import ArmRecord, FileChanges, Versions
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.bandit import Arm
 from shared.domain.words import Strategy, TaskState

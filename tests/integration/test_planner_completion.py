@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from examples.company.books import CompanyBooks, ToolRefused
 from examples.company.catalogue import TOOLS
-from shared.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.anthropic_model import AnthropicModel
+from shared.ports.models import ToolDefinition
 from tests.company_stage import open_books
 from tests.doubles.generated_tools import World
 from tests.integration.planner_conversation import Offered, Run, run

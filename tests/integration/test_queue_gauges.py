@@ -14,8 +14,7 @@ from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.installation import Installation
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import MetricsPage, metrics_app
+from shared.infra.metrics import Metrics, MetricsPage, metrics_app
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import accepted, an_end, begin, begin_next, sessions_of, signalled

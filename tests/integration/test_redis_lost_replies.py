@@ -8,8 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_intents import RedisSpend
-from services.executor.ports.turns import DayCaps
-from services.executor.ports.turns import Charge, DayCharges, JournalEntry, LedgerConflict, Unstored
+from services.executor.ports.turns import Charge, DayCaps, DayCharges, JournalEntry, LedgerConflict, Unstored
 from shared.contracts.task import TaskEvent, TurnKind
 from shared.domain.words import WriteStatus
 from shared.infra import keys

@@ -9,13 +9,13 @@ from typing import NamedTuple, cast
 import pytest
 
 from services.executor.core.states.prompts import ORDER, load
-from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier, ToolUse
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import Policy, TextFinding
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import ToolClass
 from shared.infra.anthropic_model import AnthropicModel
+from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier, ToolUse
 from tests.doubles.mock_anthropic import Play, message, mock_anthropic
 from tests.doubles.scripted_model import ScriptedModel, json_reply, state_of, tool_reply
 from tests.doubles.scripted_talk import texts_in

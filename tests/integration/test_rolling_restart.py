@@ -9,9 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.stack.plan import free_ports
-from cli.stack.plan import HOST, ProcessSpec, url_of
 from cli.stack.child import wait_until_ready
+from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from tests.http_client import open_http
 from tools.chaos.crew import Crew
 from tools.chaos.roller import Roller

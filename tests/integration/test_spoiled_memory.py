@@ -6,9 +6,8 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
-from services.learner.adapters.redis_knowledge import RedisFactBook
 from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
-from services.learner.adapters.redis_knowledge import RedisKnowledge
+from services.learner.adapters.redis_knowledge import RedisFactBook, RedisKnowledge
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.ports.memory import KnownFacts

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import name_owner, place_of
-from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, place_of
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.core.turn.upkeep import FaultCounts, Reaper
 from services.executor.ports.sessions import Fault, Lease, Work

@@ -11,8 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.core.prime.known import select_experience
-from services.learner.adapters.redis_learned_files import RedisCaseRepository
-from services.learner.adapters.redis_learned_files import RedisImportRepository
+from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
 from services.learner.adapters.s3_training import S3Training
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import REPORTS_PREFIX, report_rows, report_teacher

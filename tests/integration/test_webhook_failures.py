@@ -8,8 +8,8 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
-from services.gateway.features.deliveries.news import Undelivered
 from services.gateway.features.deliveries.dispatcher import ReachCheck, WebhookHttp
+from services.gateway.features.deliveries.news import Undelivered
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.outgoing import Reach
 from shared.infra.guard import Guard

@@ -22,8 +22,8 @@ from services.gateway.features.deliveries.news import (
     ReceiverAnswer,
     Undelivered,
     UnreadableLine,
+    news_of,
 )
-from services.gateway.features.deliveries.news import news_of
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
 from services.gateway.features.deliveries.store import RedisLines
 from services.gateway.features.streams.updates import ArtifactUpdate

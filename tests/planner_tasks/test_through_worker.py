@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from cli.demo.books import Books
+from cli.demo.books import Books, DemoTask, DemoTurn
 from cli.demo.checks import Observed, problems
 from cli.demo.script import TASKS as DEMO
-from cli.demo.books import DemoTask, DemoTurn
 from cli.gateway.messages import Event, TaskView
 from shared.contracts.task import Principal, TaskEvent
 from shared.domain.exact_json import JsonObject, loads_object

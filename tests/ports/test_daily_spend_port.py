@@ -6,8 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_intents import RedisSpend
-from services.executor.ports.turns import DayCaps
-from services.executor.ports.turns import Charge
+from services.executor.ports.turns import Charge, DayCaps
 from shared.infra import keys
 
 pytestmark = pytest.mark.promise("budget.tenant_day")

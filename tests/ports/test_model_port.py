@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from shared.domain.exact_json import Json
 from shared.ports.models import (
     Message,
     Model,
@@ -14,7 +15,6 @@ from shared.ports.models import (
     Tier,
     ToolDefinition,
 )
-from shared.domain.exact_json import Json
 from tests.doubles.mock_anthropic import error, message, mock_anthropic
 from tests.doubles.scripted_model import Script, ScriptedModel, in_order, text_reply, tool_reply
 from tests.integration.planner_server import model_at

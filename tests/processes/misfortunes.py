@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from cli.demo.books import BookChange, Books
-from cli.demo.books import DemoTask
+from cli.demo.books import BookChange, Books, DemoTask
 from cli.gateway.messages import Speaker
 from examples.company.faults import ToolFault
 from examples.company.tables import columns

@@ -14,9 +14,8 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, Starting, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
-from cli.console import Starting
 from shared.domain.exact_json import dumps
 from shared.infra.archive_open import key_of
 from tools.chaos.chaos_tasks import ChaosTaskKind

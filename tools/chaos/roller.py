@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cli.stack.plan import free_ports
 from cli.stack.child import wait_until_ready
+from cli.stack.plan import free_ports
 from tools.chaos.crew import Crew
 from tools.chaos.endings import Unforeseen
 from tools.tcp_proxy import TcpProxy

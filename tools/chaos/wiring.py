@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from cli.stack.plan import free_ports
-from cli.stack.plan import ProcessSpec, StackOptions, StackPorts, default_tenant_file, plan_stack, url_of
+from cli.stack.plan import ProcessSpec, StackOptions, StackPorts, default_tenant_file, free_ports, plan_stack, url_of
 
 MCP, REST = "company-mcp", "company-rest"
 QUEUE = "queue"

@@ -11,10 +11,16 @@ from urllib.parse import urlsplit
 import httpx
 from typing_extensions import override
 
-from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.credentials import origin_of, send_with_credential
-from services.executor.ports.tools import Credentials, CredentialUnavailable
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.adapters.credentials import NoCredentials, origin_of, send_with_credential
+from services.executor.ports.tools import (
+    Credentials,
+    CredentialUnavailable,
+    Tool,
+    ToolAnswer,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+)
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest
 from shared.infra.guard import Guard
@@ -105,6 +111,7 @@ class A2aAgents(ToolServers):
     ) -> None:
         await self._transport.aclose()
 
+    @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
@@ -113,6 +120,7 @@ class A2aAgents(ToolServers):
             raise ToolSilent(f"{connection.id}: no card within {DISCOVERY_SECONDS:g} seconds") from None
         return agent.tools
 
+    @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return False
 

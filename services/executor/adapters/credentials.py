@@ -1,25 +1,24 @@
-"""Credentials of connections: resolved when a call is made, and shown on either HTTP stack to their connection's origin alone."""
+"""Credentials of connections: resolved when a call is made, shown to their connection's origin alone."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Protocol, TypeVar
-from urllib.parse import urlsplit
-import httpx2
-from typing_extensions import override
-from services.executor.ports.tools import CredentialHeader, Credentials, CredentialUnavailable
-from shared.contracts.tenant import Connection
 import asyncio
 import os
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
+from urllib.parse import urlsplit
+
+import httpx2
 import structlog
+from typing_extensions import override
+
 from services.executor.adapters.oauth_tokens import TokenEndpoints
+from services.executor.ports.tools import CredentialHeader, Credentials, CredentialUnavailable
 from shared.contracts.credential import Credential, CredentialType, Reference, Scheme, beyond_walls, folder_of
+from shared.contracts.tenant import Connection
 from shared.domain.exact_json import loads_object
 from shared.infra.guard import Guard
-
 
 _REFUSED = 401
 _PORTS = {"http": 80, "https": 443}
@@ -146,6 +145,7 @@ class _Environment(SecretSource):
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
+    @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         secret = self._environ.get(reference.name)
         if secret is None:
@@ -165,6 +165,7 @@ class _Files(SecretSource):
         self._folder = folder
         self._read: dict[Path, _SecretFile] = {}
 
+    @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         try:
             async with asyncio.timeout(FILE_SECONDS):
@@ -200,6 +201,7 @@ class _Aws(SecretSource):
         self._kept: dict[str, _CachedSecret] = {}
         self._asking: dict[str, asyncio.Lock] = {}
 
+    @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         asked = asyncio.get_running_loop().time()
         async with self._asking.setdefault(reference.name, asyncio.Lock()):
@@ -326,8 +328,10 @@ class ResolvedCredentials(Credentials):
 class NoCredentials(Credentials):
     """For whoever calls servers that ask for none."""
 
+    @override
     async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
         return None
 
+    @override
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         return ()

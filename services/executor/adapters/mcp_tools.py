@@ -18,8 +18,9 @@ from mcp.types import (
     CallToolResult,
 )
 from pydantic import JsonValue, ValidationError
+from typing_extensions import override
 
-from services.executor.adapters.credentials import NoCredentials
+from services.executor.adapters.credentials import NoCredentials, ShowingLine
 from services.executor.adapters.mcp_content import (
     BadListing,
     ListedTool,
@@ -31,9 +32,7 @@ from services.executor.adapters.mcp_content import (
 )
 from services.executor.adapters.mcp_link import McpConnection, as_port_error
 from services.executor.adapters.mcp_wire import McpTransport, Trouble, open_line
-from services.executor.adapters.credentials import ShowingLine
-from services.executor.ports.tools import Credentials
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
 from shared.infra.guard import Guard
@@ -106,6 +105,7 @@ class McpTools(ToolServers):
         """How many servers have a session here: a figure for metrics."""
         return len(self._links)
 
+    @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
@@ -118,9 +118,11 @@ class McpTools(ToolServers):
             raise ToolSilent(f"{connection.id}: the server did not list its tools: {error}") from error
         return listing.tools_of(connection)
 
+    @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return False
 
+    @override
     async def call(
         self,
         connection: Connection,

@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-
 from services.executor.ports.sandbox import CodeFailed, Sandbox, SandboxUnavailable
 
 if TYPE_CHECKING:

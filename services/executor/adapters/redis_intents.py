@@ -5,19 +5,18 @@ whose request has long left. Two things keep that from becoming a second request
 the request leaves, or, where nobody confirms, a turn older than the failover that sends nothing it cannot answer for.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+
+from redis.asyncio import Redis
+
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import LedgerConflict
+from services.executor.ports.turns import Charge, DailySpend, DayCaps, LedgerConflict
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.words import WriteStatus
-from shared.infra.lineage import Lineage
-from collections.abc import Sequence
-from redis.asyncio import Redis
-from services.executor.ports.turns import DailySpend, DayCaps
-from services.executor.ports.turns import Charge
 from shared.infra import keys
+from shared.infra.lineage import Lineage
 from shared.infra.lua import Argument, Reply, Scripts
-
 
 _CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
 

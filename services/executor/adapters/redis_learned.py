@@ -10,10 +10,8 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.executor.ports.learned import Experience, Learned
-from shared.contracts.knowledge import Accuracy
 from shared.contracts.base import Contract
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT

@@ -10,8 +10,14 @@ import structlog
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from services.executor.adapters.redis_idle import restored
-from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, mark_unconfirmed
-from services.executor.adapters.redis_intents import charge_rows, settle_day
+from services.executor.adapters.redis_intents import (
+    IntentInDoubt,
+    Intents,
+    charge_rows,
+    in_doubt,
+    mark_unconfirmed,
+    settle_day,
+)
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
 from services.executor.ports.sessions import HeldLease, Lease, Work
 from services.executor.ports.turns import (

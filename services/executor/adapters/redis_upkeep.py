@@ -2,22 +2,22 @@
 
 import os
 import socket
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
-from uuid import uuid4
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
+from uuid import uuid4
+
 from redis.asyncio import Redis
+
 from services.executor.ports.sessions import Fault
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep, WaitingSession
 from shared.contracts.task import Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Call, Reply, Scripts, answering
 from shared.infra.redis_cluster import ClusterRedis
-
 
 _BOOT, _PROCESSES = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
 _ENDED = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet

@@ -9,12 +9,20 @@ import httpx
 import structlog
 from mcp.types import Tool as ListedTool
 from pydantic import ValidationError
+from typing_extensions import override
 
-from services.executor.adapters.credentials import NoCredentials
+from services.executor.adapters.credentials import NoCredentials, send_with_credential
 from services.executor.adapters.mcp_content import brief, tools_of
-from services.executor.adapters.credentials import send_with_credential
-from services.executor.ports.tools import Credentials, CredentialUnavailable
-from services.executor.ports.tools import OtherProtocol, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import (
+    Credentials,
+    CredentialUnavailable,
+    OtherProtocol,
+    Tool,
+    ToolAnswer,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+)
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.guard import Guard
@@ -63,6 +71,7 @@ class RestBridge(ToolServers):
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
         return parse_tools(connection, reply.status, reply.body)
 
+    @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return True
 

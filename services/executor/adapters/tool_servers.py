@@ -12,8 +12,8 @@ from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.wrapped_servers import DiscreetServers
-from services.executor.ports.tools import Credentials
 from services.executor.ports.tools import (
+    Credentials,
     OtherProtocol,
     Send,
     ServerQuestion,

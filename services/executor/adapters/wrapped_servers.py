@@ -13,8 +13,8 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.credentials import ResolvedCredentials
-from services.executor.ports.tools import Credentials
 from services.executor.ports.tools import (
+    Credentials,
     Send,
     ServerQuestion,
     T,

@@ -10,8 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from shared.domain import metric_names as names
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import MetricsPage, Reading, metrics_route
+from shared.infra.metrics import Metrics, MetricsPage, Reading, metrics_route
 from shared.ports.store import StoreUnavailable
 
 _STORE_SECONDS = 2.0

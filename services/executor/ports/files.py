@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from typing_extensions import override
 
 from shared.contracts.base import Contract
 from shared.contracts.task import SentFile
@@ -39,8 +40,10 @@ class TaskFiles(Protocol):
 class NoFiles(TaskFiles):
     """An installation that keeps no files; also a replay, which has what was read in its journal."""
 
+    @override
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
         return ReadFile(name=file.shown_name, problem="this installation keeps no files")
 
+    @override
     async def content(self, tenant: str, name: str) -> bytes | None:
         return None

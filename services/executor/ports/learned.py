@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arms
 

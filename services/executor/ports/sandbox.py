@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from typing_extensions import override
 
 from shared.contracts.made_tool import MadeTool
 from shared.ports.store import StoreUnavailable
@@ -48,6 +49,7 @@ class MadeTools(Protocol):
 class NoSandbox(Sandbox):
     """Where no code is ever run."""
 
+    @override
     async def run(self, program: str, inputs: Sequence[str]) -> str:
         raise SandboxUnavailable("this process runs no code")
 
@@ -55,8 +57,10 @@ class NoSandbox(Sandbox):
 class NothingKept(MadeTools):
     """Where no tools are kept."""
 
+    @override
     async def all(self, tenant: str) -> tuple[MadeTool, ...]:
         return ()
 
+    @override
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
         raise StoreUnavailable("no tools are kept here")

@@ -1,10 +1,10 @@
 """Tool servers, and what they are shown so that they know who calls."""
 
-from typing import NamedTuple, Protocol
-from shared.contracts.tenant import Connection
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+
 from typing_extensions import override
+
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
+
+from typing_extensions import override
+
 from shared.contracts.approval import Approval, NoticeEvent
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
@@ -10,7 +13,6 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import WriteStatus
 from shared.ports.store import StoreUnavailable
-from collections.abc import Sequence
 
 
 class LeaseLost(Exception):
@@ -217,8 +219,10 @@ class DailySpend(Protocol):
 
 
 class Unmetered(DailySpend):
+    @override
     async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
         return True
 
+    @override
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         return

@@ -16,13 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.edge.replies import rest_fault
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.views import NEW
 from services.gateway.edge.fields import MAX_ID
-from services.gateway.edge.request_limits import OwnPages
-from services.gateway.edge.replies import HEADER, PRIVATE, Fault, fault_reply, media_type_of, rpc_result
-from services.gateway.edge.request_limits import Arriving, RequestLimiter, receive_again, receive_at_once
+from services.gateway.edge.replies import HEADER, PRIVATE, Fault, fault_reply, media_type_of, rest_fault, rpc_result
+from services.gateway.edge.request_limits import Arriving, OwnPages, RequestLimiter, receive_again, receive_at_once
 from services.gateway.features.identity.middleware import AdmittedRequest, CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import Identity
 from shared.infra.counted_app import AnswerCounts

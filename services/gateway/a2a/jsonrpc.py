@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.a2a.methods import LegacyMethods
-from services.gateway.a2a.methods import A2aMethods
+from services.gateway.a2a.methods import A2aMethods, LegacyMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
 from services.gateway.a2a.streams import (

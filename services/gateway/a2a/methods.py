@@ -3,41 +3,40 @@
 All raise ``GatewayRefusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
 """
 
-from typing import NamedTuple
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
 from services.gateway.a2a.card import ExtendedCard
 from services.gateway.a2a.profile import Abilities
-from services.gateway.features.identity.model import Identity
-from services.gateway.features.tasks.listing import TaskListService
-from services.gateway.features.tasks.service import TaskService
-from services.gateway.features.webhooks.service import WebhookService
-from collections import OrderedDict
-from functools import partial
-from typing import cast
-from pydantic import JsonValue
-from services.gateway.a2a.streams import Answer, MethodCall, PendingAnswer, StreamAnswer, WrittenJson, shape_of
+from services.gateway.a2a.streams import (
+    Answer,
+    MethodCall,
+    PendingAnswer,
+    StreamAnswer,
+    WrittenJson,
+    legacy_shape_of,
+    note_delivery,
+    shape_of,
+)
 from services.gateway.a2a.views import Shown, Wording, reply_view, task_view
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
 from services.gateway.edge.replies import write_json
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.streams.service import Streams
-from services.gateway.features.tasks.message import metadata_of, read_message
+from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.streams.service import Streams, TaskStream
+from services.gateway.features.tasks.listing import TaskListService
+from services.gateway.features.tasks.message import metadata_of, read_legacy, read_message
 from services.gateway.features.tasks.options import SendOptions, history_length, list_options, send_options
-from services.gateway.features.tasks.service import Ticket
-from services.gateway.features.webhooks.model import read_webhook
+from services.gateway.features.tasks.service import TaskService, Ticket
+from services.gateway.features.tasks.views import legacy_view
+from services.gateway.features.webhooks.model import legacy_shape, read_webhook, webhook_at
+from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect, TaskState
-from collections.abc import Awaitable, Callable
-from services.gateway.a2a.streams import Answer, MethodCall, PendingAnswer, StreamAnswer, legacy_shape_of, note_delivery
-from services.gateway.a2a.views import Shown
-from services.gateway.edge.errors import InvalidField, PushUnsupported, Unsupported
-from services.gateway.edge.fields import count_at, required_id
-from services.gateway.features.streams.service import Streams, TaskStream
-from services.gateway.features.tasks.message import metadata_of, read_legacy
-from services.gateway.features.tasks.views import legacy_view
-from services.gateway.features.webhooks.model import legacy_shape, webhook_at
-from shared.domain.words import Dialect
-
 
 NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
 

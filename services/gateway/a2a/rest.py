@@ -1,9 +1,12 @@
 """The REST bindings of protocols 1.0 and 0.3: each path with the method behind it."""
 
 import json
+import re
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from typing import NamedTuple
+from urllib.parse import unquote
+
 import structlog
 from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
 from a2a.types import a2a_pb2 as new
@@ -11,7 +14,8 @@ from fastapi import APIRouter, Request
 from google.protobuf.message import Message
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
-from services.gateway.edge.replies import rest_fault
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_send, read_rest_webhook
@@ -19,15 +23,10 @@ from services.gateway.a2a.streams import BARE, Act, Answer, MethodCall, PendingA
 from services.gateway.a2a.views import NEW, OLD, OLD_REST, Wording
 from services.gateway.edge.body import check_content_type, read_object
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
-from services.gateway.edge.replies import PRIVATE, Fault, check_0_3, check_1_0, media_type_of, version_of
-from shared.domain.exact_json import JsonObject
-import re
-from urllib.parse import unquote
-from fastapi import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from services.gateway.edge.replies import PRIVATE, Fault, check_0_3, check_1_0, media_type_of, rest_fault, version_of
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import DEFAULT_TENANT
-
+from shared.domain.exact_json import JsonObject
 
 log = structlog.get_logger()
 _TASK = "/tasks/{task_id}"

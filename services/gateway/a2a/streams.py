@@ -18,9 +18,8 @@ from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import fault_error, write_json
 from services.gateway.features.identity.middleware import let_in
-from services.gateway.features.streams.updates import LAST_EVENT_ID
 from services.gateway.features.streams.service import TaskStream, ToldUpdate
-from services.gateway.features.streams.updates import Snapshot, StatusUpdate, legacy_update
+from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot, StatusUpdate, legacy_update
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 

@@ -15,10 +15,8 @@ from pydantic.alias_generators import to_camel
 
 from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
-from services.gateway.features.tasks.views import artifacts_of
-from services.gateway.features.tasks.views import answer_of, metadata_of
-from services.gateway.features.webhooks.model import legacy_shape, shape_of_1_0
-from services.gateway.features.webhooks.model import TaskHook
+from services.gateway.features.tasks.views import answer_of, artifacts_of, metadata_of
+from services.gateway.features.webhooks.model import TaskHook, legacy_shape, shape_of_1_0
 from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import Dialect, TaskState
 

@@ -5,8 +5,7 @@ import json
 from pydantic import JsonValue
 
 from services.gateway.a2a.views import OLD, task_view, update_view
-from services.gateway.features.deliveries.news import HookWork
-from services.gateway.features.deliveries.news import News
+from services.gateway.features.deliveries.news import HookWork, News
 from services.gateway.features.deliveries.service import Bodies
 from services.gateway.features.streams.updates import StatusUpdate, Update
 from services.gateway.features.tasks.views import legacy_view

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
-from typing_extensions import override
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from services.gateway.edge.leaving import Leaving
 
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import override
+
+from services.gateway.edge.leaving import Leaving
 
 JSON_BEAT = (b" ", 10.0)  # white space before a JSON text is part of it
 SSE_BEAT = (b": keep-alive\n\n", 15.0)

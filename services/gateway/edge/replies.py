@@ -2,23 +2,22 @@
 
 import json
 import re
-from urllib.parse import quote
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
+from urllib.parse import quote
+
+from a2a.utils.errors import JSON_RPC_ERROR_CODE_MAP
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from pydantic import JsonValue
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
+
 from services.gateway.edge import errors
 from services.gateway.edge.body import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, BadCall
 from services.gateway.edge.errors import GatewayRefusal
 from shared.ports.store import StoreUnavailable
-from collections.abc import Mapping
-from a2a.utils.errors import JSON_RPC_ERROR_CODE_MAP
-from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
-
 
 HEADER = "A2A-Version"
 MEDIA_TYPE = "application/a2a+json"

@@ -1,25 +1,20 @@
-"""Middleware for every request: what is too large, too slow or one too many is refused, and, where nobody is asked for a
-key, what a page of another site sends.
-"""
+"""Middleware for every request: what is too large, too slow, one too many or sent by a foreign page is refused."""
 
-import re
-from collections.abc import Mapping
-from functools import lru_cache
-from ipaddress import ip_address
-from typing import NamedTuple
-from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 import asyncio
-from collections.abc import Callable, Generator
-from functools import partial
+import re
+from collections.abc import Callable, Generator, Mapping
+from functools import lru_cache, partial
+from ipaddress import ip_address
 from types import coroutine
 from typing import NamedTuple, cast
+
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
 from services.gateway.edge.replies import RETRY_LATER
-
 
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE

@@ -11,8 +11,7 @@ from services.gateway.features.memory.service import MemoryService
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.model import Stories
 from services.gateway.features.tasks.service import TaskService
-from services.gateway.features.tenants.service import Spending
-from services.gateway.features.tenants.service import TenantService
+from services.gateway.features.tenants.service import Spending, TenantService
 from services.gateway.features.webhooks.service import WebhookService
 
 

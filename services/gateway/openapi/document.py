@@ -1,24 +1,23 @@
 """What ``/openapi.json`` says: each path with its parameters, bodies and every answer it gives."""
 
+import base64
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from html import escape
 from typing import cast
+
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import JsonValue
+from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
+
 from services.gateway.openapi.paths import OPERATIONS, OWN, Errors, ParameterPlace, PathShape, ReplyForm, callers_of
 from services.gateway.openapi.schemas import Schema, reference, schemas
 from shared.domain.version import VERSION
-import base64
-import hashlib
-from collections.abc import Iterator, Mapping
-from html import escape
-from starlette.responses import HTMLResponse
-from services.gateway.openapi.schemas import Schema
-
 
 _REASONS = {
     200: "As asked.",

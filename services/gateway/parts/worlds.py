@@ -1,6 +1,5 @@
 """The part ``worlds``: simulated worlds as MCP servers, those of assessments that run here and any other."""
 
-
 from services.gateway.features.participation.service import NoKey, Participations
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.optional_parts import GatewayPart, PartHost

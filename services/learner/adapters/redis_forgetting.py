@@ -13,8 +13,7 @@ from services.learner.core.memory.forgetting import Removal, StoredMemory, remov
 from services.learner.ports.files import Versions
 from services.learner.ports.memory import Forgetting
 from shared.contracts.base import Contract
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import EntityLinks, KnownEntity
+from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.domain.partition import partition_of
 from shared.infra import keys

@@ -1,30 +1,33 @@
 """Facts, entities and predictions of tenants on Redis, and which tasks' facts are still to be found."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime
-from pydantic import ValidationError
-from services.learner.ports.memory import FactTodo, Spoiled
-from shared.contracts.base import Contract
-from shared.contracts.knowledge import KnownFact
-from shared.ports.store import StoreUnavailable
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import cast
-from redis.asyncio import Redis
-from services.learner.ports.memory import FactBook, FactChange, FactTodo, KnownFacts, Spoiled
-from shared.domain.known import FACTS_KEPT
-from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, answering
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import TypeVar, cast
+
 import structlog
+from pydantic import ValidationError
+from redis.asyncio import Redis
 from redis.exceptions import ResponseError
-from services.learner.ports.memory import KnowledgeRepository, MemoryChange, Prediction, StoredKnowledge
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import EntityLinks, KnownEntity
-from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
+
+from services.learner.ports.memory import (
+    FactBook,
+    FactChange,
+    FactTodo,
+    KnowledgeRepository,
+    KnownFacts,
+    MemoryChange,
+    Prediction,
+    Spoiled,
+    StoredKnowledge,
+)
+from shared.contracts.base import Contract
+from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
+from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
+from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, answering, unavailable
+from shared.ports.store import StoreUnavailable
 
 
 class _Todo(Contract):

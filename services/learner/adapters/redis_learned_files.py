@@ -1,32 +1,32 @@
-"""What is learned of a tenant, on Redis, for files that bring some of it: read at once, changed in one step if unchanged."""
+"""What is learned of a tenant, on Redis, for files that bring some of it: read at once, changed in one step."""
 
-from collections.abc import Iterable, Sequence
-from hashlib import sha1
-from typing import TypeAlias
-from uuid import uuid4
-from services.learner.ports.files import Versions
-from shared.infra import keys
-from shared.infra.lua import Argument, Scripts
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha1
+from typing import TypeAlias, TypeVar, cast
+from uuid import uuid4
+
+import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
-from services.learner.ports.outcomes import CaseRepository, LoadedRows, Shelved
-from shared.contracts.knowledge import CaseEntry
-from shared.infra.lua import Scripts
-from shared.ports.store import StoreUnavailable
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar, cast
-import structlog
-from services.learner.adapters.redis_knowledge import read_fact
-from services.learner.ports.files import ArmName, ArmRecord, FileChanges, FileTotals, ImportRepository, StoredFile, Versions
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.base import Contract
-from shared.contracts.knowledge import KnownEntity
-from shared.domain.bandit import Arm
-from shared.infra.lua import Argument, Scripts, answering
 
+from services.learner.adapters.redis_knowledge import read_fact
+from services.learner.ports.files import (
+    ArmName,
+    ArmRecord,
+    FileChanges,
+    FileTotals,
+    ImportRepository,
+    StoredFile,
+    Versions,
+)
+from services.learner.ports.outcomes import CaseRepository, LoadedRows, Shelved
+from shared.contracts.base import Contract
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity
+from shared.domain.bandit import Arm
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts, answering
+from shared.ports.store import StoreUnavailable
 
 LearnedCommand: TypeAlias = tuple[str, str, Sequence[Argument]]  # a word, a key, what follows
 

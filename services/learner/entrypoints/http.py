@@ -11,8 +11,7 @@ from pydantic import JsonValue
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.loops import SeedingStatus
 from shared.domain import metric_names as names
-from shared.infra.metrics import Metrics
-from shared.infra.metrics import MetricsPage, Reading, metrics_route
+from shared.infra.metrics import Metrics, MetricsPage, Reading, metrics_route
 from shared.ports.store import StoreUnavailable
 
 _STORE_SECONDS = 2.0

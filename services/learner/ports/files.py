@@ -5,8 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from services.learner.ports.outcomes import Shelved
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 
 ArmName: TypeAlias = tuple[str, str]  # process type and strategy

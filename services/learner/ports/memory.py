@@ -5,8 +5,7 @@ from datetime import date, datetime
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
 from shared.domain.exact_json import JsonObject
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
-from shared.contracts.knowledge import CaseEntry
 from shared.contracts.digest import Digest
+from shared.contracts.knowledge import CaseEntry
 from shared.domain.words import Strategy
 
 

@@ -1,15 +1,23 @@
 """Conditions ready to decide: each a tree of closures, so no ``eval`` and no text at evaluation time."""
 
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Generic, TypeVar
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
-from typing import NamedTuple, TypeAlias, cast
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, parts
-from services.policy.core.values import OPERATORS, UNKNOWN, ConditionError, Context, Truth, TypeClash, UnknownTruth, Value, truth
-from shared.contracts.policy import ContextValue, Scalar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
+from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, parts
+from services.policy.core.values import (
+    OPERATORS,
+    UNKNOWN,
+    ConditionError,
+    Context,
+    Truth,
+    TypeClash,
+    UnknownTruth,
+    Value,
+    truth,
+)
+from shared.contracts.policy import ContextValue, Scalar
 
 Key = TypeVar("Key", bound=Hashable)
 Held = TypeVar("Held")

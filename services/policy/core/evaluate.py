@@ -1,23 +1,29 @@
 """The verdict: what all rules of all policies find, brought down to pass, approval, escalation, refusal or block."""
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.rules import Finding, ReportedFinding, WaitingRule
-from services.policy.core.findings import applies_to_call, findings
+from services.policy.core.findings import CallScene, applies_to_call, findings, scenes
 from services.policy.core.plan_findings import plan_findings
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch, prepare
-from services.policy.core.findings import CallScene, scenes
+from services.policy.core.rules import Finding, ReportedFinding, WaitingRule
 from services.policy.core.text_rules import text_findings
-from shared.contracts.policy import CallContext, CallNeed, CallRefusal, EvaluateRequest, PolicyProblem, TextFinding, TriggeredRule, Verdict
-from shared.contracts.policy_hash import context_hash
-from shared.domain.exact_json import Json, digest, plain
-from shared.domain.words import Level, RuleAction
-from typing import NamedTuple
 from shared.contracts.archive import ArchivedTask
-from shared.contracts.policy import EvaluateRequest, Policy, Verdict
-from shared.domain.exact_json import JsonObject, dumps, loads_object
-
+from shared.contracts.policy import (
+    CallContext,
+    CallNeed,
+    CallRefusal,
+    EvaluateRequest,
+    Policy,
+    PolicyProblem,
+    TextFinding,
+    TriggeredRule,
+    Verdict,
+)
+from shared.contracts.policy_hash import context_hash
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object, plain
+from shared.domain.words import Level, RuleAction
 
 _Kind = TypeVar("_Kind")
 # The service answers everybody in turn: what one request may cost is bounded before it is decided.

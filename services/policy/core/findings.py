@@ -3,19 +3,26 @@
 A rule that applies may still find nothing. What is not known keeps a call waiting only where the rule applies to it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-from services.policy.core.values import Context
-from shared.contracts.policy import CallContext, EvaluateRequest, Policy
-from collections.abc import Iterator
-from services.policy.core.conditions import Condition, value_at
-from services.policy.core.rules import RESTS_ON_THE_REQUEST, SAID_BY_THE_RECORD, Finding, ReportedFinding, WaitingRule, cannot_be_decided, problem, shown_values
-from services.policy.core.rule_index import RuleIndex, RulesOfCalls
-from services.policy.core.rules import NAMES_CALLS, ReadyRule
-from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, UnknownTruth
-from shared.contracts.policy import TriggeredRule
-from shared.domain.words import Level, RuleAction, ToolClass
 
+from services.policy.core.conditions import Condition, value_at
+from services.policy.core.rule_index import RuleIndex, RulesOfCalls
+from services.policy.core.rules import (
+    NAMES_CALLS,
+    RESTS_ON_THE_REQUEST,
+    SAID_BY_THE_RECORD,
+    Finding,
+    ReadyRule,
+    ReportedFinding,
+    WaitingRule,
+    cannot_be_decided,
+    problem,
+    shown_values,
+)
+from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, UnknownTruth
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy, TriggeredRule
+from shared.domain.words import Level, RuleAction, ToolClass
 
 _CALLS_OWN = ("tool", "call_id")  # no record says these
 

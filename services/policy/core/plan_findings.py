@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition
+from services.policy.core.findings import CallScene, is_proven
+from services.policy.core.prepared import ReadyPolicy
 from services.policy.core.rules import (
     RESTS_ON_THE_REQUEST,
     Finding,
@@ -14,9 +16,6 @@ from services.policy.core.rules import (
     shorten_value,
     shown_values,
 )
-from services.policy.core.findings import is_proven
-from services.policy.core.prepared import ReadyPolicy
-from services.policy.core.findings import CallScene
 from services.policy.core.session_calls import (
     Earlier,
     count_used,

@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.conditions import ConditionCache
-from services.policy.core.rules import problem
-from services.policy.core.conditions import BoundedMemory
+from services.policy.core.conditions import BoundedMemory, ConditionCache
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
-from services.policy.core.rules import ready_rule, word_of
+from services.policy.core.rules import problem, ready_rule, word_of
 from services.policy.core.text_rules import ReadyTexts, TextDefault, ready_text_rule
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, ready_tool_rule
 from services.policy.core.values import ConditionError

@@ -1,18 +1,24 @@
 """Rules with conditions made ready (words understood, condition parsed), and what rules of every kind find."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
-from services.policy.core.conditions import Condition
-from services.policy.core.values import ConditionError, Context
-from shared.contracts.policy import CallNeed, CallRefusal, ContextValue, PolicyProblem, Scalar, TextFinding, TriggeredRule
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
+
 from services.policy.core.conditions import Condition, ConditionCache
 from services.policy.core.grammar import FieldReference
-from services.policy.core.values import ConditionError
-from shared.contracts.policy import Policy, Rule
+from services.policy.core.values import ConditionError, Context
+from shared.contracts.policy import (
+    CallNeed,
+    CallRefusal,
+    ContextValue,
+    Policy,
+    PolicyProblem,
+    Rule,
+    Scalar,
+    TextFinding,
+    TriggeredRule,
+)
 from shared.domain.words import Level, RuleAction
-
 
 RESTS_ON_THE_REQUEST = "it rests on values that only the request gives"
 SAID_BY_THE_RECORD = "the record says so, and the call otherwise"

@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol, cast
 
 import re2
 
-from services.policy.core.rules import Finding, WaitingRule, problem
-from services.policy.core.rules import word_of
+from services.policy.core.rules import Finding, WaitingRule, problem, word_of
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
 from shared.domain.words import RuleAction
 

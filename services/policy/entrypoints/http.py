@@ -1,29 +1,25 @@
 """The HTTP surface: verdicts, allowances, translated prose, and the two questions of an orchestrator."""
 
 from collections.abc import Sequence
-from typing import TypeVar
-from fastapi import Request
-from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ValidationError
-from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, TooMuch
-from shared.contracts.policy import Policy, PolicyContract
-from shared.contracts.policy_document import refused_field
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from time import perf_counter
-from typing import Literal
+from typing import Literal, TypeVar
+
 import structlog
 from fastapi import FastAPI, Request, Response
-from pydantic import BaseModel
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ValidationError
+
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
-from services.policy.core.prepared import PreparedPolicies, TooMuch
+from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, TooMuch
 from services.policy.core.prose import check
 from shared.contracts.allowance import AllowanceRequest, Allowances
-from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict, verdict_word
+from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, verdict_word
+from shared.contracts.policy_document import refused_field
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names as names
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.meter import Meter, NoMeter
 
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from services.policy.core.evaluate import BacktestedPlan, backtest_plan, decided_plans, in_words
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import evaluate
+from services.policy.core.evaluate import BacktestedPlan, backtest_plan, decided_plans, evaluate, in_words
 from services.policy.core.prepared import TooMuch
 from shared.contracts.archive import read_archived
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule

@@ -12,9 +12,8 @@ from pathlib import Path
 import httpx
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 
-from cli.stack.child import Child
+from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import free_ports
-from cli.stack.child import wait_until_ready
 from tests.e2e.haproxy import SERVED_BY, haproxy_or_skip, round_robin
 from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import WholeStack

@@ -4,7 +4,6 @@ import pytest
 
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.turn.attempt import give_up
-from shared.ports.models import ModelReply, ModelRequest, TextBlock
 from services.executor.ports.turns import SessionState
 from services.gateway.features.tasks.views import artifacts_of
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
@@ -12,6 +11,7 @@ from shared.contracts.policy import Policy, Rule
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import Json
 from shared.domain.words import Strategy, TaskState
+from shared.ports.models import ModelReply, ModelRequest, TextBlock
 from tests.doubles.scripted_model import Script, ScriptedModel, state_of
 from tests.unit.assessed.turn_stage import TurnStage, as_turn, write
 from tests.unit.assessed.world_stage import WorldStage

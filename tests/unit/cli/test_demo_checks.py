@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.demo.books import BookChange, Books
+from cli.demo.books import MANAGER, BookChange, Books, DemoTask, DemoTurn, ListOf
 from cli.demo.checks import Observed, problems
 from cli.demo.script import TASKS
-from cli.demo.books import MANAGER, DemoTask, DemoTurn, ListOf
 from cli.gateway.messages import Event, TaskView
 from shared.domain.exact_json import Json
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from cli.gateway.messages import Event, Speaker, Utterance, task_view
 from cli.gateway.live import line_of, plain_line_of
+from cli.gateway.messages import Event, Speaker, Utterance, task_view
 from shared.domain.exact_json import JsonObject
 
 

@@ -1,7 +1,7 @@
 """Tasks whose process the model names in its first reply, and what is told of it."""
 
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.task import TaskRecord
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import state_of
 from tests.unit.executor.stage import TASK, Stage
 

@@ -1,7 +1,7 @@
 """Stages on which one strategy is the only one there is."""
 
-from shared.ports.models import ModelRequest
 from shared.domain.words import Strategy
+from shared.ports.models import ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import state_of
 from tests.unit.executor.stage import TASK, Stage

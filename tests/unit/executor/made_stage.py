@@ -10,12 +10,12 @@ from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
-from shared.ports.models import ModelReply, ModelRequest, ToolDefinition
 from services.executor.ports.sandbox import Sandbox
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.anthropic_request import encode_request
+from shared.ports.models import ModelReply, ModelRequest, ToolDefinition
 from tests.doubles.memory_made import MemoryMade
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.doubles.scripted_talk import calls_reply, of_conversation, results_in

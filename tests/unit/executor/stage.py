@@ -10,7 +10,6 @@ from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
-from shared.ports.models import ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.turns import DailySpend, Unmetered
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
@@ -20,6 +19,7 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, Turn
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 from shared.domain.words import Dialect, Role, ToolClass
+from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.memory_turns import MemoryTurns

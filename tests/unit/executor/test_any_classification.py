@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.executor.core.states.template import TEMPLATES
-from shared.ports.models import ModelReply, ModelRequest
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState
+from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply
 from tests.unit.executor.archived import replayed

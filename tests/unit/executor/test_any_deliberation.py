@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.ports.models import ModelReply, ModelRequest, StopReason
 from shared.domain.answer import as_list, is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from shared.domain.words import FsmState, Strategy, TaskState
+from shared.ports.models import ModelReply, ModelRequest, StopReason
 from tests.doubles.scripted_model import json_reply, text_reply
 from tests.doubles.scripted_talk import calls_reply
 from tests.unit.executor.archived import replayed

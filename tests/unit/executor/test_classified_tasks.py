@@ -11,10 +11,10 @@ from services.executor.core.states.template import GENERAL, TEMPLATES
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.learned import Experience
-from shared.ports.models import Tier
 from services.executor.ports.turns import SessionState
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState
+from shared.ports.models import Tier
 from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import of_conversation, texts_in

@@ -11,11 +11,11 @@ from pydantic import JsonValue
 from services.executor.core.model.masking import mask_request
 from services.executor.core.model.model_calls import request_digest
 from services.executor.core.tools.toolbox import offered_tools, problems_with, toolbox
-from shared.ports.models import Message, ModelRequest, TextBlock, Tier, ToolDefinition
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.words import ToolClass
 from shared.infra.anthropic_request import encode_request
+from shared.ports.models import Message, ModelRequest, TextBlock, Tier, ToolDefinition
 
 TEXTS = st.text(max_size=30)
 FIELDS = st.fixed_dictionaries({"type": st.just("string"), "description": TEXTS})

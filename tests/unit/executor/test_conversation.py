@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from shared.ports.models import ModelAway, ModelReply, ModelRequest, Tier
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.policy import Policy, Rule, ToolRule
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.models import ModelAway, ModelReply, ModelRequest, Tier
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply, of_conversation, results_in, texts_in
 from tests.unit.executor.real_policy import RealPolicy

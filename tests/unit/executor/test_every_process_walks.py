@@ -5,9 +5,9 @@ from itertools import count
 import pytest
 
 from services.executor.core.states.template import TEMPLATES
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import of_conversation
 from tests.unit.executor.archived import replayed

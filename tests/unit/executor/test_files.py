@@ -6,10 +6,10 @@ import pytest
 from typing_extensions import override
 
 from services.executor.ports.files import ReadFile, TaskFiles
-from shared.ports.models import ImageBlock, ModelRequest, TextBlock
 from shared.contracts.task import SentFile, Turn
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.models import ImageBlock, ModelRequest, TextBlock
 from tests.doubles.sent_files import image_of
 from tests.unit.executor.stage import Stage, decision, message
 

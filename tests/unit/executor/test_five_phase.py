@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import asked_in, five_phase, last_said_to, said_to, survived

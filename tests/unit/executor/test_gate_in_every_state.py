@@ -5,9 +5,9 @@ from typing import Literal
 import pytest
 
 from services.executor.core.states.machine import permits
-from shared.ports.models import ModelReply, ModelRequest, ToolDefinition, ToolUse
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, ToolClass
+from shared.ports.models import ModelReply, ModelRequest, ToolDefinition, ToolUse
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import calls_reply, of_conversation
 from tests.doubles.unruly_world import WatchedTurns

@@ -6,9 +6,9 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.session.budget import Ceilings, size_of
-from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
+from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply
 from tests.unit.executor.archived import replayed

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from services.executor.core.session.side_by_side import side_by_side
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallRefusal, Policy, ToolRule
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Strategy, TaskState
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.memory_turns import Died
 from tests.doubles.mock_brainos import Round, answer, call, events
 from tests.doubles.scripted_talk import results_in

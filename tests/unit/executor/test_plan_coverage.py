@@ -2,9 +2,9 @@
 
 import pytest
 
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Strategy, TaskState
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from tests.doubles.scripted_model import json_reply, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import run_with_deaths

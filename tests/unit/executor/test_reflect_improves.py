@@ -14,11 +14,11 @@ from services.executor.core.reflect.review import find_improvement, refusal
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import Dossier, Progress
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import READ, TASK, Stage

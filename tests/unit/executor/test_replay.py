@@ -11,10 +11,10 @@ from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.walk import walk
-from shared.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.tools import ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
+from shared.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.memory_turns import Died
 from tests.unit.executor.archived import archived, replayed
 from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision, message

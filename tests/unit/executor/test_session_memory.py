@@ -2,11 +2,11 @@
 
 import pytest
 
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.turns import SessionState
 from shared.domain.conversation import SUMMARY_WORDS
 from shared.domain.exact_json import dumps
 from shared.domain.words import TaskState
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.task import PriorTurn, SolverRequest
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation
 from tests.unit.executor.stage import Stage

@@ -3,11 +3,11 @@
 import pytest
 
 from services.executor.core.session.journal import CHECKPOINT
-from shared.ports.models import Tier
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Strategy, TaskState
+from shared.ports.models import Tier
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.unit.executor.archived import replayed

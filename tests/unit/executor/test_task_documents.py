@@ -2,10 +2,10 @@
 
 import pytest
 
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import json_reply, state_of
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.unit.executor.archived import replayed

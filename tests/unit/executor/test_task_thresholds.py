@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.contracts.outcome import ThresholdOutcome
+from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import RuleAction
 from tests.doubles.scripted_talk import of_conversation, texts_in

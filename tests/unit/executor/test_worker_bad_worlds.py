@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.tools import ToolSilent
 from shared.contracts.task import TaskRequest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
+from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import ScriptedModel, text_reply
 from tests.doubles.scripted_talk import Talk
 from tests.unit.executor.stage import TASK, Stage

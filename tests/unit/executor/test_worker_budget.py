@@ -6,11 +6,10 @@ import pytest
 
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.endings import TenantStopped
-from shared.ports.models import ModelReply, ModelRequest
-from services.executor.ports.turns import DailySpend, DayCaps
-from services.executor.ports.turns import Charge
+from services.executor.ports.turns import Charge, DailySpend, DayCaps
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import texts_in
 from tests.unit.executor.costing import costing

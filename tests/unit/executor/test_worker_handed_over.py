@@ -8,9 +8,9 @@ from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
-from shared.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.turns import HandedOver
 from shared.domain.words import TaskState
+from shared.ports.models import Model, ModelReply, ModelRequest
 from tests.unit.executor.stage import Stage, message
 
 _LONGER_THAN_A_LOOK = 1.3

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from shared.ports.models import ModelReply, ModelRequest
 from services.executor.ports.tools import ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import ScriptedModel, text_reply
 from tests.unit.executor.stage import Stage, cancel, deadline, decision, message

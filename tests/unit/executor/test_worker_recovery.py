@@ -2,11 +2,11 @@
 
 import pytest
 
-from shared.ports.models import Tier
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.policy import Policy, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.models import Tier
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed

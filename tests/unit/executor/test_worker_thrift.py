@@ -16,9 +16,9 @@ from services.executor.core.session.budget import (
     longest_answer,
     thrift,
 )
-from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
+from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import texts_in

@@ -6,9 +6,9 @@ import pytest
 
 from services.executor.core.session.journal import latest
 from services.executor.core.tools.paginate import MOST_OF_A_RESULT
-from shared.ports.models import ToolResult
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import TaskState
+from shared.ports.models import ToolResult
 from tests.doubles.scripted_talk import Calls, of_conversation, results_in
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage

@@ -23,6 +23,11 @@ from services.executor.core.session.budget import (
     size_of,
 )
 from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.ports.turns import JournalEntry
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.model_price import Price
+from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from shared.ports.models import (
     Message,
     ModelReply,
@@ -34,11 +39,6 @@ from shared.ports.models import (
     Tier,
     Usage,
 )
-from services.executor.ports.turns import JournalEntry
-from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.model_price import Price
-from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 
 pytestmark = pytest.mark.promise("budget.reserved_first")
 PRICE = Price(input=3000, output=15000, cache_read=300, cache_write=3750)

@@ -6,10 +6,10 @@ from services.executor.core.plan.closing import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
-from shared.ports.models import ToolUse
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
+from shared.ports.models import ToolUse
 from tests.unit.executor_core.makers import tool, tools
 
 FILE = tool("file_claim", ToolClass.CHANGE)._replace(catalogue=CatalogueEntry(compensated_by="drop_claim"))

@@ -10,10 +10,10 @@ from services.executor.core.plan.proposals import NotProposed, Proposal, Setting
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
-from shared.ports.models import ToolUse
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.ports.models import ToolUse
 from tests.doubles.scripted_talk import Call, of_conversation, results_in
 from tests.unit.executor.stage import APPROVE, READ, Stage
 from tests.unit.executor_core.makers import fact, tool, tools

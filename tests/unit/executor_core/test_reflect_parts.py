@@ -16,8 +16,8 @@ from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.outcome import Threshold, ThresholdKind
+from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import MarkKind
 from shared.domain.quality import WEAK
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus

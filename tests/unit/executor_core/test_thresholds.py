@@ -8,9 +8,9 @@ from services.executor.core.prime.known import describe_limits, thresholds
 from services.executor.core.reflect.outcome import threshold_outcomes
 from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import Threshold, ThresholdKind, ThresholdOutcome
 from shared.contracts.plan import Origin
 from shared.contracts.policy import Policy, Rule, TriggeredRule
-from shared.contracts.outcome import Threshold, ThresholdKind, ThresholdOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, RuleAction, WriteStatus
 from tests.unit.executor_core.makers import call, dossier, entry, fact, from_fact, value, verdict

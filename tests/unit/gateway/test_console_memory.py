@@ -15,9 +15,7 @@ from services.gateway.features.console.views.memory import (
     read_page,
 )
 from services.gateway.features.memory.service import Thing
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.task import TaskEvent
 from shared.domain.cases import CaseOutcome
 from shared.domain.exact_json import JsonObject

@@ -9,16 +9,20 @@ from services.gateway.features.console.charts import ChartLine, Frame, days_char
 from services.gateway.features.console.views.health import (
     DayCounts,
     DayRow,
+    Needs,
+    better_tile,
     causes,
     cost_of_a_task,
+    cost_tile,
     day_counts,
     day_rows,
     endings,
     error_rate,
     latencies,
     load,
+    needs_tile,
+    working_tile,
 )
-from services.gateway.features.console.views.health import Needs, better_tile, cost_tile, needs_tile, working_tile
 from services.gateway.features.console.views.progress import direction, process_cards, quality
 from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.contracts.task import TaskRecord

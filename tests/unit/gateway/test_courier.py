@@ -16,6 +16,7 @@ from services.gateway.features.deliveries.news import (
     Lines,
     LineStep,
     Look,
+    News,
     Post,
     ReceiverAnswer,
     SignedPostWork,
@@ -23,7 +24,6 @@ from services.gateway.features.deliveries.news import (
     UnreadableLine,
     Work,
 )
-from services.gateway.features.deliveries.news import News
 from services.gateway.features.deliveries.service import (
     Bodies,
     DeliveryRules,

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, RateStanding, Unauthenticated
-from services.gateway.features.identity.model import RequestCost
-from services.gateway.features.identity.model import Allowance, Caller, RateMeter
+from services.gateway.features.identity.model import Allowance, Caller, RateMeter, RequestCost
 from services.gateway.features.identity.signing_keys import KeySource, Patience, SigningKeys, usable
 from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenDemands
 from shared.contracts.api_key import ApiKey

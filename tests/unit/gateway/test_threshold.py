@@ -12,8 +12,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 
 from services.gateway.edge.body import BadCall
-from services.gateway.edge.request_limits import RequestLimits
-from services.gateway.edge.request_limits import RequestLimiter
+from services.gateway.edge.request_limits import RequestLimiter, RequestLimits
 from tests.http_client import open_http
 from tests.serving import serving
 

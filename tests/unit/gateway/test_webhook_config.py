@@ -5,12 +5,12 @@ import pytest
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries.dispatcher import ReachCheck
 from services.gateway.features.webhooks.model import (
+    TaskHook,
     checked_headers,
     legacy_shape,
     read_webhook,
     shape_of_1_0,
 )
-from services.gateway.features.webhooks.model import TaskHook
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect

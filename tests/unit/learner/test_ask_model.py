@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 from typing_extensions import override
 
-from services.learner.core.memory.fact_worker import ModelFacts
-from services.learner.core.memory.fact_worker import sections_of
+from services.learner.core.memory.fact_worker import ModelFacts, sections_of
 from services.learner.ports.memory import FactsUnavailable
 from shared.domain.model_price import Price
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier, Usage

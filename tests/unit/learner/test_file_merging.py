@@ -19,9 +19,7 @@ from services.learner.core.files.importer import (
 from services.learner.core.training import as_shelved
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
 from services.learner.ports.outcomes import Shelved
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.domain.keywords import keywords
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT

@@ -4,9 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.policy.core.evaluate import backtest_plan, decided_plans
 from services.policy.core.conditions import ConditionCache
-from services.policy.core.evaluate import evaluate
+from services.policy.core.evaluate import backtest_plan, decided_plans, evaluate
 from shared.contracts.archive import ArchivedStep, ArchivedTask
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
 from shared.contracts.task import Principal, TaskRecord, TaskRequest

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restored
 from services.executor.core.states.prompts import load
+from shared.domain.answer import is_exact_match
 from shared.ports.models import (
     Message,
     ModelReply,
@@ -22,7 +23,6 @@ from shared.ports.models import (
     ToolUse,
     Usage,
 )
-from shared.domain.answer import is_exact_match
 from tests.unit.privacy.marked_values import VALUES, a_text_with
 
 CARD, BARE_CARD = "4111 1111 1111 1111", "5555555555554444"

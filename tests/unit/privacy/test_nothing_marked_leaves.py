@@ -8,11 +8,11 @@ import structlog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.ports.models import ModelReply, ModelRequest
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
+from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import Talk
 from tests.unit.executor.archived import replayed

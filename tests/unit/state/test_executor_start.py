@@ -4,9 +4,9 @@ import pytest
 
 from services.executor.__main__ import main
 from services.executor.bootstrap import fallbacks
-from shared.ports.models import Tier
 from services.executor.settings import ExecutorSettings
 from shared.infra.archive_open import new_key
+from shared.ports.models import Tier
 from tests.refusals import Refusal, refusal_of, refusal_of_process
 
 NEEDED = {

@@ -18,8 +18,7 @@ from cli.console import Complaint, err
 from cli.gateway.client import GatewayClient, path_of
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
-from cli.stack.plan import free_ports
-from cli.stack.plan import StackOptions
+from cli.stack.plan import StackOptions, free_ports
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, loads_object, plain
 from shared.infra.installation import Installation

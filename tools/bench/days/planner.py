@@ -12,8 +12,7 @@ from cli.assess.asked import WantedRun, run_assessment
 from cli.assess.own_assessor import assessor_at
 from cli.console import Complaint, err
 from cli.launcher import running
-from cli.stack.plan import free_ports
-from cli.stack.plan import StackOptions
+from cli.stack.plan import StackOptions, free_ports
 from shared.contracts.assessment.messages import Update
 from shared.contracts.assessment.results import AssessmentResults
 from shared.domain.exact_json import JsonObject, loads_object

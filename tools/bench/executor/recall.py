@@ -17,8 +17,7 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact
 from shared.domain.cases import CASES_KEPT, CaseOutcome
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from shared.domain.keywords import keywords

@@ -18,8 +18,7 @@ from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import follow
 from cli.gateway.messages import Event, Speaker, TaskView, Utterance
 from cli.launcher import Stack, running
-from cli.stack.plan import free_ports
-from cli.stack.plan import StackOptions
+from cli.stack.plan import StackOptions, free_ports
 from shared.domain.exact_json import Json, loads_object
 from shared.infra.tls import trusted_certificates
 

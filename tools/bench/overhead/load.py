@@ -21,8 +21,7 @@ from cli.console import Complaint, err
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.messages import Speaker, Utterance
 from cli.launcher import Stack, running
-from cli.stack.plan import free_ports
-from cli.stack.plan import StackOptions
+from cli.stack.plan import StackOptions, free_ports
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect

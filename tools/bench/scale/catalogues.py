@@ -1,12 +1,12 @@
 """What a task does with its tools, few and many, once their listing is known."""
 
 from services.executor.core.tools.toolbox import Toolbox, offered_tools, toolbox
-from shared.ports.models import Message, ModelRequest, TextBlock, Tier
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
 from shared.infra.anthropic_request import encode_request
+from shared.ports.models import Message, ModelRequest, TextBlock, Tier
 from tools.bench.scale.growth import Growth, median_times
 
 _REASON = "a catalogue that is shown whole goes with each request, up to the size from which tools are looked for"

@@ -12,8 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
-from shared.infra.archive_folder import FolderArchive
-from shared.infra.archive_folder import task_name, tenant_name
+from shared.infra.archive_folder import FolderArchive, task_name, tenant_name
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from tools.bench.executor.installation import BenchInstallation, installation

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from cli.console import Complaint, err
 from cli.launcher import Stack, running
-from cli.stack.plan import free_ports
-from cli.stack.plan import StackOptions
+from cli.stack.plan import StackOptions, free_ports
 from shared.domain.words import Strategy
 from tools.bench.canned.running_model import canned_model, model_environment
 from tools.bench.gateway.servers import await_open, run_module

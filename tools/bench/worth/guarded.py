@@ -13,9 +13,8 @@ from services.executor.core.tools.classes import Annotations, classify
 from services.executor.core.turn.walk import walk
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.policy import Tenants
-from services.executor.ports.turns import Unmetered
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
-from services.executor.ports.turns import SessionState
+from services.executor.ports.turns import SessionState, Unmetered
 from shared.contracts.policy import Policy
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord

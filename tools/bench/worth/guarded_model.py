@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
-from shared.ports.models import Model, ModelReply, ModelRequest, PassingText, TextBlock, ToolUse, Usage
 from shared.domain.exact_json import JsonObject, loads_object
+from shared.ports.models import Model, ModelReply, ModelRequest, PassingText, TextBlock, ToolUse, Usage
 from tools.bench.worth.figuring import Figuring
 from tools.bench.worth.fresh_tokens import FreshTokens
 from tools.bench.worth.hearing import Hearing

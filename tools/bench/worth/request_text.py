@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from shared.ports.models import ModelRequest, PassingText, TextBlock, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json, dumps
+from shared.ports.models import ModelRequest, PassingText, TextBlock, ToolDefinition, ToolResult, ToolUse
 from tools.bench.worth.fresh_tokens import SentText
 
 HELPERS: Mapping[str, str] = {

@@ -47,12 +47,12 @@ from services.executor.core.session.values import (
 )
 from services.executor.core.states.machine import RULES, after_planning, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
-from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import PastCall
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import FsmState
+from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 
 _CALLS = TypeAdapter(tuple[PastCall, ...])
 _ON_SONNET = "Not made. Propose it again now."

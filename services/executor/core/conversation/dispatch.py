@@ -13,10 +13,10 @@ from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.session.values import Fact, parts_with_conditions
 from services.executor.core.tools.paginate import shorten_result
 from services.executor.core.tools.toolbox import WRITES, unwrap
-from shared.ports.models import ToolResult, ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, dumps, loads
+from shared.ports.models import ToolResult, ToolUse
 
 _SHOWN = 120
 PROPOSE_AGAIN = "Not made: propose it again."

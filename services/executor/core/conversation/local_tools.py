@@ -35,12 +35,12 @@ from services.executor.core.tools.toolbox import (
     WHAT_WOULD_POLICY_SAY,
     find_tools,
 )
-from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.identity_cache import IdentityCache
+from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 
 
 async def would_policy_say(ctx: TurnContext, progress: Progress, key: str, given: JsonObject) -> Json:

@@ -19,6 +19,16 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.paginate import shorten_result
 from services.executor.core.tools.toolbox import CALL, WRITES, unwrap
+from services.executor.ports.orchestrators import (
+    Orchestrator,
+    OrchestratorReply,
+    OrchestratorUnavailable,
+    Saying,
+    ToolTold,
+)
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loads_object
+from shared.domain.words import Strategy
 from shared.ports.models import (
     Message,
     Model,
@@ -31,16 +41,6 @@ from shared.ports.models import (
     ToolUse,
     Usage,
 )
-from services.executor.ports.orchestrators import (
-    Orchestrator,
-    OrchestratorReply,
-    OrchestratorUnavailable,
-    Saying,
-    ToolTold,
-)
-from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loads_object
-from shared.domain.words import Strategy
 
 THRESHOLD = 0.70  # of the words of both together; a score and no amount of money
 _WORD = re.compile(r"[^\W\d_]+(?:n't)?")

@@ -29,11 +29,11 @@ from services.executor.core.states.prompts import PROCESS_SCHEMA, render
 from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
-from shared.ports.models import ModelRequest, Tier, ToolDefinition
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Strategy
+from shared.ports.models import ModelRequest, Tier, ToolDefinition
 from shared.ports.store import StoreUnavailable
 
 UNDERSTAND = "understand"

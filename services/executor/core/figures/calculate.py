@@ -44,8 +44,8 @@ from services.executor.core.figures.operations import (
 from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
 from services.executor.core.tools.paginate import page_in, shorten_content
 from services.executor.core.tools.record_tree import NoSuchPath, is_empty
-from shared.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
+from shared.ports.models import ToolDefinition
 
 _OTHER_SIGNS = {
     "==": "=", "is": "=", "eq": "=", "equals": "=", "equal": "=", "<>": "!=", "not": "!=", "is not": "!=", "ne": "!=",

@@ -26,12 +26,12 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA, render
-from shared.ports.models import ModelRequest, Tier
 from services.executor.ports.sandbox import CodeFailed, Sandbox, SandboxUnavailable
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.domain.exact_json import Json, digest, dumps, loads_object
 from shared.domain.marks import marked_values
+from shared.ports.models import ModelRequest, Tier
 from shared.ports.store import StoreUnavailable
 
 T = TypeVar("T")

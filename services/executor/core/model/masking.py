@@ -13,6 +13,10 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.identity_cache import IdentityCache
+from shared.domain.marks import MarkKind, marked_values
+from shared.domain.redaction import literals
 from shared.ports.models import (
     Block,
     ImageBlock,
@@ -26,10 +30,6 @@ from shared.ports.models import (
     ToolResult,
     ToolUse,
 )
-from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.identity_cache import IdentityCache
-from shared.domain.marks import MarkKind, marked_values
-from shared.domain.redaction import literals
 
 MASKS_TOLD = "Words such as PROTECTED_CARD_1Z stand for values that are kept from you. Use them as they are."
 _PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")

@@ -27,6 +27,10 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.session.side_by_side import run_beside
 from services.executor.core.states.prompts import STABLE, Prompts, render
+from services.executor.ports.turns import HandedOver
+from shared.domain import span_names as names
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.identity_cache import IdentityCache
 from shared.ports.models import (
     Block,
     Effort,
@@ -48,10 +52,6 @@ from shared.ports.models import (
     ToolUse,
     Usage,
 )
-from services.executor.ports.turns import HandedOver
-from shared.domain import span_names as names
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.identity_cache import IdentityCache
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import Span, SpanKind
 

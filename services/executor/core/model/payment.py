@@ -17,12 +17,11 @@ from services.executor.core.session.budget import (
 )
 from services.executor.core.session.endings import RunEnds, TenantStopped
 from services.executor.core.session.journal import Journal
-from shared.ports.models import ModelReply, ModelRequest
-from services.executor.ports.turns import DailySpend, DayCaps
-from services.executor.ports.turns import Charge, HandedOver
+from services.executor.ports.turns import Charge, DailySpend, DayCaps, HandedOver
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord
 from shared.domain.model_price import NANO
+from shared.ports.models import ModelReply, ModelRequest
 
 
 class Day(NamedTuple):

@@ -11,6 +11,8 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.ledger import tool_of_condition
 from services.executor.core.states.prompts import render
+from shared.contracts.policy import Policy, Rule
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.models import (
     Effort,
     ImageBlock,
@@ -24,8 +26,6 @@ from shared.ports.models import (
     ToolResult,
     ToolUse,
 )
-from shared.contracts.policy import Policy, Rule
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _KEY = "talk:opening"
 _FIRST = (

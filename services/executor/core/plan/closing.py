@@ -32,12 +32,12 @@ from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.toolbox import Toolbox, key_field
 from services.executor.core.write.notices import notice_wanted, with_sentences
-from shared.ports.models import Tier
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, dumps
 from shared.domain.words import FsmState, ToolClass
+from shared.ports.models import Tier
 
 _RISKS = ("medium", "high")
 

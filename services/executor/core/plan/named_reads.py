@@ -12,11 +12,11 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import leaves_of, names_a_record, nodes_of
-from shared.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.keywords import stem
+from shared.ports.models import ToolUse
 
 _Key = tuple[str, ...]
 # What may stand between two things of one list; a word before the second is that before the first.

@@ -17,7 +17,6 @@ from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.schema_drift import Corrections, rename_arguments
 from services.executor.core.tools.toolbox import CALL, key_field, problems_with
-from shared.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
@@ -25,6 +24,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import SENDABLE, ToolClass, WriteStatus
+from shared.ports.models import ToolUse
 
 _STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,4})\]")
 _PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[0-9]{1,4}\])*")

@@ -15,11 +15,9 @@ from services.executor.core.session.ledger import tool_of_condition
 from services.executor.core.session.values import kind_of
 from services.executor.core.states.template import Template
 from services.executor.ports.learned import Experience, Learned
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import KnownEntity, KnownFact
-from shared.contracts.policy import Policy, Rule
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import Threshold, ThresholdKind
+from shared.contracts.policy import Policy, Rule
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome, prune_log, relevant
 from shared.domain.estimates import Trust, recent, trust

@@ -11,13 +11,13 @@ from services.executor.core.model.model_calls import ModelQuestion, Unanswered, 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed, Part
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
-from shared.ports.models import Tier
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
 from shared.contracts.policy import Policy, Rule, ToolRule
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, digest
+from shared.ports.models import Tier
 from shared.ports.store import StoreUnavailable
 
 UNENFORCED = "policy_unenforced"  # where the task's metadata says it

@@ -12,13 +12,13 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import DispatchRefused, require_permitted
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.core.tools.toolbox import problems_with
-from shared.ports.models import ToolUse
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool
 from shared.contracts.policy import CallContext, CallOutcome, EvaluateRequest, PastCall, Verdict
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import FsmState, ToolClass
+from shared.ports.models import ToolUse
 
 _CALL = "read"
 _TOOL_RULES_ALONE = {"rules": (), "text_rules": (), "text_default": "allow"}

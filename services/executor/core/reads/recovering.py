@@ -21,11 +21,11 @@ from services.executor.core.tools.paginate_walk import listing, report
 from services.executor.core.tools.recover import Instead, check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.core.tools.toolbox import problems_with
-from shared.ports.models import Tier
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
+from shared.ports.models import Tier
 
 
 class ReadOutcome(NamedTuple):

@@ -17,11 +17,11 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.prompts import render
-from shared.ports.models import ModelRequest, Tier
 from services.executor.ports.turns import SessionState
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
 from shared.domain.exact_json import Json, dumps, loads_object
+from shared.ports.models import ModelRequest, Tier
 
 _SOLVER_TURNS = 8
 _SESSION_TURNS = 20

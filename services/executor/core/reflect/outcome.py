@@ -19,10 +19,9 @@ from services.executor.core.session.values import NamedValue, kind_of
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.outcome import Said, TaskOutcome
+from shared.contracts.outcome import Said, TaskOutcome, Threshold, ThresholdKind, ThresholdOutcome
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.contracts.outcome import Threshold, ThresholdKind, ThresholdOutcome
 from shared.domain.exact_json import Json, JsonObject, i_json, loads, loads_object, walk_json, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score, quality

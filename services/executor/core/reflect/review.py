@@ -26,12 +26,12 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA, render
 from services.executor.core.tools.paginate import beginning
 from services.executor.core.write.notices import remarks_below
-from shared.ports.models import ModelRequest, Tier
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.quality import WEAK, Evidence, Formula, quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
+from shared.ports.models import ModelRequest, Tier
 
 
 class WantedImprovement(NamedTuple):

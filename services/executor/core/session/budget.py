@@ -19,6 +19,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.session.endings import RunEnds
+from services.executor.ports.turns import Charge, JournalEntry
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.identity_cache import IdentityCache
+from shared.domain.model_price import NANO, Price, dearest
+from shared.domain.words import TaskState
 from shared.ports.models import (
     Block,
     ImageBlock,
@@ -34,11 +39,6 @@ from shared.ports.models import (
     ToolUse,
     Usage,
 )
-from services.executor.ports.turns import Charge, JournalEntry
-from shared.domain.exact_json import JsonObject, dumps
-from shared.domain.identity_cache import IdentityCache
-from shared.domain.model_price import NANO, Price, dearest
-from shared.domain.words import TaskState
 
 FEWEST = 256  # an answer of fewer tokens would be cut off
 _MOST = 4_096

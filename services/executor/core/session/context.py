@@ -20,21 +20,20 @@ from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
 from services.executor.ports.learned import Experience, Learned
-from shared.ports.models import ImageBlock, Model
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
-from services.executor.ports.turns import DailySpend, Unmetered
 from services.executor.ports.tools import ToolServers
-from services.executor.ports.turns import SessionState, TurnStore
+from services.executor.ports.turns import DailySpend, SessionState, TurnStore, Unmetered
+from shared.contracts.outcome import Threshold
 from shared.contracts.policy import Policy
 from shared.contracts.task import SentFile, TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.outcome import Threshold
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, Strategy
+from shared.ports.models import ImageBlock, Model
 from shared.ports.tracing import NO_TRACER, Span, Tracer
 
 

@@ -13,10 +13,10 @@ from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeTool
+from shared.contracts.outcome import Threshold
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.contracts.outcome import Threshold
 from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
 from shared.domain.words import FsmState, Strategy
 

@@ -18,7 +18,6 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from services.executor.core.tools.near_names import words_of
-from shared.ports.models import ToolDefinition, ToolUse
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection
@@ -26,6 +25,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plai
 from shared.domain.identity_cache import IdentityCache, SameTuples
 from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
+from shared.ports.models import ToolDefinition, ToolUse
 
 MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
 

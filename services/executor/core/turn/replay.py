@@ -36,7 +36,6 @@ from services.executor.core.turn.recording import (
 )
 from services.executor.core.turn.worker import Walk, Worker
 from services.executor.ports.learned import Experience, Learned
-from shared.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.sessions import Work
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
@@ -51,6 +50,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import TaskState, WriteStatus
+from shared.ports.models import Model, ModelReply, ModelRequest
 from shared.ports.store import StoreUnavailable
 
 

@@ -35,13 +35,13 @@ from services.executor.core.session.ledger import (
     with_attempt,
 )
 from services.executor.core.write.sending import question_timer
-from shared.ports.models import ModelAway
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry, Resolved
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import FsmState, Resolution, Role, TaskState, WriteStatus
+from shared.ports.models import ModelAway
 
 
 def acceptance_time(work: Work, journal: Journal) -> datetime:

@@ -1,23 +1,21 @@
 """The approvals that wait: who sees which, and how one is answered."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
-from shared.contracts.approval import Approval, NoticeEvent
-from shared.contracts.task import TaskRecord
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 from uuid import NAMESPACE_OID, uuid5
+
 from pydantic import JsonValue
+
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
 from services.gateway.edge.fields import required_id, text_at
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import WORDS
 from services.gateway.features.tasks.service import TaskService
-from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.grounds import ArgumentSource, ReadFound, RuleFound
 from shared.contracts.plan import PlannedCall
-from shared.contracts.task import Principal, Turn, TurnKind
+from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, i_json, loads
 from shared.domain.words import Role, TaskState
 

@@ -1,11 +1,12 @@
 """Kept assessments: who may have one kept, and who sees which."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
-from shared.contracts.assessment.results import Assessment, AssessmentCard
 import re
+from collections.abc import Sequence
 from hashlib import sha256
+from typing import NamedTuple, Protocol
+
 from pydantic import ValidationError
+
 from services.gateway.edge.errors import InvalidField, MayNotKeep, UnknownAssessment
 from services.gateway.edge.fields import object_at
 from services.gateway.features.identity.model import Caller
@@ -13,7 +14,6 @@ from shared.contracts.assessment.messages import JsonObject as Wire
 from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, card_of
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
-
 
 MOST_KEPT = 100  # of one tenant; the oldest leave
 MOST_CHARACTERS = 350_000  # of one, compressed; with the number of them it bounds what a tenant takes up

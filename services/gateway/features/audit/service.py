@@ -1,17 +1,16 @@
 """The audit export: the writes of a tenant, from the store while it has them and from the archive after that."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple, Protocol
-from shared.contracts.archive import ArchivedTask
-from shared.contracts.task import TaskRecord
 import base64
 import binascii
 from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
 from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTask
 from services.gateway.features.audit.rows import audit_rows, rows_of_record, time_of
 from services.gateway.features.identity.model import Caller
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role
 

@@ -5,33 +5,56 @@ operators also what waits and what fails.
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
+
 from starlette.requests import Request
 from starlette.responses import Response
+
+from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
 from services.gateway.features.approvals.service import Question
-from services.gateway.features.console.charts import quality_chart, spend_chart
+from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
 from services.gateway.features.console.context import ConsoleContext
+from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views.approvals import approval_page, needs, summary_of
-from services.gateway.features.console.views.health import day_counts
-from services.gateway.features.console.views.health import Needs, Tile, begun_days, better_tile, cost_tile, first_due, last_days, needs_tile, working_tile
-from services.gateway.features.console.views.progress import direction, quality
+from services.gateway.features.console.views.health import (
+    ENDS,
+    Needs,
+    Tile,
+    begun_days,
+    better_tile,
+    causes,
+    cost_of_a_task,
+    cost_tile,
+    day_counts,
+    day_rows,
+    endings,
+    error_rate,
+    first_due,
+    last_days,
+    latencies,
+    letter_rows,
+    load,
+    needs_tile,
+    working_tile,
+)
+from services.gateway.features.console.views.memory import (
+    MemoryQuery,
+    accuracy_rows,
+    cases,
+    entities,
+    facts,
+    finding_words,
+    read_page,
+)
+from services.gateway.features.console.views.progress import direction, process_cards, quality
 from services.gateway.features.console.views.tasks import RUNNING, doubts_of, task_row
+from services.gateway.features.identity.model import check_operator
 from services.gateway.features.learning.service import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
-from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
-from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
-from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of
-from services.gateway.features.console.views.health import ENDS, causes, cost_of_a_task, day_counts, day_rows, endings, error_rate, latencies, letter_rows, load
-from services.gateway.features.console.views.memory import MemoryQuery, accuracy_rows, cases, entities, facts, finding_words, read_page
-from services.gateway.features.console.views.health import begun_days, last_days
-from services.gateway.features.console.views.progress import direction, process_cards, quality
-from services.gateway.features.identity.model import check_operator
-from shared.domain.words import Role
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
-
 
 _LATEST = 6
 _ASKED = 3

@@ -22,8 +22,7 @@ from services.gateway.edge.errors import (
 from services.gateway.features.approvals.service import read_answer
 from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext
-from services.gateway.features.console.operations import LearningPages, OperationsPages, WebhookPage
-from services.gateway.features.console.operations import OverviewPage
+from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPage, WebhookPage
 from services.gateway.features.console.pages import LEARNING, Pages, console_assets, go_to, tabs_of
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages

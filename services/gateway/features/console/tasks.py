@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.edge.replies import file_reply
 from services.gateway.features.audit.rows import audit_rows, rows_of_record
 from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.pages import go_to
@@ -29,7 +30,6 @@ from services.gateway.features.console.views.tasks import (
     task_row,
 )
 from services.gateway.features.console.views.timeline import Told, rail, stages
-from services.gateway.edge.replies import file_reply
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.resolution import read_word

@@ -7,8 +7,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.replies import Statuses
-from services.gateway.features.dead_letters.service import DeadLetter
-from services.gateway.features.dead_letters.service import DeadLetterService
+from services.gateway.features.dead_letters.service import DeadLetter, DeadLetterService
 from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths
 from shared.domain.exact_json import JsonObject, i_json, loads
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped

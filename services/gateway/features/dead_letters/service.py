@@ -1,15 +1,13 @@
 """What an operator does with dead letters: look at them, begin anew, put back, drop."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
+
 from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_operator
+from services.gateway.features.identity.model import Caller, check_operator
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.ports.tasks import Tasks, Wakes

@@ -1,22 +1,21 @@
-"""The loop that delivers what is due, and the client it posts with, which is guarded against addresses of our own network."""
+"""The loop that delivers what is due, and its client, which is guarded against addresses of our own network."""
 
 import asyncio
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http.cookiejar import DefaultCookiePolicy
+
 import httpx
-from services.gateway.features.deliveries.news import Post, ReceiverAnswer, Undelivered
+import structlog
+
+from services.gateway.features.deliveries.news import ClaimedLine, Lines, Post, ReceiverAnswer, Undelivered
+from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_lines
 from services.gateway.features.webhooks.model import UrlCheck
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-import structlog
-from services.gateway.features.deliveries.news import ClaimedLine, Lines
-from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_lines
 from shared.ports.store import StoreUnavailable
-
 
 _OURS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
 _DIGITS = 6  # of the length of a short answer: less than 100 kB

@@ -1,15 +1,20 @@
-"""What a webhook is told of its task (each change of state, results, the whole task at its end), and what that needs."""
+"""What a webhook is told of its task (changes of state, results, the task at its end), and what that needs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
+
+from services.gateway.features.streams.updates import (
+    ArtifactUpdate,
+    Snapshot,
+    StatusUpdate,
+    Update,
+    parts_of,
+    results_of,
+)
+from services.gateway.features.tasks.service import ends_task
 from services.gateway.features.webhooks.model import HookState, SignedPost, TaskHook
 from shared.contracts.task import TaskEvent, TaskRecord
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, Update, parts_of, results_of
-from services.gateway.features.tasks.service import ends_task
-from services.gateway.features.webhooks.model import HookState
 from shared.domain.words import Dialect, TaskState
 
 

@@ -15,15 +15,15 @@ from services.gateway.features.deliveries.news import (
     HookWork,
     Lines,
     LineStep,
+    News,
     Post,
     SignedPostWork,
     Undelivered,
     UnreadableLine,
     Work,
+    news_of,
 )
-from services.gateway.features.deliveries.news import News, news_of
-from services.gateway.features.webhooks.model import checked_headers
-from services.gateway.features.webhooks.model import HookState, TaskHook
+from services.gateway.features.webhooks.model import HookState, TaskHook, checked_headers
 from services.gateway.features.webhooks.secrets import WebhookSecrets, delivery_id, sign_body
 
 _LONGEST = 64

@@ -2,19 +2,18 @@
 
 import base64
 import hashlib
-from typing import NamedTuple
-from pydantic import JsonValue
-from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import object_at, text_at
-from shared.contracts.task import FILE_ID, SentFile
-from shared.domain.exact_json import JsonObject
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, UnsupportedContent
-from shared.contracts.task import FILE_ID, HistoryMessage, TaskRecord
+from services.gateway.edge.fields import object_at, text_at
+from shared.contracts.task import FILE_ID, HistoryMessage, SentFile, TaskRecord
+from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
-
 
 _KEYS = ("file", "raw", "url")
 _SHORTEST_TWICE = 16  # characters; shorter texts happen to be base64

@@ -1,29 +1,37 @@
 """API keys: how one is made, written and checked. A key reads ``pa_<id>_<secret>``."""
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
+
 from pydantic import JsonValue
-from services.gateway.edge.errors import InvalidField, UnknownKey
+from typing_extensions import override
+
+from services.gateway.edge.errors import InvalidField, RateStanding, Unauthenticated, UnknownKey
 from services.gateway.edge.fields import count_at, required_id, text_at
-from services.gateway.features.identity.model import Caller, Keyring
-from services.gateway.features.identity.model import check_operator, levels_in, roles_in
+from services.gateway.features.identity.middleware import check
+from services.gateway.features.identity.model import (
+    DEFAULT_TENANT,
+    AdmittedCaller,
+    Allowance,
+    Caller,
+    Identity,
+    Keyring,
+    RateMeter,
+    RequestCost,
+    check_claim,
+    check_operator,
+    claimed_principal,
+    levels_in,
+    roles_in,
+)
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role
-from collections.abc import Callable, Mapping
-from datetime import datetime
-from functools import partial
-from typing_extensions import override
-from services.gateway.edge.errors import RateStanding, Unauthenticated
-from services.gateway.features.identity.model import RequestCost
-from services.gateway.features.identity.middleware import check
-from services.gateway.features.identity.model import AdmittedCaller, Allowance, Caller, Identity, RateMeter
-from services.gateway.features.identity.model import DEFAULT_TENANT, check_claim, claimed_principal
-
 
 PREFIX = "pa"
 _LONGEST_LABEL = 200
@@ -180,9 +188,11 @@ def digest_of(secret: str) -> str:
 
 
 class UnverifiedIdentity(Identity):
+    @override
     async def identify(self, headers: Mapping[str, str]) -> None:
         return None
 
+    @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         return Caller(DEFAULT_TENANT, claimed_principal(metadata))
 

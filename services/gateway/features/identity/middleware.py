@@ -20,9 +20,8 @@ from services.gateway.edge.errors import (
     TooManyRequests,
     Unauthenticated,
 )
-from services.gateway.features.identity.model import RequestCost
 from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
-from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity
+from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, RequestCost
 from services.gateway.features.identity.throttle import FailureThrottle, Network, Strictness, source_of
 from shared.ports.store import StoreUnavailable
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
-from services.gateway.edge.errors import RateStanding
 from enum import StrEnum
-from shared.contracts.api_key import ApiKey
-from shared.contracts.task import Principal
-from shared.domain.exact_json import JsonObject
-from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator
+from typing import NamedTuple, Protocol
+
+from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator, RateStanding
 from services.gateway.edge.fields import kind_of, list_at, object_at, required_id
+from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal, TaskRecord
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import Level, Role
 
 

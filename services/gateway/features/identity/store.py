@@ -12,8 +12,15 @@ from cryptography.fernet import Fernet, InvalidToken
 from redis.asyncio import Redis
 
 from services.gateway.edge.errors import Measure, RateStanding
-from services.gateway.features.identity.model import RequestCost
-from services.gateway.features.identity.model import Allowance, Caller, Keyring, RateMeter, SignInCredential, SignIns
+from services.gateway.features.identity.model import (
+    Allowance,
+    Caller,
+    Keyring,
+    RateMeter,
+    RequestCost,
+    SignInCredential,
+    SignIns,
+)
 from shared.contracts.api_key import ApiKey
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts

@@ -10,10 +10,16 @@ from typing_extensions import override
 
 from services.gateway.edge.errors import NotEntitled, RateStanding, Unauthenticated
 from services.gateway.edge.fields import MAX_ID
-from services.gateway.features.identity.model import RequestCost
 from services.gateway.features.identity.middleware import check
-from services.gateway.features.identity.model import AdmittedCaller, Allowance, Caller, Identity, RateMeter
-from services.gateway.features.identity.model import check_claim
+from services.gateway.features.identity.model import (
+    AdmittedCaller,
+    Allowance,
+    Caller,
+    Identity,
+    RateMeter,
+    RequestCost,
+    check_claim,
+)
 from services.gateway.features.identity.signing_keys import SigningKeys
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject

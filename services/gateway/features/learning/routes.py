@@ -4,8 +4,12 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
-from services.gateway.features.learning.service import LearningStatistics
-from services.gateway.features.learning.service import LearningFileService, history_view, learning_view
+from services.gateway.features.learning.service import (
+    LearningFileService,
+    LearningStatistics,
+    history_view,
+    learning_view,
+)
 
 
 class LearningEndpoints:

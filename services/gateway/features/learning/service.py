@@ -1,21 +1,19 @@
 """What is learned of a tenant, as statistics and as files that may be exported and imported."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import NamedTuple, Protocol
-from pydantic import JsonValue
-from shared.contracts.learning_files import FileReport, LearningFile
-from shared.domain.bandit import Arm
-from shared.domain.estimates import Moment
-from shared.domain.exact_json import Json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from pydantic import JsonValue
+
 from services.gateway.edge.errors import InvalidField, NobodyImports
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_operator
+from services.gateway.features.identity.model import Caller, check_operator
+from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
-from shared.domain.exact_json import JsonObject
+from shared.domain.estimates import Moment
+from shared.domain.exact_json import Json, JsonObject
 
 
 class Learning(NamedTuple):

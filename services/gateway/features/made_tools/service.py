@@ -7,8 +7,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import UnknownTool
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_operator
+from services.gateway.features.identity.model import Caller, check_operator
 from shared.contracts.made_tool import MadeTool
 
 _LONG = frozenset({"v", "code", "cases"})

@@ -1,19 +1,15 @@
 """What operators see of a tenant's memory, and what they have forgotten."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
-from shared.contracts.learning_files import ForgetRequest
-from collections.abc import Callable, Sequence
-from datetime import datetime
+
 from pydantic import JsonValue
+
 from services.gateway.edge.errors import InvalidField, NoSuchRequest
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_operator
-from shared.contracts.knowledge import KnownFact
+from services.gateway.features.identity.model import Caller, check_operator
+from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.domain.estimates import confidence, recent, trust
 

@@ -9,10 +9,8 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.features.memory.service import Forgets, Memories, TenantMemory, Thing
-from shared.contracts.knowledge import Accuracy
 from shared.contracts.base import Contract
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import FACTS_KEPT

@@ -1,23 +1,22 @@
 """Assessments in which this worker is measured: begun, each turn a task of their session, and ended."""
 
-from datetime import datetime
-from typing import NamedTuple, Protocol
-from pydantic import AwareDatetime, Field
-from shared.contracts.base import Contract
 import re
 from collections.abc import Callable, Collection
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import NAMESPACE_OID, uuid5
-from pydantic import ValidationError
+
+from pydantic import AwareDatetime, Field, ValidationError
+
 from services.gateway.edge.errors import InvalidField, NoAssessment, NoAssessments
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_client
+from services.gateway.features.identity.model import Caller, check_client
 from services.gateway.features.tasks.intake import Participating
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.views import is_turn
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, Told, TurnStart
+from shared.contracts.base import Contract
 from shared.contracts.task import Practice, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Refused, check_url, tools_reach

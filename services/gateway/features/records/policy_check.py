@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import httpx
+from typing_extensions import override
 
 from services.gateway.features.records.service import PolicyCheck, PolicyUnchecked
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
@@ -34,6 +35,7 @@ class HttpPolicyCheck(PolicyCheck):
 class NoPolicyCheck(PolicyCheck):
     """Where no policy service is at hand, a rule that means nothing is found when it is applied: it then blocks."""
 
+    @override
     async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
         return ()
 

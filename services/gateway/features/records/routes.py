@@ -7,10 +7,10 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.replies import Statuses
 from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths
-from services.gateway.features.records.service import PolicyUnchecked
 from services.gateway.features.records.service import (
     BaseNeeded,
     NoRecord,
+    PolicyUnchecked,
     RecordService,
     history_view,
     problems_view,

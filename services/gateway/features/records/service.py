@@ -1,18 +1,16 @@
 """What operators do with a tenant's record: read it, replace it, look back, take an earlier version again."""
 
-from collections.abc import Sequence
-from typing import Protocol
-from shared.contracts.policy import Policy
-from shared.contracts.tenant_document import FieldProblem
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
 from pydantic import JsonValue
+
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, NoVisibleTenant
 from services.gateway.edge.fields import count_at, text_at
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_operator
+from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.webhooks.model import UrlCheck
+from shared.contracts.policy import Policy
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion, read_owned_record
 from shared.domain.exact_json import Json, JsonObject, dumps

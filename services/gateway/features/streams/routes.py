@@ -11,11 +11,17 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
-from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, kinds, refusal_reply
-from services.gateway.edge.replies import file_reply
+from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, file_reply, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.streams.updates import LAST_EVENT_ID, EventPlace, Resumption, SeenEvents, read_seen, resumption
+from services.gateway.features.streams.updates import (
+    LAST_EVENT_ID,
+    EventPlace,
+    Resumption,
+    SeenEvents,
+    read_seen,
+    resumption,
+)
 from services.gateway.features.tasks.model import Readiness
 from services.gateway.features.tasks.service import TaskService, ends_task
 from services.gateway.features.tasks.views import public_view

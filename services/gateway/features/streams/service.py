@@ -11,11 +11,15 @@ from services.gateway.features.streams.updates import (
     EventPlace,
     Resumption,
     SeenEvents,
+    Snapshot,
+    TasklessReply,
+    Update,
     event_id,
+    is_newest_turn,
+    parts_of,
     read_seen,
     resumption,
 )
-from services.gateway.features.streams.updates import Snapshot, TasklessReply, Update, is_newest_turn, parts_of
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import TaskService, Ticket, ends_task, is_end_of
 from shared.contracts.task import TaskEvent, TaskRecord

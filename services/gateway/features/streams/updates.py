@@ -1,24 +1,23 @@
 """A task's updates, whatever the protocol, and their places in its event stream.
 
-A place's id is that of the stored event (``1700000000000-0``). Where one stored event is told as several, all but the last
-carry a part as well (``1700000000000-0.2``: of that event, the parts up to the second were told).
+A place's id is that of the stored event (``1700000000000-0``). Where one stored event is told as several, all but the
+last carry a part as well (``1700000000000-0.2``: of that event, the parts up to the second were told).
 """
 
 import re
-from dataclasses import dataclass
-from typing import NamedTuple
-from services.gateway.edge.errors import InvalidField
-from shared.ports.tasks import Standing
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
+
 from pydantic import JsonValue
-from services.gateway.features.tasks.views import artifacts_of
-from services.gateway.features.tasks.views import answer_of, legacy_artifact, legacy_status, metadata_of
+
+from services.gateway.edge.errors import InvalidField
+from services.gateway.features.tasks.views import answer_of, artifacts_of, legacy_artifact, legacy_status, metadata_of
 from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
 from shared.domain.words import Phase, TaskState
-
+from shared.ports.tasks import Standing
 
 LAST_EVENT_ID = "Last-Event-ID"
 _ID = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?(?:\.(\d{1,6}))?")

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 from uuid import NAMESPACE_OID, uuid5
 
+from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.fields import id_at, text_at
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_client, may_decide, may_read
+from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.model import Thread
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
@@ -58,6 +58,7 @@ class Participating(Protocol):
 
 
 class NoneHeard(Participating):
+    @override
     async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage:
         return message
 

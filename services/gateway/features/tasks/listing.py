@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import may_read
+from services.gateway.features.identity.model import Caller, may_read
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
 

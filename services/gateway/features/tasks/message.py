@@ -8,8 +8,7 @@ from pydantic import JsonValue, ValidationError
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, required_id, text_at
 from services.gateway.features.files.service import ClientFile, is_file, read_file
-from services.gateway.features.webhooks.model import webhook_in_send
-from services.gateway.features.webhooks.model import TaskHook
+from services.gateway.features.webhooks.model import TaskHook, webhook_in_send
 from shared.contracts.task import Practice, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect

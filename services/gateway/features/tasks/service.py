@@ -16,8 +16,7 @@ from services.gateway.edge.errors import (
 )
 from services.gateway.edge.leaving import Leaving
 from services.gateway.features.files.service import MessageFiles
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_operator, may_have_told, may_read, may_stop
+from services.gateway.features.identity.model import Caller, check_operator, may_have_told, may_read, may_stop
 from services.gateway.features.tasks.intake import (
     Accept,
     Intake,

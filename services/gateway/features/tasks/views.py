@@ -1,16 +1,15 @@
 """What clients see of a task: the legacy shape, and the public record."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete
-from shared.contracts.task import Artifact, TaskRecord
+from shared.contracts.task import Artifact, File, TaskRecord
 from shared.domain.instants import parse_duration, written_duration
 from shared.domain.words import TaskState
-from datetime import datetime
-from typing import NamedTuple
-from pydantic import JsonValue
-from shared.contracts.task import Artifact, File, TaskRecord
-
 
 NAME = "assessment_turn"
 SHORTEST, USUAL, LONGEST = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

@@ -1,15 +1,15 @@
 """What operators do with a tenant: stop it, let it go on, look at it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
-from collections.abc import Callable
 from decimal import Decimal
+from typing import NamedTuple, Protocol
+
 from pydantic import JsonValue
+
 from services.gateway.edge.errors import InvalidField, NoVisibleTenant
 from services.gateway.edge.fields import text_at
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_operator
+from services.gateway.features.identity.model import Caller, check_operator
 from shared.domain.exact_json import JsonObject
 
 

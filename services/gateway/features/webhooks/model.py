@@ -1,17 +1,18 @@
 """Webhooks of tasks: where a client wants to be told, and how far it was told."""
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
-from shared.contracts.task import TaskRecord
-from shared.domain.words import Dialect
-import hashlib
-import re
-from collections.abc import Mapping
+
 from pydantic import JsonValue
+
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, text_at
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
+from shared.domain.words import Dialect
 
 
 class TaskHook(NamedTuple):

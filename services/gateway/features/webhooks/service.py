@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.identity.model import check_operator, may_have_told
+from services.gateway.features.identity.model import Caller, check_operator, may_have_told
 from services.gateway.features.webhooks.model import (
     Failing,
     RegisteredWebhook,

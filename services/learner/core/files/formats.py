@@ -18,8 +18,7 @@ from pydantic import (
 
 from services.learner.core.training import why
 from services.learner.ports.files import ArmRecord, FileTotals
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import CaseEntry
+from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT, WINDOW_KEPT, read_points

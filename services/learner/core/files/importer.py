@@ -23,8 +23,7 @@ from services.learner.core.memory.facts import is_same, with_facts
 from services.learner.core.training import merge_cases
 from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, ImportRepository, StoredFile
 from services.learner.ports.memory import KnownFacts
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.bandit import Arm
 from shared.domain.keywords import keywords

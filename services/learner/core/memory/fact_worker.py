@@ -1,23 +1,32 @@
 """Finds reusable facts in what tasks left behind, off their path, a few tasks side by side: a small model says them."""
 
-from collections.abc import Sequence
-from importlib.resources import files
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from services.learner.ports.memory import Cost, FactFinder, FactsUnavailable, RawFact
-from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.model_price import Price
-from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-import structlog
-from services.learner.core.memory.facts import facts_of, with_facts
-from services.learner.ports.memory import NO_CHANGE, Cost, FactBook, FactFinder, FactsUnavailable, FactTodo, Purse, PurseDay, RawFact, Spoiled
-from shared.contracts.knowledge import KnownFact
-from shared.domain.exact_json import Json, JsonObject
-from shared.ports.store import StoreUnavailable
+from importlib.resources import files
 
+import structlog
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from services.learner.core.memory.facts import facts_of, with_facts
+from services.learner.ports.memory import (
+    NO_CHANGE,
+    Cost,
+    FactBook,
+    FactFinder,
+    FactsUnavailable,
+    FactTodo,
+    Purse,
+    PurseDay,
+    RawFact,
+    Spoiled,
+)
+from shared.contracts.knowledge import KnownFact
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.model_price import Price
+from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
+from shared.ports.store import StoreUnavailable
 
 _PROMPT = (files(__package__) / "facts.md").read_text("utf-8").strip()
 _MAX_TOKENS = 700

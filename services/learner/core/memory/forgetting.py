@@ -10,8 +10,7 @@ import structlog
 
 from services.learner.core.memory.entities import find_entities, short_name
 from services.learner.ports.memory import FactTodo, Forgetting
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 
 

@@ -19,10 +19,8 @@ from services.learner.ports.memory import (
     StoredKnowledge,
 )
 from services.learner.ports.outcomes import Delivery, Outcomes
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import EntityLinks, KnownEntity, TaskSource
-from shared.contracts.outcome import Said, TaskOutcome
-from shared.contracts.outcome import ThresholdKind
+from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, TaskSource
+from shared.contracts.outcome import Said, TaskOutcome, ThresholdKind
 from shared.domain.estimates import WINDOW_KEPT, drifts
 from shared.domain.redaction import redact_text
 from shared.ports.store import StoreUnavailable

@@ -1,24 +1,22 @@
-"""How tasks fare lately: how they ended, how long they took, what broke, what it cost, and what of it needs the reader."""
+"""How tasks fare lately: how they ended, how long they took, what broke and cost, what needs the reader."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
+
 from pydantic import ValidationError
-from services.gateway.features.console.views.tasks import span_of
-from services.gateway.features.console.views.words import Badge, count_of, state_badge
+
+from services.gateway.features.approvals.service import Question
+from services.gateway.features.console.views.progress import Direction
+from services.gateway.features.console.views.tasks import dollars, span_of
+from services.gateway.features.console.views.words import Badge, count_of, distance, list_of, state_badge
 from services.gateway.features.dead_letters.service import DeadLetter, LetterKind
 from services.gateway.features.tenants.service import DaySpent, TenantState
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import REWARD_UNITS
 from shared.domain.words import TaskState
-from datetime import date, datetime, timedelta
-from services.gateway.features.approvals.service import Question
-from services.gateway.features.console.views.progress import Direction
-from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import count_of, distance, list_of
-
 
 _KINDS = {
     LetterKind.TURN: Badge("Task given up", "bad"),

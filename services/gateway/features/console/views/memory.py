@@ -8,9 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 from services.gateway.features.console.views.tasks import dollars
 from services.gateway.features.console.views.words import Badge, count_of, strategy_title, title_of
 from services.gateway.features.memory.service import Thing
-from shared.contracts.knowledge import Accuracy
-from shared.contracts.knowledge import CaseEntry
-from shared.contracts.knowledge import KnownFact
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Trust, recent, trust
 

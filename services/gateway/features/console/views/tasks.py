@@ -16,8 +16,7 @@ from services.gateway.features.console.views.words import (
     title_of,
 )
 from services.gateway.features.tasks.views import answer_of
-from services.gateway.features.webhooks.model import state_of
-from services.gateway.features.webhooks.model import RegisteredWebhook
+from services.gateway.features.webhooks.model import RegisteredWebhook, state_of
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import plain
 from shared.domain.words import Resolution, TaskState
