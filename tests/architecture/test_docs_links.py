@@ -9,6 +9,7 @@ import pytest
 from tests.deployment.dockerfile import ROOT
 
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+_NAMED_TEST = re.compile(r"`(?:tests/)?([\w/]+\.py)::(\w+)`")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
@@ -27,6 +28,17 @@ def test_a_link_to_nowhere_is_found(tmp_path: Path) -> None:
     )
 
     assert list(_broken(page)) == ["#none", "nowhere.md"]
+
+
+@pytest.mark.promise("assessor.beyond_published")
+@pytest.mark.promise("gateway.complaints")
+@pytest.mark.promise("gateway.conformance_table")
+def test_every_test_that_a_page_names_is_there() -> None:
+    named = {name for page in PAGES for name in _NAMED_TEST.findall(page.read_text("utf-8"))}
+    files = {file: ROOT / "tests" / file for file, _ in named}
+    texts = {file: path.read_text("utf-8") if path.exists() else "" for file, path in files.items()}
+    assert len(named) > 200
+    assert [f"{file}::{test}" for file, test in sorted(named) if f"def {test}(" not in texts[file]] == []
 
 
 def _broken(page: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Complaints of users of A2A servers that no requirement's test settles; ``complaints.py`` has them all."""
+"""Complaints of users of A2A servers that no requirement's test settles; docs/conformance.md has them all."""
 
 import asyncio
 from contextlib import aclosing

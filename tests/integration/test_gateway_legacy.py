@@ -92,16 +92,6 @@ async def test_the_same_words_after_a_delivered_answer_are_a_new_task_in_the_ses
     assert at(newest, "result.artifacts.0.parts.0.text") == "done: something else"
 
 
-async def test_a_task_is_read_in_the_dialect_that_made_it(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "hello")
-        legacy = await play.rpc("tasks/get", {"id": "t1", "historyLength": 1})
-        modern = await play.rpc("GetTask", {"id": "t1"}, version="1.0")
-    assert "kind" not in legacy["result"]  # type: ignore[operator]  # an object
-    assert at(legacy, "result.history.0.parts.0") == {"type": "text", "text": "hello"}
-    assert at(modern, "result.status.state") == "TASK_STATE_COMPLETED"
-
-
 async def test_request_fields_reach_the_worker_as_they_came(redis: Redis, redis_url: str) -> None:
     policy = {"rules": [{"id": "r1", "condition": "amount > 0.1", "action": "block"}], "limit": 12345.67}
     endpoint = "http://127.0.0.1:9009/mcp"

@@ -6,8 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.domain.exact_json import JsonObject, loads_object
-from tests.http_client import open_http
-from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, stage
+from tests.integration.gateway_stage import PATIENCE, Stage, at, stage
 from tests.sse_reading import SseEvent, rpc_stream
 
 NEW, OLD = "1.0", ""
@@ -112,37 +111,6 @@ async def test_what_cannot_be_streamed_is_refused_before_a_stream_begins(redis: 
 
 
 @pytest.mark.promise("gateway.stream_resumes")
-async def test_a_stream_that_is_cut_after_any_event_goes_on_at_the_other_replica(redis: Redis, redis_url: str) -> None:
-    """Each update once, in order, wherever it was cut and whichever replica goes on."""
-    async with stage(redis, redis_url) as play, gateway(redis_url) as url:
-        whole = await _streamed(play, "SendStreamingMessage", _message("hello"), NEW)
-        task: JsonObject = {"id": at(whole[0].result, "task.id")}
-        async with open_http(base_url=url, timeout=PATIENCE, trust_env=False) as other:
-            for cut, event in enumerate(whole[:-1], start=1):
-                async with rpc_stream(other, "SubscribeToTask", task, event.event_id, NEW) as reader:
-                    assert [told.told for told in await reader.events()] == [told.told for told in whole[cut:]]
-
-
-@pytest.mark.promise("gateway.stream_resumes")
-async def test_a_live_stream_goes_on_at_the_other_replica_while_the_task_is_worked_on(
-    redis: Redis, redis_url: str
-) -> None:
-    async with stage(redis, redis_url) as play, gateway(redis_url) as url:
-        async with rpc_stream(play.client, "SendStreamingMessage", _message("hold on"), version=NEW) as reader:
-            first = await reader.next()
-        assert first is not None
-        task: JsonObject = {"id": at(first.result, "task.id")}
-        async with (
-            open_http(base_url=url, timeout=PATIENCE, trust_env=False) as other,
-            rpc_stream(other, "SubscribeToTask", task, first.event_id, NEW) as reader,
-        ):
-            play.worker.release.set()
-            rest = await reader.events()
-    assert [next(iter(event.result)) for event in rest] == ["statusUpdate", "artifactUpdate", "statusUpdate"]
-    assert at(rest[-1].result, "statusUpdate.status.state") == "TASK_STATE_COMPLETED"
-
-
-@pytest.mark.promise("gateway.stream_resumes")
 async def test_the_same_message_again_with_the_last_id_goes_on_in_every_dialect(redis: Redis, redis_url: str) -> None:
     sends = {
         "SendStreamingMessage": (_message("hello"), NEW),
@@ -205,17 +173,3 @@ async def test_a_client_who_leaves_ends_nothing_and_frees_its_watcher(redis: Red
         play.worker.release.set()
         again = await _streamed(play, "tasks/resubscribe", {"id": "t1"})
     assert at(again[-1].result, "status.state") == "completed"
-
-
-async def test_a_subscription_shows_how_the_task_stands_and_then_what_happens(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        asked = await _streamed(play, "SendStreamingMessage", _message("ask"), NEW)
-        task_id = str(at(asked[0].result, "task.id"))
-        async with rpc_stream(play.client, "SubscribeToTask", {"id": task_id}, version=NEW) as reader:
-            first = await reader.next()
-            await play.rpc("SendMessage", _message("approve", "m2", taskId=task_id), NEW)
-            rest = await reader.events()
-    assert first is not None
-    assert at(first.result, "task.status.state") == "TASK_STATE_INPUT_REQUIRED"
-    assert at(rest[-1].result, "statusUpdate.status.state") == "TASK_STATE_COMPLETED"
-    assert sum("task" in event.result for event in rest) == 0

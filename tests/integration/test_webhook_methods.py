@@ -22,60 +22,6 @@ async def _task(play: Stage) -> str:
     return "T1"
 
 
-@pytest.mark.promise("push.methods")
-async def test_the_early_methods_set_and_get(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url, **SOON) as play:
-        params = {"id": await _task(play), "pushNotificationConfig": CONFIG}
-        made = await play.rpc("tasks/pushNotification/set", params)
-        found = await play.rpc("tasks/pushNotification/get", {"id": "T1"})
-    assert at(made, "result.id") == "T1"
-    assert at(made, "result.pushNotificationConfig.token") == "t0k"
-    shown = {"url": URL, "authentication": {"schemes": ["Bearer"]}}
-    assert found["result"] == {"id": "T1", "pushNotificationConfig": shown}
-
-
-@pytest.mark.promise("push.methods")
-async def test_the_methods_of_0_3(redis: Redis, redis_url: str) -> None:
-    """Getting needs no webhook's id, and deleting answers with a result that is null."""
-    async with stage(redis, redis_url, **SOON) as play:
-        task_id = await _task(play)
-        params = {"taskId": task_id, "pushNotificationConfig": {**CONFIG, "id": "c1"}}
-        made = await play.rpc("tasks/pushNotificationConfig/set", params)
-        first = await play.rpc("tasks/pushNotificationConfig/get", {"id": task_id})
-        one = {"id": task_id, "pushNotificationConfigId": "c1"}
-        named = await play.rpc("tasks/pushNotificationConfig/get", one)
-        listed = await play.rpc("tasks/pushNotificationConfig/list", {"id": task_id})
-        deleted = await play.rpc("tasks/pushNotificationConfig/delete", one)
-        again = await play.rpc("tasks/pushNotificationConfig/delete", one)
-        gone = await play.rpc("tasks/pushNotificationConfig/get", one)
-    assert at(made, "result.pushNotificationConfig.id") == "c1"
-    assert first["result"] == named["result"]
-    assert listed["result"] == [named["result"]]
-    assert deleted == again == {"jsonrpc": "2.0", "id": 1, "result": None}
-    assert at(gone, "error.code") == -32001
-
-
-@pytest.mark.promise("push.methods")
-async def test_the_methods_of_1_0(redis: Redis, redis_url: str) -> None:
-    """Two webhooks, a page each."""
-    async with stage(redis, redis_url, **SOON) as play:
-        task_id = await _task(play)
-        for name in ("a", "b"):
-            one = {"taskId": task_id, "id": name, "url": f"{URL}/{name}"}
-            made = await play.rpc("CreateTaskPushNotificationConfig", one, "1.0")
-            assert made["result"] == one
-        asked = {"taskId": task_id, "pageSize": 1}
-        first = await play.rpc("ListTaskPushNotificationConfigs", asked, "1.0")
-        rest = {**asked, "pageToken": at(first, "result.nextPageToken")}
-        second = await play.rpc("ListTaskPushNotificationConfigs", rest, "1.0")
-        deleted = await play.rpc("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": "a"}, "1.0")
-        gone = await play.rpc("GetTaskPushNotificationConfig", {"taskId": task_id, "id": "a"}, "1.0")
-        left = await play.rpc("GetTaskPushNotificationConfig", {"taskId": task_id, "id": "b"}, "1.0")
-    assert (at(first, "result.configs.0.id"), at(second, "result.configs.0.id")) == ("a", "b")
-    assert at(second, "result.nextPageToken") == ""
-    assert (deleted["result"], at(gone, "error.code"), at(left, "result.url")) == ({}, -32001, f"{URL}/b")
-
-
 @pytest.mark.promise("push.secrets")
 async def test_secrets_are_neither_shown_again_nor_readable_in_the_store(redis: Redis, redis_url: str) -> None:
     async with stage(redis, redis_url, **SOON) as play:
