@@ -149,12 +149,14 @@ def _read(credential: Credential, answer: JsonObject, began: float) -> AccessTok
         raise CredentialUnavailable(_sentence(credential, "its token endpoint answered without a usable access_token"))
     if str(kind).lower() != "bearer":
         raise CredentialUnavailable(_sentence(credential, "its token endpoint gave a token that is no bearer token"))
-    seconds = _seconds(life)
+    seconds = _lifetime(life)
     return AccessToken(value, began + seconds - min(EARLY, seconds / 10))
 
 
-def _seconds(life: object) -> float:
-    """Some servers write the number as a text."""
+def _lifetime(life: object) -> float:
+    """The token's lifetime in seconds, from 1 second to a day; the usual one if the server gives none or no number.
+    Some servers write it as a text.
+    """
     try:
         return min(max(float(str(life)), 1.0), 86_400.0) if life is not None else USUAL_LIFE
     except ValueError:

@@ -4,11 +4,11 @@ import pytest
 
 from services.executor.core.reflect.quality import (
     ReflectedRun,
+    answerable_outputs,
     collect_found,
     evidence,
     is_empty,
     missing_outputs,
-    sayable,
     says_something,
     untraced_tokens,
 )
@@ -159,7 +159,7 @@ def test_a_required_output_is_there_by_its_word_or_by_its_value(answer: str, mis
 @pytest.mark.promise("reflect.outputs")
 def test_only_what_the_run_knows_can_be_asked_for() -> None:
     known = collect_found(TASK, Dossier(facts=(CLAIM,)))
-    assert sayable(("amount", "owner", "receipt"), known) == ("amount", "owner")
+    assert answerable_outputs(("amount", "owner", "receipt"), known) == ("amount", "owner")
 
 
 @pytest.mark.promise("reflect.outputs")

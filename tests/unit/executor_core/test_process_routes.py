@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.process.figures import Unheeded, calls_off_route, unheeded_rows, with_rows_left
+from services.executor.core.process.figures import DueRow, calls_off_route, rows_without_call, with_rows_left
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import WritePlan
@@ -28,18 +28,18 @@ def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
     return Progress(template=template, path=template.states, visited=template.states[:1], dossier=dossier)
 
 
-def _left(*calls: JsonObject, task: str = _TASK) -> list[Unheeded]:
+def _left(*calls: JsonObject, task: str = _TASK) -> list[DueRow]:
     planned = plan(*(call(arguments, f"c{number}") for number, arguments in enumerate(calls)))
-    return unheeded_rows(_run(), task, planned)
+    return rows_without_call(_run(), task, planned)
 
 
 @pytest.mark.promise("process.routes")
 def test_each_row_without_a_call_is_found_with_its_age_and_way() -> None:
     """Thirty days is still the first way; what is not overdue has none."""
     assert _left({"receivable_id": "R-1"}) == [
-        Unheeded("R-2", Decimal(30), "reminder"),
-        Unheeded("R-3", Decimal(31), "second notice"),
-        Unheeded("R-4", Decimal(91), "collections"),
+        DueRow("R-2", Decimal(30), "reminder"),
+        DueRow("R-3", Decimal(31), "second notice"),
+        DueRow("R-4", Decimal(91), "collections"),
     ]
 
 
@@ -70,7 +70,7 @@ def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
     ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
     run = _run()
     facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
-    assert [row.id for row in unheeded_rows(run.update_dossier(facts=facts), _TASK, plan())] == [
+    assert [row.id for row in rows_without_call(run.update_dossier(facts=facts), _TASK, plan())] == [
         "R-1",
         "R-2",
         "R-3",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of
 from services.executor.core.reflect.outcome import score as scored
-from services.executor.core.reflect.turn_end import Footer, final_answer, nothing_new, turn_end, without_footer
+from services.executor.core.reflect.turn_end import Footer, final_answer, turn_end, unchanged_end, without_footer
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.template import GENERAL
 from services.executor.ports.sessions import Work
@@ -221,6 +221,6 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def test_a_turn_that_came_too_late_changes_nothing() -> None:
-    late = nothing_new(work(), SessionState(), NOON)
+    late = unchanged_end(work(), SessionState(), NOON)
     assert late.record == work().record.model_copy(update={"turns_done": late.record.turns_done})
     assert (late.outcome, late.events) == (None, ())

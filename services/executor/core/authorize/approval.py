@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from services.executor.core.authorize.verdicts import binding_hash, reasons
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.process.rules import not_known, unanswered_matter
+from services.executor.core.process.rules import not_known, unanswered_concern
 from services.executor.core.records.references import references
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.values import Fact, NamedValue, Operand
@@ -49,7 +49,7 @@ def grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
         arguments=sources,
         reads=tuple(_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
         figures=tuple(map(_figure, dossier.values)),
-        not_known=(*not_known(progress.template, dossier, found), *filter(None, (unanswered_matter(progress),))),
+        not_known=(*not_known(progress.template, dossier, found), *filter(None, (unanswered_concern(progress),))),
     )
 
 

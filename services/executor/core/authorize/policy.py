@@ -19,7 +19,7 @@ from services.executor.core.process.rules import (
     figures_left,
     joint_remainders,
     process_policy,
-    unanswered_matter,
+    unanswered_concern,
 )
 from services.executor.core.records.binding import (
     BoundFields,
@@ -276,7 +276,7 @@ def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, .
 def _why_the_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     if found := concern(progress):
         return (f"the process asks for two different people, because of {found}",)
-    left = unanswered_matter(progress) if ctx.tenant.strict_processes else None
+    left = unanswered_concern(progress) if ctx.tenant.strict_processes else None
     return (left,) if left else ()
 
 

@@ -31,7 +31,7 @@ from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to, parts_not_done
 from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, Setting
 from services.executor.core.plan.sources import KnownSources, known_sources
-from services.executor.core.process.figures import figures_told, section, with_process_figures
+from services.executor.core.process.figures import render_figures, section, with_process_figures
 from services.executor.core.reads.reader import TaskReader, read_rules
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
@@ -251,7 +251,7 @@ class Conversation:
 
     def _answer_calls(self) -> None:
         """The results go back, with what the strategy and the process's figures say beside them."""
-        figures = "" if self.progress.read_only else figures_told(self.ctx, self.progress)
+        figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
         news = figures if figures != self._talk.figures else ""
         self._talk.figures = figures
         said = (news, self._drafting.after_results(self._talk.replies))
@@ -328,7 +328,7 @@ class Conversation:
         if self._is_new:
             self.ctx, self.progress = await settle_task(self.ctx, self.progress, said)
         self.progress = with_parts(self.ctx, self.progress, said)
-        self._reader.settle(with_process(self.ctx, self.progress))
+        self._reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = drafting_for(self.ctx, self.progress)
         await self._make_tools()
         self._talk.tools = self._offered_tools()

@@ -84,7 +84,9 @@ class _UnfilledGap(Contract):
 
 
 class _FoundTools(Contract):
-    """What came of looking, as the journal keeps it: with the code, so that a replay needs nobody."""
+    """What finding and making the task's tools gave, as its journal step stores it. The code is stored too, so that a
+    replay needs neither the store nor a model.
+    """
 
     tools: tuple[MadeTool, ...] = ()
     fresh: tuple[str, ...] = ()  # the names of those that were made now

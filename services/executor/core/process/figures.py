@@ -1,7 +1,8 @@
-"""The figures of a process, computed by the executor itself: exact, with their operands, or not at all and why.
+"""The figures of a process, computed by the executor itself: each is exact and has its operands, or is missing with a
+reason.
 
-A figure is computed only where each operand has exactly one match around what the task is about. They are named values
-like any other: audited, recomputed, traced, and seen by policy.
+A figure is computed only where each operand has exactly one match around what the task is about. Figures are named
+values like any other: audited, recomputed, traced, and seen by policy.
 """
 
 import re
@@ -58,14 +59,18 @@ _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
 class _Subject(NamedTuple):
-    """What a figure is about: records that stand for one thing. ``id`` is empty where the task is about one only."""
+    """The records of one thing that a figure is computed for. ``id`` is empty where the task is about one thing
+    only.
+    """
 
     anchors: tuple[Seen, ...]
     id: str = ""
 
 
 def compute_figures(template: Template, facts: Sequence[Fact], task: str) -> FigureResults:
-    """All figures of the template over the facts, in its order; the first way that can be gone counts."""
+    """Computes the template's figures over the facts, in its order; of several definitions of one name the first that
+    can be computed counts.
+    """
     return _compute_figures(template.figures, tuple(facts), task) if template.figures else FigureResults()
 
 
@@ -97,7 +102,7 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
 
 
 def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:
-    """What a subject of the figure's own kind is called by."""
+    """Yields the ids of the subject's records that are of the figure's own kind, in lower case."""
     wanted = kinds(figure.about)
     for anchor in subject.anchors:
         if anchor.id is not None and any(anchor.is_called(kind) for kind in wanted):
@@ -105,7 +110,7 @@ def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:
 
 
 def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[Shared, ...]]:
-    """Of differences of several records each: those that are taken from the same, or take the same off."""
+    """By figure, the record fields that the differences of several subjects have in common as an operand."""
     places = {
         (record.fact.ref, field_path(record.path, key)): (record.identity, key)
         for record in records
@@ -123,7 +128,9 @@ def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> 
 
 
 def _shared_record(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
-    """``whole`` only where every difference begins with it, and it was the same whenever it was read."""
+    """The subjects that share an operand. ``whole`` is its value, only if every difference begins with it and each read
+    gave the same.
+    """
     identity, key = place
     same = [record.record for record in records if record.identity == identity]
     read = {plain_figure(record[key]) for record in same if key in record}
@@ -132,8 +139,9 @@ def _shared_record(uses: Sequence[tuple[str, int]], place: tuple[str, str], reco
 
 
 def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subject]:
-    """Each record of the figure's kind that the task names; or the one there is, or whose amount it states; or all
-    that the task names."""
+    """What to compute the figure for: each record of its kind that the task names; else the only one, or the one whose
+    amount the task states; else all records that the task names together.
+    """
     wanted = kinds(figure.about)
     of_kind = _by_identity([record for record in records if any(record.is_called(kind) for kind in wanted)])
     named = {identity: same for identity, same in of_kind.items() if any(is_named(one, task) for one in same)}
@@ -149,7 +157,9 @@ def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subje
 
 
 def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], task: str) -> bool:
-    """Whether the task states what the record gives to the figure, and the record belongs to those that it names."""
+    """Whether the task states the amount that the record gives to the figure, and the record belongs to no other than
+    those that the task names.
+    """
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
     wanted = [pattern(text) for text in figure.operands if not is_figure(text)]
     own = [one for one in wanted if any(record.is_called(kind) for record in same for kind in one.kinds)]
@@ -169,7 +179,7 @@ def _by_identity(records: Sequence[Seen]) -> dict[str, list[Seen]]:
 def _values(
     figure: Figure, around: FigureInputs, about: str, facts: Sequence[Fact], known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
-    wanted = [_earlier(text, known, about) or pattern(text) for text in figure.operands]
+    wanted = [_earlier_figure(text, known, about) or pattern(text) for text in figure.operands]
     sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
     made = []
     for group in groups([one for one in sources if isinstance(one, ChosenRows)], figure.by):
@@ -203,8 +213,10 @@ def _value(figure: Figure, about: str, found: list[Operand], result: Decimal, gr
     )
 
 
-def _earlier(text: str, known: Mapping[str, NamedValue], about: str) -> Operand | None:
-    """An earlier figure as an operand: of the same record, or of all there is."""
+def _earlier_figure(text: str, known: Mapping[str, NamedValue], about: str) -> Operand | None:
+    """An earlier figure as an operand: that of the same record, else that of no record. None if the text names no
+    figure; raises ``NotThere`` if it is not known.
+    """
     if not is_figure(text):
         return None
     for owner in (about, ""):
@@ -219,13 +231,13 @@ def _slug(text: str) -> str:
 
 
 def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with the process's figures as the facts are now, before the values of the model's own."""
+    """The progress with the process's figures as the facts are now, before the values that the model asked for."""
     own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
     return progress.update_dossier(values=with_figures(progress.dossier.values, own))
 
 
-def figures_told(ctx: TurnContext, progress: Progress) -> str:
-    """The process's figures for the model, and which of them could not be computed; empty where it has none."""
+def render_figures(ctx: TurnContext, progress: Progress) -> str:
+    """The process's figures for the model, with those that could not be computed; empty if there are none."""
     own = compute_figures(progress.template, progress.dossier.facts, ctx.task)
     values: list[Json] = [{"name": value.name, "value": value.value} for value in own.values]
     missing: list[Json] = [{"missing": one.text} for one in own.missing] if progress.dossier.facts else []
@@ -234,7 +246,7 @@ def figures_told(ctx: TurnContext, progress: Progress) -> str:
 
 
 def section(template: Template, states: Sequence[FsmState], found: FigureResults = FigureResults()) -> Json:  # noqa: B008  # a frozen value
-    """Only what there is to say."""
+    """What a model is told of a process, without what is empty."""
     figures: JsonObject = {value.name: value.value for value in found.values}
     instruction = " ".join(" ".join(template.instructions.get(state, "") for state in states).split())
     said: dict[str, Json] = {
@@ -256,8 +268,8 @@ def _describe_route(route: Route) -> Json:
 _NAMED = 20  # how many rows a sentence names; the rest are counted
 
 
-class Unheeded(NamedTuple):
-    """A row for which the plan has no call."""
+class DueRow(NamedTuple):
+    """A row whose age in days falls under one of the template's routes."""
 
     id: str
     age: Decimal
@@ -269,9 +281,15 @@ class Unheeded(NamedTuple):
 
 
 def with_rows_left(progress: Progress, task: str) -> Progress:
-    """The answered progress, which names the rows for which nothing was done; a list stays one (I9)."""
+    """The answered progress, in whose answer the rows are named for which nothing was done; in its notes if the answer
+    is a list (I9).
+    """
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
-    left = [] if plan is None else [row for row in unheeded_rows(progress, task, plan) if not stands_in(row.id, answer)]
+    left = (
+        []
+        if plan is None
+        else [row for row in rows_without_call(progress, task, plan) if not stands_in(row.id, answer)]
+    )
     if not left or plan is None:
         return progress
     why = f" {plan.why_none}" if plan.why_none else ""
@@ -280,26 +298,28 @@ def with_rows_left(progress: Progress, task: str) -> Progress:
     return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 
-def unheeded_rows(progress: Progress, task: str, plan: WritePlan) -> list[Unheeded]:
-    """The rows whose age gives them a way, and that no call names; none where no one list is plainly meant."""
+def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[DueRow]:
+    """The rows that fall due under one of the template's routes, by age in days, and that no call of the plan names;
+    empty where it is not plain which list is meant.
+    """
     rows = _find_rows(progress, task)
     spoken_of = {as_text(one).strip().casefold() for call in plan.calls for one in literal_parts(call.arguments)}
-    common = set.intersection(*map(_names, rows)) if len(rows) > 1 else set()  # that tells none from the others
-    left = [record for record in rows if not (_names(record) - common) & spoken_of]
-    return [row for record in left for row in _due(progress.template, record)]
+    common = set.intersection(*map(_ids_in, rows)) if len(rows) > 1 else set()  # that tells none from the others
+    left = [record for record in rows if not (_ids_in(record) - common) & spoken_of]
+    return [row for record in left for row in _due_row(progress.template, record)]
 
 
 def calls_off_route(progress: Progress, said: Sequence[str], plan: WritePlan) -> dict[str, str]:
-    """By the id of the call, why it is not made: it takes a row the way of another age.
+    """By call id, why the call is not made: the age of its row falls under another route.
 
-    ``said``: the user's own words, the task first. Where they name the row, or that other way, they decide. A tool
-    takes the way whose words its name has, if no other way has these.
+    ``said``: the user's own words, the task first. Where they name the row, or that other route, they decide. A tool
+    belongs to the routes of whose own words its name has most.
     """
     template, found = progress.template, dict[str, str]()
-    rows = {row.id.casefold(): row for record in _find_rows(progress, said[0]) for row in _due(template, record)}
+    rows = {row.id.casefold(): row for record in _find_rows(progress, said[0]) for row in _due_row(template, record)}
     asked = frozenset(word for text in said for word in keywords(text, len(text)))
     for call in plan.calls if rows else ():
-        ways = _ways_of_tool(template.routes, call.tool)
+        ways = _routes_of_tool(template.routes, call.tool)
         for one in {as_text(part).strip().casefold() for part in literal_parts(call.arguments)} & rows.keys():
             row = rows[one]
             if not ways or row.route in ways or any(stands_in(row.id, text) for text in said):
@@ -312,8 +332,10 @@ def calls_off_route(progress: Progress, said: Sequence[str], plan: WritePlan) ->
     return found
 
 
-def _ways_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[str]]:
-    """The routes whose own words a tool's name has most of, each with these words."""
+def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[str]]:
+    """The routes of whose own words a tool's name has most, each with these words; a word that two routes share is
+    neither's own.
+    """
     words = {route.name: frozenset(keywords(f"{route.name} {route.way}")) for route in routes}
     shared = Counter(word for own in words.values() for word in own)
     named = frozenset(map(stem, words_of(tool)))
@@ -323,7 +345,9 @@ def _ways_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[str
 
 
 def _find_rows(progress: Progress, task: str) -> list[Seen]:
-    """The rows that the task is about; none where the process gives rows no way, or no one list is plainly meant."""
+    """The rows of the list that the template routes and the task is about; empty if it routes none or it is not plain
+    which list is meant.
+    """
     template = progress.template
     if not template.routes or not template.routed:
         return []
@@ -331,30 +355,30 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
     named = [record for record in records if is_named(record, task)]
     around = FigureInputs(named, records, task, Links(records))
     try:
-        return _rows_meant(rows_of(pattern(template.routed), around))
+        return _choose_rows(rows_of(pattern(template.routed), around))
     except (Ambiguous, NotThere):
         return []
 
 
-def _rows_meant(rows: ChosenRows) -> list[Seen]:
+def _choose_rows(rows: ChosenRows) -> list[Seen]:
     tests = [[condition(text) for text in alternative] for alternative in rows.alternatives]
     return [record for record in rows.records if any(all(holds(record.record) for holds in each) for each in tests)]
 
 
-def _due(template: Template, record: Seen) -> Iterator[Unheeded]:
+def _due_row(template: Template, record: Seen) -> Iterator[DueRow]:
     field = record.field(pattern(template.routed).fields)
     age = plain_figure(record.record[field]) if field else None
     route = _route(template.routes, age) if age is not None else None
     if age is not None and route is not None and record.id is not None:
-        yield Unheeded(as_text(record.id), age, route.name)
+        yield DueRow(as_text(record.id), age, route.name)
 
 
 def _route(routes: Sequence[Route], age: Decimal) -> Route | None:
     return next((one for one in routes if age > one.over and (one.up_to is None or age <= one.up_to)), None)
 
 
-def _names(record: Seen) -> set[str]:
-    """The ids that stand in a row, its own and those of whom it is about."""
+def _ids_in(record: Seen) -> set[str]:
+    """The ids and addresses that stand in a row, its own and those of others, in lower case."""
     return {
         as_text(value).casefold()
         for key, value in record.record.items()
@@ -362,6 +386,6 @@ def _names(record: Seen) -> set[str]:
     }
 
 
-def _list_rows(rows: Sequence[Unheeded]) -> str:
+def _list_rows(rows: Sequence[DueRow]) -> str:
     more = len(rows) - _NAMED
     return ", ".join(row.text for row in rows[:_NAMED]) + (f" and {more} more" if more > 0 else "")

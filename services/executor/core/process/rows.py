@@ -24,7 +24,9 @@ _Says: TypeAlias = Callable[[Seen], set[str]]
 
 
 class _Ends(NamedTuple):
-    """What a record is called itself, what it refers to, and what else it may have in common with another."""
+    """The texts by which a record is linked to others: ``own`` names it, ``refers`` names others, ``says`` is what else
+    they may share.
+    """
 
     own: frozenset[str]
     refers: frozenset[str]
@@ -38,23 +40,24 @@ class _Ends(NamedTuple):
 
     @classmethod
     def join_ends(cls, ends: Sequence["_Ends"]) -> "_Ends":
-        """What all of them together are called, refer to and say."""
+        """The ends of several records as one."""
         own, refers, says = zip(*ends, strict=True)
         return cls(frozenset().union(*own), frozenset().union(*refers), frozenset().union(*says))
 
 
 class Links:
-    """All records, and what each of them has in common with others; worked out once, and where it is needed."""
+    """The links between all records, worked out once and only where needed."""
 
     def __init__(self, records: Sequence[Seen]) -> None:
         self._records = records
         self._ends: dict[_Says, list[_Ends]] = {}
 
     def nearest(self, anchors: Sequence[Seen], wanted: Callable[[Seen], bool]) -> list[Seen]:
-        """The wanted records nearest to the anchors, every one of the same distance; empty if no way leads there.
+        """The wanted records that are the fewest links away from the anchors, all of that distance; empty if no path
+        leads to one.
 
-        A way by reference goes before one by an identifier in common, and that before one by any other text in
-        common. Others of an anchor's own kind are no step on any way.
+        Links by reference are tried first, then by an identifier in common, then by any other text in common. Other
+        records of an anchor's own kind are no step on a path.
         """
         kinds = {name[-1] for anchor in anchors for name in anchor.names if name}
         known = {anchor.identity for anchor in anchors}
@@ -90,7 +93,7 @@ class Links:
 
 
 def denies(record: Seen, anchor: Seen) -> bool:
-    """Whether the record says that it belongs to another one of the anchor's kind."""
+    """Whether the record says that it belongs to another record of the anchor's kind."""
     own = _ends(anchor, _nothing).own
     return any(
         names_a_record(key)
@@ -112,14 +115,14 @@ def _nothing(_record: Seen) -> set[str]:
 
 
 def _references(record: Seen) -> set[str]:
-    """The ids of others that stand in a record."""
+    """The ids of other records that stand in a record."""
     field = record.id_field
     fields = ((key, value) for key, value in record.record.items() if key != field and names_a_record(key))
     return {name for key, value in fields for name in _reference(key, value)}
 
 
 def _own_names(record: Seen, own: Json) -> Iterator[str]:
-    """A bare number names something only together with the word for it."""
+    """Yields what the record is called: its id, with the word for its kind if the id is a bare number."""
     if isinstance(own, str) and figure(own) is None:
         yield own.strip().casefold()
     else:
@@ -145,7 +148,9 @@ def _texts(record: Seen) -> set[str]:
 
 
 def _telling_fields(fields: Iterable[tuple[str, Json]]) -> Iterator[str]:
-    """Field and text; a figure or a date in common is chance."""
+    """Yields ``field=text`` for each text that can link records; figures and dates are left out, since sharing one is
+    chance.
+    """
     for key, value in fields:
         if isinstance(value, str) and value.strip() and figure(value) is None and not _DATE.match(value.strip()):
             yield f"{key.lower()}={value.strip().casefold()}"
@@ -165,7 +170,7 @@ class Ambiguous(LookupError):
 
 
 class FigureInputs(NamedTuple):
-    """What a figure is computed from: the records that it is about, and all there are."""
+    """What a figure is computed from: the records that it is about, all records, the task and the links."""
 
     anchors: Sequence[Seen]
     records: Sequence[Seen]
@@ -174,14 +179,14 @@ class FigureInputs(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """Rows that have one value under a field."""
+    """The rows that have one value in a field."""
 
     fields: tuple[str, ...]
     value: Json
 
 
 class ChosenRows(NamedTuple):
-    """All rows of one list, and what chooses among them: of each alternative every condition holds."""
+    """All rows of one list, and which of them are chosen: those for which all conditions of one alternative hold."""
 
     pattern: Pattern
     records: tuple[Seen, ...]
@@ -192,7 +197,7 @@ class ChosenRows(NamedTuple):
         return self.records[0]
 
     def values(self, fields: Sequence[str]) -> list[Json]:
-        """What the rows have under a field, each value once; raises ``NotThere`` if a row has nothing there."""
+        """The rows' different values of a field; raises ``NotThere`` if a row has none."""
         found: dict[str, Json] = {}
         for record in self.records:
             field = record.field(fields)
@@ -203,7 +208,9 @@ class ChosenRows(NamedTuple):
 
 
 def operand_of(pattern: Pattern, around: FigureInputs, operation: str) -> list[Operand]:
-    """The one figure that the pattern names, and its currency where the record says it."""
+    """The one figure that the pattern names, and its currency if the record gives it. Raises ``NotThere`` or
+    ``Ambiguous``.
+    """
     record, field = _one_match(pattern, around)
     found = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
     currency = record.record.get("currency")
@@ -213,7 +220,7 @@ def operand_of(pattern: Pattern, around: FigureInputs, operation: str) -> list[O
 
 
 def kind_test(records: Sequence[Seen], kinds: Sequence[str]) -> Callable[[Seen], bool]:
-    """Whether a record is of one of the kinds; where none is so called, whether the kind stands in its name at all."""
+    """A test of whether a record is of one of the kinds; if none is called so, whether its name contains the kind."""
     if any(record.is_called(kind) for record in records for kind in kinds):
         return lambda record: any(record.is_called(kind) for kind in kinds)
     return lambda record: any(record.mentions(kind) for kind in kinds)
@@ -228,7 +235,9 @@ def field_path(path: str, field: str) -> str:
 
 
 def rows_of(pattern: Pattern, around: FigureInputs) -> ChosenRows:
-    """Raises ``NotThere`` or ``Ambiguous`` where it is not plain which rows are meant."""
+    """The list that the pattern names, and which of its rows are chosen. Raises ``NotThere`` or ``Ambiguous`` if that
+    is not plain.
+    """
     records = _list(pattern, around)
     if not all(record.is_whole for record in records):
         raise NotThere(f"not all rows of the list of {_kind(pattern)} were read")
@@ -241,7 +250,7 @@ def rows_of(pattern: Pattern, around: FigureInputs) -> ChosenRows:
 
 
 def groups(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
-    """A group for each value of the field; one without a value where nothing is grouped."""
+    """A group for each value of the field ``by``; a single None if ``by`` is empty."""
     if not by:
         return [None]
     if not rows:
@@ -251,7 +260,7 @@ def groups(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
 
 
 def row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> list[Operand]:
-    """The paths to the field of the rows, an operand for each alternative; and to their currency, if they say one."""
+    """For each alternative the path to the field of the chosen rows, and to their currency if they have one."""
     found = []
     for conditions in rows.alternatives:
         path = f"{rows.first.rows}{''.join(f'[{one}]' for one in (*conditions, *_of_group(rows, group))) or '[*]'}"
@@ -281,7 +290,9 @@ def _one_match(pattern: Pattern, around: FigureInputs) -> tuple[Seen, str]:
 
 
 def _unlinked_records(around: FigureInputs, wanted: Callable[[Seen], bool]) -> list[Seen]:
-    """Those that no way leads to, if none of them says that it belongs to somebody else."""
+    """The wanted records that do not say that they belong to another record than the anchors; used where no link leads
+    to one.
+    """
     found = [record for record in around.records if wanted(record)]
     strangers = [record for record in found if any(denies(record, anchor) for anchor in around.anchors)]
     return [record for record in found if record not in strangers]
@@ -297,7 +308,7 @@ def _of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
 
 
 def _field(rows: ChosenRows) -> str:
-    """The field's name, which all rows have to agree in; empty where the rows themselves are counted."""
+    """The name of the field, which has to be the same in all rows; empty where the rows themselves are counted."""
     if not rows.pattern.fields:
         return ""
     names = {record.field(rows.pattern.fields) for record in rows.records}
@@ -308,13 +319,15 @@ def _field(rows: ChosenRows) -> str:
 
 
 def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
-    """The rows of the one list of this kind: the subject's own, or the one that holds all others."""
+    """The rows of the one list of this kind: one within the subject's record, else the one that holds all others'
+    rows.
+    """
     of_kind = kind_test(around.records, pattern.kinds)
     lists: dict[tuple[str, str], list[Seen]] = {}
     for record in around.records:
         if record.rows is not None and of_kind(record):
             lists.setdefault((record.fact.ref, record.rows), []).append(record)
-    lists = {place: found for place, found in lists.items() if _tells(pattern, found)} or lists
+    lists = {place: found for place, found in lists.items() if _has_field(pattern, found)} or lists
     own = [found for place, found in lists.items() if any(_holds(anchor, place) for anchor in around.anchors)]
     candidates = own or list(lists.values())
     if not candidates:
@@ -326,19 +339,21 @@ def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
     return tuple(whole[0])
 
 
-def _tells(pattern: Pattern, rows: Sequence[Seen]) -> bool:
-    """Whether the list has the field that is wanted of it."""
+def _has_field(pattern: Pattern, rows: Sequence[Seen]) -> bool:
+    """Whether any of the rows has the field that the pattern wants, or it wants none."""
     return not pattern.fields or any(row.field(pattern.fields) is not None for row in rows)
 
 
 def _holds(anchor: Seen, place: tuple[str, str]) -> bool:
-    """Whether a list stands within the record."""
+    """Whether the list stands within the anchor's record."""
     ref, path = place
     return anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path)
 
 
 def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
-    """What a condition of the pattern comes to: alternatives, each of them conditions that hold together."""
+    """What one condition of the pattern means for these rows: alternatives, each a tuple of conditions that hold
+    together.
+    """
     field = next((name for record in records if (name := record.field(choice.fields)) is not None), None)
     if choice.sign == "~":
         return _named_in_task(field, records, around.task)
@@ -359,7 +374,7 @@ def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: Fig
 
 
 def _as_written(field: str, choice: RouteChoice, records: Sequence[Seen]) -> list[Json]:
-    """The values as the rows have them, whatever the case; as the pattern has them where no row does."""
+    """The values of the choice as the rows write them, whatever the case; the pattern's first where no row has any."""
     present = {_plain(record.record.get(field)): record.record.get(field) for record in records}
     wanted = [value.replace("_", " ") for value in choice.values]
     found = [value for text, value in present.items() if text.replace("_", " ") in wanted]
@@ -388,12 +403,14 @@ def _named_in_task(field: str | None, records: Sequence[Seen], task: str) -> lis
 
 
 def _with_months(task: str) -> str:
-    """The task, and each month that it names as ``2026-02`` besides."""
+    """The task with ``2026-02`` added for each month that it names in words."""
     return " ".join([task, *(f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task))])
 
 
 def _belonging(pattern: Pattern, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
-    """Only the rows of what this is about: those that it names itself, or those that say whose they are."""
+    """Conditions that keep only the rows of what the figure is about: those that it names itself, or those that say
+    whose they are.
+    """
     if any(OWN in choice.values for choice in pattern.choices):
         return [()]
     anchors = {anchor.identity for anchor in around.anchors}
@@ -406,7 +423,7 @@ def _belonging(pattern: Pattern, records: Sequence[Seen], around: FigureInputs) 
 
 
 def _owner(records: Sequence[Seen], anchor: Seen) -> str:
-    """The condition that a row belongs to the record; empty where rows do not say whose they are."""
+    """The condition that a row belongs to the anchor; empty where rows do not say whose they are."""
     for key in records[0].record:
         prefix = "_".join(words(key)[:-1])
         if names_a_record(key) and prefix and anchor.is_called(prefix) and anchor.id is not None:

@@ -1,6 +1,6 @@
-"""The policy that a process brings with it: its own rules, and what it asks of a plan that rests on too little.
+"""The policy that a process brings with it: its own rules, and a request for approval where a plan rests on too little.
 
-With it goes whether a plan is about a matter for which the process wants two people.
+It also tells whether a plan concerns something for which the process wants two people.
 """
 
 from collections import Counter
@@ -35,16 +35,16 @@ from shared.domain.words import Level, RuleAction, ToolClass
 Left = Mapping[str, Mapping[str, Decimal]]  # by figure and record
 
 
-class Need(NamedTuple):
-    """``verbs``: those of the calls that it is asked for."""
+class UnknownInput(NamedTuple):
+    """A figure or field that calls of a plan rest on and that is not known. ``verbs``: those of these calls."""
 
     name: str
     why: str
     verbs: frozenset[str]
 
 
-def resting(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """The changes that are not made without the figure unless a person says so."""
+def changes_resting_on(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """The calls that change something and need the figure: without it they are made only if a person says so."""
     if not figure.required:
         return []
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
@@ -53,14 +53,16 @@ def resting(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
 
 
 def ids_of_kind(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
-    """Of every record of the figure's kind."""
+    """The ids of all records of the figure's kind, in lower case."""
     wanted = kinds(figure.about)
     of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
     return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
 
 
 def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
-    """The records of the figure's kind that a call names: by what was read, or by the name of the argument."""
+    """The ids of the records of the figure's kind that a call names: those that were read, and values of arguments
+    named after the kind.
+    """
     said = {str(part).casefold() for part in literal_parts(arguments)}
     keys = frozenset((*words(kind), "id") for kind in kinds(figure.about))
     under = (value for name, value in walk_json(arguments) if words(name) in keys)
@@ -69,7 +71,9 @@ def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) ->
 
 
 def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, found: FigureResults) -> Decimal | None:
-    """What these records leave together; None if the figure is no remainder, or it is not known of all of them."""
+    """What is left of a shared amount after all these records; None if the figure is no remainder, or is not known for
+    all of them.
+    """
     alone = [
         Decimal(one.value) for one in found.values if one.figure == figure.name and one.about.casefold() in together
     ]
@@ -81,7 +85,7 @@ def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, f
 def joint_remainders(
     template: Template, calls: Sequence[PlannedCall], found: FigureResults, facts: Sequence[Fact]
 ) -> dict[str, dict[str, Decimal]]:
-    """For each remainder and each record that draws on the same as another of the plan: what all of them leave."""
+    """By remainder and record: what is left after all records of the plan that draw on the same amount."""
     left: dict[str, dict[str, Decimal]] = {}
     for figure in template.figures if found.shared else ():
         written = _records_written(figure, calls, facts) if figure.remainder else frozenset()
@@ -94,7 +98,7 @@ def joint_remainders(
 
 
 def figures_left(arguments: JsonObject, figures: Mapping[str, Decimal], left: Left) -> dict[str, Decimal]:
-    """The figures as they are about a call, each remainder after all that the plan draws on the same."""
+    """The figures for one call, each remainder as it is after everything that the plan draws on the same amount."""
     named = {str(part).casefold() for part in literal_parts(arguments)}
     after = {
         name: min(by[one] for one in named & by.keys())
@@ -104,49 +108,53 @@ def figures_left(arguments: JsonObject, figures: Mapping[str, Decimal], left: Le
     return {**figures, **after}
 
 
-def needs(
+def unknown_inputs(
     template: Template,
     calls: Sequence[PlannedCall],
     found: FigureResults,
     facts: Sequence[Fact],
     values: Sequence[NamedValue] = (),
-) -> list[Need]:
-    """Every figure and field that a change rests on and that is not known of it, or not of all that it names.
+) -> list[UnknownInput]:
+    """Every figure and field that a change of the plan rests on and that is not known for all records it names.
 
-    ``values``: what was calculated besides; such a value of a missing figure's name stands in for the figure.
+    ``values``: what was calculated besides; a value of a missing figure's name stands in for the figure.
     """
     stands_in = {one.figure for one in figures_seen(template, values, found).stand_ins}
     found = found._replace(missing=tuple(one for one in found.missing if one.name not in stands_in))
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
-    figures = [(figure, changed) for figure in template.figures if (changed := resting(figure, changes))]
+    figures = [(figure, changed) for figure in template.figures if (changed := changes_resting_on(figure, changes))]
     records = find_records(facts) if any(figure.about for figure, _ in figures) else ()
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
-    return _join_needs([*asked, *_unread(template, changes, facts)])
+    return _join_by_name([*asked, *_unread(template, changes, facts)])
 
 
 def _records_written(figure: Figure, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
     ids = ids_of_kind(figure, find_records(facts))
-    return frozenset[str]().union(*(records_named(figure, call.arguments, ids) for call in resting(figure, calls)))
+    return frozenset[str]().union(
+        *(records_named(figure, call.arguments, ids) for call in changes_resting_on(figure, calls))
+    )
 
 
 def _of_figure(
     figure: Figure, changes: Sequence[PlannedCall], found: FigureResults, records: Sequence[Seen]
-) -> Iterator[Need]:
+) -> Iterator[UnknownInput]:
     ids = ids_of_kind(figure, records)
     subjects = found.subjects.get(figure.name, frozenset())
     named = {call.call_id: records_named(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if why := _why_unknown(figure.name, call, named[call.call_id], subjects, found):
-            yield Need(figure.name, why, frozenset({verb_of(call.tool)}))
+            yield UnknownInput(figure.name, why, frozenset({verb_of(call.tool)}))
     written = frozenset().union(*named.values())
     for shared in found.shared.get(figure.name, ()):
         if why := _why_too_much(figure, sorted(shared.ids & written), shared, found):
-            yield Need(figure.name, why, frozenset(verb_of(call.tool) for call in changes))
+            yield UnknownInput(figure.name, why, frozenset(verb_of(call.tool) for call in changes))
 
 
 def _why_too_much(figure: Figure, together: Sequence[str], shared: Shared, found: FigureResults) -> str:
-    """Empty for one alone, and where what all of them leave is known and is not less than nothing."""
+    """Why records that draw on the same amount may take too much together; empty for one alone, and if what all leave
+    is known and not negative.
+    """
     if len(together) < 2:
         return ""
     left = joint_remainder(figure, together, shared, found)
@@ -159,7 +167,7 @@ def _why_too_much(figure: Figure, together: Sequence[str], shared: Shared, found
 def _why_unknown(
     name: str, call: PlannedCall, named: frozenset[str], subjects: frozenset[str], found: FigureResults
 ) -> str:
-    """Empty where the figure is known of the one record that the call is about."""
+    """Why the figure is not known for the call; empty if it is known for the one record that the call is about."""
     if len(named) > 1:
         return f"{name} is known of one record alone, and {call.tool} names {', '.join(sorted(named))}"
     if strangers := named - subjects if subjects else ():
@@ -171,8 +179,8 @@ def _why_unknown(
     return "; ".join(one.text for one in own) or f"{name} is not known of what {call.tool} is about"
 
 
-def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[Fact]) -> Iterator[Need]:
-    """The fields that rules of the process decide by, of which no record around a call says anything."""
+def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[Fact]) -> Iterator[UnknownInput]:
+    """The fields that the template must know and that no record around a call gives."""
     for call in changes if template.must_know else ():
         wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
         bound = bind(view_of(call.tool, call.arguments, facts), wanted_names)
@@ -181,18 +189,18 @@ def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[
             names = wanted.split("|")
             if known.isdisjoint(names):
                 why = f"nothing was read that says the {' or '.join(names).replace('_', ' ')}"
-                yield Need(names[0], why, frozenset({verb_of(call.tool)}))
+                yield UnknownInput(names[0], why, frozenset({verb_of(call.tool)}))
 
 
-def _join_needs(asked: Sequence[Need]) -> list[Need]:
-    """One for each name, with all reasons and all verbs."""
-    by_name: dict[str, Need] = {}
+def _join_by_name(asked: Sequence[UnknownInput]) -> list[UnknownInput]:
+    """One input for each name, with all reasons and all verbs."""
+    by_name: dict[str, UnknownInput] = {}
     for one in asked:
-        before = by_name.get(one.name, Need(one.name, "", frozenset()))
+        before = by_name.get(one.name, UnknownInput(one.name, "", frozenset()))
         whys: Mapping[str, None] = dict.fromkeys(
             text for text in (*before.why.split("; "), *one.why.split("; ")) if text
         )
-        by_name[one.name] = Need(one.name, "; ".join(whys), before.verbs | one.verbs)
+        by_name[one.name] = UnknownInput(one.name, "; ".join(whys), before.verbs | one.verbs)
     return [*by_name.values()]
 
 
@@ -203,7 +211,9 @@ _CHANGES = f'tool_class == "{ToolClass.CHANGE}"'
 def deviations(
     figures: Sequence[Figure], calls: Sequence[PlannedCall], values: Sequence[NamedValue]
 ) -> Mapping[str, tuple[str, ...]]:
-    """For each figure what a plan's changes say instead of it; one that is not known of a call governs none of it."""
+    """By figure, sentences on the arguments of a plan's changes that say something else. A figure that is not known for
+    a call governs none of its arguments.
+    """
     wanted = {one.name: [parse_governed(text) for text in one.governs] for one in figures if one.governs}
     found: dict[str, tuple[str, ...]] = {}
     for call in (call for call in calls if call.tool_class is ToolClass.CHANGE):
@@ -224,10 +234,10 @@ def deviations(
 def process_policy(
     template: Template, dossier: Dossier, found: FigureResults, *, strict: bool = False
 ) -> tuple[Policy, ...]:
-    """The process's policy for a plan, to be evaluated beside the tenant's; none where the process has no rules.
+    """The process's policy for a plan, evaluated beside the tenant's; empty if the process has no rules.
 
-    ``found``: its figures over the plan's facts.
-    ``strict``: a figure or a field that cannot be had asks a person, too. Otherwise it is only told (``not_known``).
+    ``found``: its figures over the plan's facts. ``strict``: what a plan rests on and is not known asks a person, too;
+    otherwise it is only told (``not_known``).
     """
     lacking = _lacking(template, dossier, found) if strict else ()
     rules = (*template.rules, *lacking, *_contradicting(template, dossier.plan, found))
@@ -235,14 +245,14 @@ def process_policy(
 
 
 def not_known(template: Template, dossier: Dossier, found: FigureResults) -> tuple[str, ...]:
-    """What a plan of this process rests on and nobody could find out, in sentences, for whoever decides."""
+    """Sentences on what a plan of this process rests on and nobody could find out, for whoever decides."""
     return tuple(rule.reason or "" for rule in _lacking(template, dossier, found))
 
 
 def _governed_arguments(
     value: Json, wanted: Sequence[GovernedArgument], tool: Sequence[str]
 ) -> Iterator[tuple[str, Json]]:
-    """The governed arguments of a call with their names, however deep they stand."""
+    """Yields the name and value of each governed argument of a call, however deep it stands."""
     if isinstance(value, list):
         for item in value:
             yield from _governed_arguments(item, wanted, tool)
@@ -255,15 +265,17 @@ def _governed_arguments(
 
 
 def _governs(one: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
-    """Whether the name is the governed one, or a common other name of it, in a tool that it is governed in."""
+    """Whether the name is the governed argument's, or a common other name of it, in a tool for which it is governed."""
     if one.kinds and not any(set(words(kind)) <= set(tool) for kind in one.kinds):
         return False
-    plain = _whole(words(name))
+    plain = _without_cents(words(name))
     return any(plain == words(known) for known in (one.argument, *aliases(one.argument)))
 
 
 def _agrees(name: str, value: Json, known: Decimal) -> bool:
-    """Whether an argument is the figure, in whole units or in cents; what has no figure in it says nothing of one."""
+    """Whether an argument equals the figure, in whole units or in cents; an argument without a figure in it agrees with
+    any.
+    """
     if value is None or isinstance(value, bool):
         return True
     if isinstance(value, dict | list):
@@ -271,10 +283,10 @@ def _agrees(name: str, value: Json, known: Decimal) -> bool:
     said = plain_figure(value)
     if said is None:
         return not (isinstance(value, str) and number_bearing_tokens(value))
-    return said == (known * 100 if _whole(words(name)) != words(name) else known)
+    return said == (known * 100 if _without_cents(words(name)) != words(name) else known)
 
 
-def _whole(said: tuple[str, ...]) -> tuple[str, ...]:
+def _without_cents(said: tuple[str, ...]) -> tuple[str, ...]:
     """The words of a name without those that say it is in cents."""
     return said[:-1] if said[-1:] == ("cent",) else said[:-2] if said[-2:] == ("minor", "unit") else said
 
@@ -285,20 +297,22 @@ def _describe_argument(tool: str, argument: str, value: Json) -> str:
 
 
 def _lacking(template: Template, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
-    """A rule for each thing that nobody knows, and without which a plan of this process is not to change anything."""
+    """A rule for each unknown figure or field, and for partly read lists, without which a plan of this process changes
+    nothing unless a person agrees.
+    """
     plan, facts = dossier.plan, dossier.facts
     if plan is None or not _changes(plan):
         return
     level = _level(template)
-    for need in needs(template, plan.every_call, found, facts, dossier.values):
-        yield _ask(f"needs-{need.name}", need.why, level, sorted(need.verbs))
+    for need in unknown_inputs(template, plan.every_call, found, facts, dossier.values):
+        yield _ask(f"unknown_inputs-{need.name}", need.why, level, sorted(need.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
     if partial:
         yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
 
 
 def _contradicting(template: Template, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
-    """A rule for each change that says something else than the process's own figure, and for one that is said twice."""
+    """A rule for each figure that a change contradicts, and one for changes that the plan makes twice."""
     if plan is None or not _changes(plan):
         return
     level = _level(template)
@@ -313,14 +327,16 @@ def _changes(plan: WritePlan) -> bool:
 
 
 def _said_twice(plan: WritePlan) -> str:
-    """A change that the plan makes more than once: perhaps that is wanted, and a person can tell."""
+    """The tools of the changes that the plan makes more than once with equal arguments, as text: perhaps that is
+    wanted, and a person can tell.
+    """
     changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
     said = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
     return ", ".join(tool for (_, tool, _), times in said.items() if times > 1)
 
 
 def _level(template: Template) -> str:
-    """Who is asked where too little is known: the highest whom a rule of the process might have asked."""
+    """The level that is asked where too little is known: the highest that a rule of the process names, else manager."""
     named = [Level.parse(rule.level) for rule in template.rules if rule.level]
     return max(named, default=Level.MANAGER).word
 
@@ -332,20 +348,22 @@ def _ask(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Ru
 
 
 def concern(progress: Progress) -> str | None:
-    """Which of the template's words stands in a change, or in the records around it; None if none does.
+    """Where one of the template's ``two_persons_about`` words stands in a change or in the records around it; None if
+    nowhere.
 
-    Whole words count, in either number, however they are written: ``card_data``, ``cardData``, ``Card data``.
-    What a record says no or nothing to (``"cardholder_data": false``) is not said.
+    Whole words count, in either number, however they are written: ``card_data``, ``cardData``, ``Card data``. A
+    record's field whose value is no, nothing or empty (``"cardholder_data": false``) does not count.
     """
     words = progress.template.two_persons_about
     found = (_concern_of(call, view, words) for call, view in _changes_seen(progress)) if words else ()
     return next(filter(None, found), None)
 
 
-def unanswered_matter(progress: Progress) -> str | None:
-    """What stays open of such a matter: a change of whose records nothing says yes or no to it; None if nothing does.
+def unanswered_concern(progress: Progress) -> str | None:
+    """A sentence that names a change for which no record says whether one of the template's ``two_persons_about`` words
+    concerns it; None if all do.
 
-    A field of one of the words with any value is an answer.
+    Any value in a field of such a word counts as said.
     """
     words = progress.template.two_persons_about
     if not words or concern(progress):
@@ -376,7 +394,7 @@ def _is_answered(view: CallView, words: Sequence[str]) -> bool:
 
 
 def _texts_of(value: Json) -> Iterator[str]:
-    """Every text of a value, and the name of every field that has a value."""
+    """Yields every text of a value, and the name of every field whose value is not empty, zero or false."""
     having = (pair for pair in walk_json(value) if pair[1] not in (None, False, 0, "", [], {}))
     return (text for pair in having for text in pair if isinstance(text, str) and text)
 

@@ -30,7 +30,7 @@ _NO_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "
 
 
 def process_name(text: str) -> str:
-    """Empty for what names no process."""
+    """The text as a process's name in snake case; empty if it names no process."""
     name = re.sub(r"[\s-]+", "_", text.strip().lower())
     return name if _NAME.fullmatch(name) and name not in _NO_NAMES else ""
 
@@ -49,22 +49,22 @@ _WRITING = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 
 def refuse_bad_files() -> None:
-    """Raises ``BadTemplate`` where a file of a process cannot be followed: asked once, when an executor starts."""
+    """Raises ``BadTemplate`` if a built-in process cannot be followed; called once, when an executor starts."""
     for template in TEMPLATES.values():
         refuse_bad(template)
 
 
 def refuse_bad(template: Template, *, synthesized: bool = False) -> None:
-    """Raises ``BadTemplate``, naming everything that is wrong."""
+    """Raises ``BadTemplate``, which names everything that is wrong with the template."""
     wrong = tuple(problems(template, synthesized=synthesized))
     if wrong:
         raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(wrong)}")
 
 
 def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
-    """What is wrong with a template, a sentence each.
+    """Yields a sentence for each thing that is wrong with a template.
 
-    A ``synthesized`` one has its policy checked before it changes anything: a model made it up.
+    A ``synthesized`` one, which a model made up, has to have its policy checked before it changes anything.
     """
     if not template.process_type.strip():
         yield "it has no process_type"
@@ -79,7 +79,7 @@ def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
         yield f"each state stands once, in the order {', '.join(_ORDER)}"
     if any(state in _WRITING for state in states):
         yield from _missing_states(states, synthesized)
-    yield from _unheard(template)
+    yield from _stray_instructions(template)
     yield from _uncomputable(template)
 
 
@@ -90,14 +90,14 @@ def _missing_states(states: Sequence[FsmState], synthesized: bool) -> Iterator[s
         yield f"it writes without {' and '.join(missing)} before"
 
 
-def _unheard(template: Template) -> Iterator[str]:
+def _stray_instructions(template: Template) -> Iterator[str]:
     for state in template.instructions:
         if state not in template.states:
             yield f"it has instructions for {state}, where it never is"
 
 
 def _uncomputable(template: Template) -> Iterator[str]:
-    """What no facts could ever make computable, and would be found out only when a task needs it."""
+    """Yields a sentence for each figure that no facts could ever make computable."""
     before: set[str] = set()
     for figure in template.figures:
         if figure.operation not in OPERATIONS:
@@ -135,7 +135,7 @@ class Instruction(BaseModel):
 
 
 class ProposedProcess(BaseModel):
-    """A process as a model writes it. Any other word for a state or a risk is no proposal."""
+    """A process as a model proposes it. Any other word for a state or a risk is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -169,7 +169,7 @@ def build_template(process_type: str, proposed: ProposedProcess, example: str) -
 
 
 def read_kept(process_type: str, text: str) -> Template:
-    """A template as it was kept; raises ``BadTemplate`` if it is none, or not one that may be followed today."""
+    """A stored template; raises ``BadTemplate`` if the text is none, or one that may not be followed today."""
     try:
         template = Template.model_validate_json(text)
     except ValueError as error:
@@ -181,7 +181,9 @@ def read_kept(process_type: str, text: str) -> Template:
 
 
 def may_ask_a_person(text: str) -> bool:
-    """Whether a kept template asks a person before a write, whatever else is wrong with it; also if nobody can tell."""
+    """Whether a stored template asks a person before a write, whatever else is wrong with it; true if it cannot be
+    read.
+    """
     try:
         template = Template.model_validate_json(text)
     except ValueError:
@@ -190,7 +192,9 @@ def may_ask_a_person(text: str) -> bool:
 
 
 def general_with_a_person(kind: str) -> Template:
-    """``general`` for a kind of task whose own process cannot be followed: each of its writes waits for a person."""
+    """The ``general`` process for a kind of task whose own process cannot be followed: each write waits for a
+    person.
+    """
     asks = Rule(
         id="approval-wanted",
         condition=f'process_type == "{GENERAL.process_type}"',
@@ -202,7 +206,9 @@ def general_with_a_person(kind: str) -> Template:
 
 
 def _refuse_unusable(template: Template) -> None:
-    """Only tasks that act are carried out by it: without MUTATE it could do nothing for any of them."""
+    """Raises ``BadTemplate`` if something is wrong with the template or it has no MUTATE: it is used only for tasks
+    that act.
+    """
     refuse_bad(template, synthesized=True)
     if FsmState.MUTATE not in template.states:
         raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
@@ -225,13 +231,15 @@ def _refuse_too_much(outputs: tuple[str, ...]) -> None:
 
 
 def _refuse_of_one_case(texts: Iterable[str], example: str) -> None:
-    """Nothing of the one task that it was made for may be told to later ones, and nothing that the guard marks."""
+    """Raises ``BadTemplate`` if the texts have an identifier, amount or date of the example task, or something that the
+    guard marks: later tasks may be told none of these.
+    """
     said = " ".join(texts)
-    if marked_values(said) or _its_own(example) & _its_own(said):
+    if marked_values(said) or _particulars(example) & _particulars(said):
         raise BadTemplate("it speaks of the one task that it was made for")
 
 
-def _its_own(text: str) -> frozenset[str]:
+def _particulars(text: str) -> frozenset[str]:
     return frozenset(word.strip(".-+").lower() for word in _OF_THE_TASK.findall(text))
 
 
@@ -249,7 +257,9 @@ class BadDefinitions(Exception):
 
 
 async def import_processes(learned: Learned, request: FileRequest) -> FileReport:
-    """What became of the file. Repeat it freely. Raises ``StoreUnavailable``."""
+    """Stores the processes of a file that are not known yet, and reports what became of each. May be repeated. Raises
+    ``StoreUnavailable``.
+    """
     told = {"file": request.file, "dry_run": request.dry_run}
     if request.file is not LearningFile.SYNTHESIZED:
         return FileReport(**told, problems=("the executor imports processes and nothing else",))
@@ -270,7 +280,7 @@ async def import_processes(learned: Learned, request: FileRequest) -> FileReport
 
 
 def read_definitions(content: JsonValue) -> Mapping[str, Template]:
-    """Process type -> template. Raises ``BadDefinitions``."""
+    """The templates of a file by process type. Raises ``BadDefinitions``."""
     if isinstance(content, dict) and isinstance(content.get("definitions"), dict):
         content = content["definitions"]
     if not isinstance(content, dict):
@@ -310,7 +320,9 @@ def _text(whole: JsonValue) -> str:
 
 
 def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
-    """The seed's fields as a model's proposal; a person is asked unless the file says that none is."""
+    """The file's fields as a model's proposal would have them; an approval is wanted unless the file says that
+    none is.
+    """
     instructions = told.get("state_instructions") or {}
     if not isinstance(instructions, dict):
         raise BadTemplate("state_instructions is no object")

@@ -1,4 +1,4 @@
-"""One call of a read, journaled: what was sent under which names, and what came."""
+"""One call of a read, as a journal step: what was sent under which names, and the answer."""
 
 import asyncio
 import re
@@ -38,7 +38,7 @@ _HEADING = "told"
 
 
 def read_told_record(content: Json) -> Json:
-    """The fields of a text that is nothing but ``name is value`` clauses; any other content as it is.
+    """The fields of a text that consists of ``name is value`` clauses only, as an object; any other content as it is.
 
     Numbers are read as numbers where they are written plainly. What stands before the first clause is kept as ``told``.
     """
@@ -101,10 +101,11 @@ class AnsweredCall(NamedTuple):
 async def send_call(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]
 ) -> AnsweredCall:
-    """What a server answered. A read that it could not serve at the moment is made again, a bounded number of times,
-    and one that it was silent about a single time; not where rules speak of tools: one may be allowed a single time.
+    """The server's answer to a call.
 
-    A server that does not answer at all ends the run: what it would have said is not guessed.
+    A read that it could not serve for the moment is made again a bounded number of times, and one that it did not
+    answer once; neither where there are rules about tools, which may allow a single call. Raises ``Failed`` if the
+    server does not answer at all: what it would have said is not guessed.
     """
     repeats = tool.tool_class is ToolClass.READ and not has_tool_rules(ctx.policies)
     made = await _send_once(ctx, key, tool, arguments, names, may_be_silent=repeats)
@@ -123,7 +124,9 @@ async def send_call(
 
 
 def format_arguments(arguments: JsonObject, hidden: Mapping[str, MarkKind]) -> str:
-    """The arguments for people who watch: marks are taken out first, since half of a number is marked no more."""
+    """The arguments as JSON for people who watch, cut to 200 characters. Marked values are taken out before the cut,
+    since half of a number would not be recognized.
+    """
     return dumps(without_marks(arguments, hidden))[:_TOLD]
 
 
@@ -159,7 +162,9 @@ async def _send_once(
 async def _reach_server(
     ctx: TurnContext, tool: Tool, arguments: JsonObject, *, may_be_silent: bool
 ) -> ToolAnswer | None:
-    """None for a server that was silent where that is not the end."""
+    """The server's answer; None if it was silent and ``may_be_silent``. Raises ``Failed`` if it cannot be reached or
+    was silent.
+    """
     try:
         return await dispatch_call(ctx, tool, arguments, reads=tool.tool_class is ToolClass.READ)
     except (ToolUnreachable, ToolSilent) as error:
@@ -178,7 +183,7 @@ _NUMBERED = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
 
 
 class WantedField(NamedTuple):
-    """Names of one field, any of which will do. ``kinds``: of records that have it; none: of what the task names."""
+    """Possible names of one field. ``kinds``: the records that have it; if empty, the records that the task names."""
 
     fields: tuple[str, ...]
     kinds: tuple[str, ...] = ()
@@ -190,7 +195,7 @@ class ShownContent(NamedTuple):
 
 
 def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
-    """The fields that the rules, the figures of the process and the task's own text speak of."""
+    """The fields that the rules, the figures of the process and the task's own text name."""
     template = ctx.process.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
     about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in kinds(one.about)))
@@ -201,7 +206,7 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
 
 
 def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent:
-    """What a fact shows, with renamed fields under both names, and what is to be said of it."""
+    """A fact's content with renamed fields under both names, and a note that says so."""
     fields, once = wanted_fields(ctx), ReadOnce.model_validate(fact.model_dump())
     added: dict[int, JsonObject] = {}
     told: dict[str, str] = {}
@@ -215,11 +220,11 @@ def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent:
 
 
 def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
-    """New names by the expected ones. A column that two of them would be, or that is expected itself, is none."""
+    """New names by expected ones. A column that matches two expected names, or is itself expected, is left out."""
     mine = tuple(field for field in fields if _is_about(field, record, task))
     told = ((name, value) for name, value in record.record.items() if value is not None)
     valued = tuple(name for name, value in told if not isinstance(value, dict | list))
-    names = _plain(mine, tuple(record.record), valued) if mine else {}
+    names = _plain_renames(mine, tuple(record.record), valued) if mine else {}
     figures = ALIASES[_FIGURE]
     return {
         old: new
@@ -229,7 +234,9 @@ def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Map
 
 
 @lru_cache(maxsize=512)  # the rows of a list have the same names
-def _plain(fields: tuple[WantedField, ...], names: tuple[str, ...], valued: tuple[str, ...]) -> Mapping[str, str]:
+def _plain_renames(
+    fields: tuple[WantedField, ...], names: tuple[str, ...], valued: tuple[str, ...]
+) -> Mapping[str, str]:
     found: dict[str, set[str]] = {}
     expected = {name for field in fields for name in field.fields}
     free = [name for name in valued if name not in expected]
@@ -246,7 +253,9 @@ def _plain(fields: tuple[WantedField, ...], names: tuple[str, ...], valued: tupl
 
 
 def _matching_column(field: WantedField, name: str, free: Sequence[str]) -> ColumnMatch | None:
-    """What the field is called now; another word counts only where it is known what kind of record has the field."""
+    """The column that the field is called by now. A synonym counts only if the record's kind is known or the names
+    share a word.
+    """
     found = match(name, name, free)
     if found is None or found.tier != "alias" or field.kinds:
         return found
@@ -295,27 +304,27 @@ class Inquiry(NamedTuple):
 
 
 class CorrectedRead(NamedTuple):
-    """What came in the end, and what it taught: new names by old ones."""
+    """The last answer to a read, and the new column names by old ones that it taught."""
 
     sent: AnsweredCall
     learned: Mapping[str, str]
 
 
 class _Columns(NamedTuple):
-    """Names that a server has, and what it says of them."""
+    """The column names that a server has, with its descriptions of them."""
 
     names: tuple[str, ...] = ()
     described: Mapping[str, str] = schema_drift.NOTHING_SAID
 
 
 def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[Inquiry]:
-    """Reads that may show the columns a failed call should have used, the likeliest first; only a few."""
+    """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
     tables = list(dict.fromkeys(_tables(asked, arguments, error)))
     found = [
         Inquiry(tool, given)
         for tool in sorted(tools, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
         if _describes(tool, asked)
-        for given in _ways(tool, tables)
+        for given in _arguments_by_table(tool, tables)
         if problems_with(given, tool) is None
     ]
     return found[:_MOST]
@@ -324,7 +333,9 @@ def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: 
 async def correct_names(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, first: AnsweredCall
 ) -> CorrectedRead:
-    """The answer under the names that the server has now, as far as these are plain; else the error as it came."""
+    """Repeats a failed call under the names that the server has now, as far as these are plain; else the first answer
+    stands.
+    """
     made, learned = first, dict[str, str]()
     for number in range(1, _MOST_NAMES + 1):
         found = await _new_name(ctx, f"{key}:columns", tool, arguments, made)
@@ -345,7 +356,7 @@ def _describes(tool: Tool, asked: Tool) -> bool:
 
 
 def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
-    """What the table may be called: by the call, by the error, by the tool's own name."""
+    """Yields possible names of the table: from the call, from the error, from the tool's name."""
     for named in (table_of(arguments), table_in(error)):
         if named:
             yield named
@@ -355,13 +366,14 @@ def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
         yield "_".join(noun) + "s"
 
 
-def _ways(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
+def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
+    """The arguments to ask the tool with, one object for each table; a single empty one if it takes no table."""
     parameter = _table_parameter(tool)
     return [{parameter: table} for table in tables] if parameter else [{}]
 
 
 def _table_parameter(tool: Tool) -> str | None:
-    """The parameter for the table: by its name, else the only one that is required."""
+    """The tool's parameter for a table, by its name, else the only required one; None if there is none."""
     known = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
     return next(iter([*known, *(tool.required if len(tool.required) == 1 else [])]), None)
 
@@ -369,7 +381,9 @@ def _table_parameter(tool: Tool) -> str | None:
 async def _new_name(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
 ) -> tuple[str, ColumnMatch] | None:
-    """The name that the server misses and what it is now, if that is plain and the call can be corrected."""
+    """The name that the server does not know and the column it is now; None if that is not plain or the call cannot be
+    corrected.
+    """
     unknown = unknown_name(made.answer.content) if has_failed(made.answer) else None
     if unknown is None:
         return None
@@ -386,7 +400,7 @@ async def _new_name(
 
 
 def _is_taken(new: str, asked: str, old: str, arguments: JsonObject) -> bool:
-    """Whether the call asks for that column already, under its own name or in the place of another."""
+    """Whether the call already asks for the new column under another name."""
     return new != asked.removeprefix(PARAMETER) and new in {*schema_drift.names_in(arguments)} - {old}
 
 
@@ -400,7 +414,9 @@ async def _known_columns(
 
 
 async def _columns(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json) -> _Columns:
-    """The columns that there are, as the error itself, a describing tool or the tool's own schema lists them."""
+    """The columns that the server has, as listed by the error itself, by a describing tool or by the tool's own
+    schema.
+    """
     if listed := schema_drift.columns_in(error):
         return _Columns(listed, schema_drift.descriptions_in(error))
     for number, inquiry in enumerate(inquiries(ctx.toolbox.tools.values(), tool, arguments, error), 1):

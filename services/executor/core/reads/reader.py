@@ -1,4 +1,4 @@
-"""The reads of a conversation: each checked at dispatch and against the rules, made once, and kept as a fact."""
+"""The reads of a conversation: each is checked at dispatch and against the rules, made once, and kept as a fact."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -25,14 +25,16 @@ _TOOL_RULES_ALONE = {"rules": (), "text_rules": (), "text_default": "allow"}
 
 
 class ReadRules:
-    """``refusal`` says why a call must not be made; ``make`` one for each state that calls tools."""
+    """The rules about tools, applied to reads; one is made for each state that calls tools."""
 
     def __init__(self, ctx: TurnContext, allowances: Allowances | None) -> None:
         self._ctx = ctx
         self._tools = {allowance.tool: allowance for allowance in allowances.tools} if allowances else {}
 
     async def refusal(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
-        """The rule and its reason, or None. ``since``: this task's calls so far, those under way included."""
+        """Why policy forbids the call: the rule and its reason; None if it does not. ``since``: this task's calls so
+        far, those under way included.
+        """
         allowance = self._tools.get(tool.name)
         if allowance is None:
             return None
@@ -42,12 +44,16 @@ class ReadRules:
         return await self._verdict(key, tool, arguments, since) if allowance.ask else None
 
     def barring_rule(self, tool: str) -> str | None:
-        """The rule, and its reason, that forbids any call of the tool, whatever was called before; or None."""
+        """The rule, with its reason, that forbids every call of the tool, whatever was called before; None if there is
+        none.
+        """
         bars = self._tools[tool].bars if tool in self._tools else ()
         return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
 
     async def _verdict(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
-        """A verdict of its own, for a rule that looks at the arguments."""
+        """Why policy forbids this call, from a verdict of its own, for rules that look at the arguments; None if it
+        does not.
+        """
 
         async def ask() -> str:
             try:
@@ -73,7 +79,7 @@ class ReadRules:
 
 
 async def read_rules(ctx: TurnContext, step: str, classes: Iterable[ToolClass]) -> ReadRules:
-    """The rules for the tools of some classes, asked for once; ends the run if they cannot be had."""
+    """The rules for tools of these classes, fetched once as a journal step. Raises ``Failed`` if they cannot be had."""
     if not has_tool_rules(ctx.policies):
         return ReadRules(ctx, None)
     wanted = frozenset(classes)
@@ -107,7 +113,9 @@ class CallRefused(Exception):
 
 
 class TaskReader:
-    """Makes the reads of one task and keeps what they gave, under references r1, r2 ... in the order of asking."""
+    """Makes the reads of one task and keeps their results as facts, under the references r1, r2 ... in the order of
+    asking.
+    """
 
     def __init__(
         self,
@@ -141,7 +149,7 @@ class TaskReader:
 
     @property
     def calls(self) -> tuple[PastCall, ...]:
-        """The calls that rules about reads count."""
+        """The calls made so far, which rules about reads count."""
         return tuple(self._calls)
 
     @property
@@ -149,8 +157,10 @@ class TaskReader:
         """How many reads were the same as an earlier one, argument for argument."""
         return self._asked.total() - len(self._asked)
 
-    def settle(self, ctx: TurnContext) -> None:
-        """The task's process is known: what was read before shows the names that it expects, like all later reads."""
+    def adopt_process(self, ctx: TurnContext) -> None:
+        """Takes the context with the task's process: facts read before now show the field names that it expects, like
+        all later reads.
+        """
         self._ctx = ctx
         for ref, fact in self._facts.items():
             shown = as_expected(ctx, fact) if fact.ok and fact.result_json else None
@@ -162,16 +172,20 @@ class TaskReader:
         return self._rules.barring_rule(tool)
 
     def is_known(self, use: ToolUse, tool: Tool) -> bool:
-        """Whether the same read was made since the last writes: it is answered from there."""
+        """Whether the same read was made since the last writes, so that its fact is the answer."""
         return self._find_known(tool, dumps(use.input)) is not None
 
     def expect_changes(self) -> None:
-        """Something was written: the same read, asked again, is made again."""
+        """Marks all facts as older than a write, so that the same read is made again if it is asked for."""
         self._stale.update(self._facts)
 
     def reserve(self, use: ToolUse, tool: Tool) -> str:
-        """The reference of a read that is about to be made, given in the order of the model's calls."""
-        known = next((fact.ref for fact in self._facts.values() if _call(fact) == _key(tool, dumps(use.input))), None)
+        """The reference for a read that is about to be made, given in the order of the model's calls; that of the same
+        read if there was one.
+        """
+        known = next(
+            (fact.ref for fact in self._facts.values() if _fact_key(fact) == _call_key(tool, dumps(use.input))), None
+        )
         if known is not None:
             return known
         self._reserved += 1
@@ -180,7 +194,7 @@ class TaskReader:
         return ref
 
     def restore(self, use: ToolUse) -> str:
-        """The reference of what an earlier attempt read with a tool that is gone, or may change things by now."""
+        """The reference of what an earlier attempt read with a tool that is gone by now, or may change things."""
         self._reserved += 1
         fact = self._before.get((use.name, dumps(use.input)))
         if fact is None:
@@ -192,11 +206,12 @@ class TaskReader:
         return self._facts.get(ref)
 
     async def read(self, key: str, ref: str, use: ToolUse, tool: Tool, *, by_machine: bool = False) -> Fact:
-        """The fact of one read. Raises ``CallRefused``, and ends the run where the server does not answer.
+        """Makes one read, unless it is known already, and returns its fact.
 
-        ``by_machine``: nobody asked for it. Who asks for the same later is answered from it, and has read it then.
+        Raises ``CallRefused``, or ``Failed`` if the server does not answer. ``by_machine``: no model asked for it. A
+        model that asks for the same later is given this fact, and has read it then.
         """
-        self._asked[_key(tool, dumps(use.input))] += 1
+        self._asked[_call_key(tool, dumps(use.input))] += 1
         known = self._find_known(tool, dumps(use.input))
         if known is not None:
             return known if by_machine or not known.by_machine else self._hand_over(known)
@@ -217,11 +232,11 @@ class TaskReader:
         )
         self._facts[ref] = fact
         self._stale.discard(ref)
-        self._came_to(mine, read_outcome(fact))
+        self._set_outcome(mine, read_outcome(fact))
         return fact
 
     def _hand_over(self, fact: Fact) -> Fact:
-        """What the machine had read is read by whoever asks for it now."""
+        """Marks a fact that the machine had read as read by the model, and counts the call."""
         handed = fact.model_copy(update={"by_machine": False})
         self._facts[fact.ref] = handed
         asked = sayable(loads_object(fact.arguments_json))
@@ -229,7 +244,7 @@ class TaskReader:
         return handed
 
     def forget(self, ref: str) -> None:
-        """The read was not made after all; its reference is given to nothing else."""
+        """Drops the reference of a read that was not made after all; it is not given to another."""
         if ref in self._facts and not self._facts[ref].result_json:
             del self._facts[ref]
 
@@ -246,23 +261,23 @@ class TaskReader:
         refused = await self._rules.refusal(key, tool, use.input, self._calls[:mine])
         if refused is not None:
             self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refused)
-            self._came_to(mine, CallOutcome.UNSENT)
+            self._set_outcome(mine, CallOutcome.UNSENT)
             raise CallRefused(f"Refused by policy rule {refused}. It was not called.")
 
-    def _came_to(self, mine: int, outcome: CallOutcome) -> None:
+    def _set_outcome(self, mine: int, outcome: CallOutcome) -> None:
         self._calls[mine] = self._calls[mine].model_copy(update={"outcome": outcome})
 
     def _find_known(self, tool: Tool, arguments: str) -> Fact | None:
-        return next((fact for fact in self.fresh_facts if _call(fact) == _key(tool, arguments)), None)
+        return next((fact for fact in self.fresh_facts if _fact_key(fact) == _call_key(tool, arguments)), None)
 
 
 def _unread(ref: str, tool: Tool, arguments: str) -> Fact:
     return Fact(ref=ref, connection_id=tool.connection_id, tool=tool.name, arguments_json=arguments, result_json="")
 
 
-def _call(fact: Fact) -> tuple[str, str, str]:
+def _fact_key(fact: Fact) -> tuple[str, str, str]:
     return (fact.connection_id, fact.tool, fact.arguments_json)
 
 
-def _key(tool: Tool, arguments: str) -> tuple[str, str, str]:
+def _call_key(tool: Tool, arguments: str) -> tuple[str, str, str]:
     return (tool.connection_id, tool.name, arguments)

@@ -1,8 +1,9 @@
-"""A read that failed, met by the kind of its failure.
+"""What is done about a read that failed, by the kind of its failure.
 
-A tool that is gone is stood in for by one that does the same, by single reads, or as a model advises. A value of the
-wrong type is sent once more in the type that the server names. What is not permitted or not found is said, and nothing
-is asked in its place."""
+A tool that is gone is replaced by one that does the same, by single reads, or as a model advises. A value of the wrong
+type is sent once more in the type that the server names. What is not permitted or not found is said, and nothing is
+asked in its place.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from shared.ports.models import Tier
 
 
 class ReadOutcome(NamedTuple):
-    """What a read gave, and what it taught of renamed columns: new names by old ones."""
+    """The answer to a read, and the new column names by old ones that it taught."""
 
     answer: ToolAnswer
     learned: Mapping[str, str]
@@ -38,19 +39,20 @@ class ReadOutcome(NamedTuple):
 
     @property
     def tells(self) -> bool:
-        """Whether it is a source: a refusal is none, nor is an answer that only repeats the call."""
+        """Whether the answer is a source: a refusal is none, nor is an answer that only repeats the call."""
         return not (self.answer.is_error or self.echoes)
 
 
 def known_corrections(ctx: TurnContext, progress: Progress) -> Corrections:
-    """What the session knew when the turn began, and what this task has learned since."""
+    """The renamed columns that the session knew when the turn began, and those that this task has learned since."""
     return Corrections({**ctx.session.corrections, **progress.corrections})
 
 
 async def read(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, known: Corrections | None = None
 ) -> ReadOutcome:
-    """One journaled read. A server that does not answer ends the run: what it would have said is not guessed.
+    """Makes one journaled read. Raises ``Failed`` if the server does not answer: what it would have said is not
+    guessed.
 
     Where the server knows a column by another name, the call is corrected and made once more for that column. The
     result then shows the column under the name that was asked for, too; so it does with a field that only changed its
@@ -60,7 +62,7 @@ async def read(
     first = await send_call(ctx, key, tool, arguments, names)
     made, learned = await correct_names(ctx, key, tool, arguments, first)
     made, asked, given, instead = await recover_read(ctx, key, tool, arguments, made)
-    made, note = await _whole(ctx, key, asked, given, made)
+    made, note = await _read_all_pages(ctx, key, asked, given, made)
     content, renamed = schema_drift.under_both_names(made.answer.content, made.names), ""
     echoes = is_echo(asked.name, content)
     if not (made.answer.is_error or echoes):
@@ -69,7 +71,9 @@ async def read(
 
 
 def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> ShownContent:
-    """With fields that only changed their name under the expected one too; told where there are any."""
+    """The content with fields that only changed their name under the expected name too; renames are noted in the
+    journal.
+    """
     fact = Fact(
         ref="", connection_id=tool.connection_id, tool=tool.name, arguments_json="{}", result_json=dumps(content)
     )
@@ -80,17 +84,17 @@ def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> ShownContent:
 
 
 def _join_notes(*notes: str) -> str:
-    """What is missing from a list is said first: who reads a note looks there."""
+    """The notes as one text, first the one that says what is missing from a list: whoever reads it looks there."""
     said = [note for note in notes if note]
     return " ".join(sorted(said, key=lambda note: not note.startswith(PARTIAL)))
 
 
-async def _whole(
+async def _read_all_pages(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
 ) -> tuple[AnsweredCall, str]:
-    """The answer with all rows of the list that it is the first part of, and what is to be said of it.
+    """The answer with all rows of the list whose first part it is, and a note on the pages.
 
-    Every part is a step of the journal, and what is asked next follows from the answers alone.
+    Every part is a journal step, and what is asked next follows from the answers alone.
     """
     found = None if has_failed(made.answer) else listing(tool, arguments, made.answer.content, ctx.limits.lists)
     if found is None:
@@ -128,7 +132,7 @@ class Advice(Contract):
 
 
 class RecoveredCall(NamedTuple):
-    """What came in the end; ``tool`` and ``arguments``: what was asked for it; ``note``: what is to be said of it."""
+    """The last answer, with the ``tool`` and ``arguments`` that gave it, and a ``note`` on how it was recovered."""
 
     sent: AnsweredCall
     tool: Tool
@@ -139,7 +143,9 @@ class RecoveredCall(NamedTuple):
 async def ask_for_stand_in(
     ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, offered: Sequence[Tool]
 ) -> Instead | None:
-    """The call that the model proposes, if it may stand in; None where it knows none, or says nothing that counts."""
+    """The call that a model proposes in place of a tool that is gone; None if it knows none, or gives no usable
+    answer.
+    """
     shown = {tool.name: tool for tool in offered[:MOST_OFFERED]}
     listed: list[Json] = [
         {"name": one.name, "description": one.description, "input_schema": one.input_schema} for one in shown.values()
@@ -170,9 +176,9 @@ async def ask_for_stand_in(
 async def recover_read(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
 ) -> RecoveredCall:
-    """The answer as it came, or what the failure's own way led to.
+    """The answer as it came, or the one that a retry or another tool gave, by the kind of failure.
 
-    Every call is a step of the journal. Where rules speak of tools nothing is replaced or repeated: they name what may
+    Every call is a journal step. Where there are rules about tools nothing is replaced or repeated: they name what may
     be called, and how often.
     """
     kind = failure_of(made.answer) if tool.tool_class is ToolClass.READ else None
@@ -180,8 +186,10 @@ async def recover_read(
     if kind in _SAID:
         return _report_recovery(ctx, tool, unchanged._replace(note=_SAID[kind].format(tool=tool.name)))
     if kind is Failure.WRONG_TYPE:
-        return await _in_wanted_types(ctx, key, unchanged)
-    return await _stand_in(ctx, key, kind, unchanged) if kind in (Failure.TOOL_GONE, Failure.TOO_MUCH) else unchanged
+        return await _retry_with_wanted_types(ctx, key, unchanged)
+    return (
+        await _ask_stand_ins(ctx, key, kind, unchanged) if kind in (Failure.TOOL_GONE, Failure.TOO_MUCH) else unchanged
+    )
 
 
 def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) -> Instead | None:
@@ -198,8 +206,10 @@ def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) 
     return instead
 
 
-async def _in_wanted_types(ctx: TurnContext, key: str, refused: RecoveredCall) -> RecoveredCall:
-    """The call once more with the values in the types that the server named; else the refusal as it came."""
+async def _retry_with_wanted_types(ctx: TurnContext, key: str, refused: RecoveredCall) -> RecoveredCall:
+    """Makes the call once more with the values in the types that the server named; the refusal as it came if that fails
+    too.
+    """
     tool, arguments, made = refused.tool, refused.arguments, refused.sent
     mended = None if has_tool_rules(ctx.policies) else with_wanted_types(arguments, made.answer.content)
     if mended is None:
@@ -214,16 +224,18 @@ async def _in_wanted_types(ctx: TurnContext, key: str, refused: RecoveredCall) -
     return _report_recovery(ctx, tool, RecoveredCall(again, tool, mended, note))
 
 
-async def _stand_in(ctx: TurnContext, key: str, kind: Failure, unchanged: RecoveredCall) -> RecoveredCall:
-    """What a read of the same server answers instead; else the failure, with what was tried."""
+async def _ask_stand_ins(ctx: TurnContext, key: str, kind: Failure, unchanged: RecoveredCall) -> RecoveredCall:
+    """The answer of other reads of the same server in place of the failed one; else the failure, with what was
+    tried.
+    """
     made, tool, arguments, _ = unchanged
     tried: list[str] = []
     if not has_tool_rules(ctx.policies):
         others = tuple(ctx.toolbox.tools.values())
         gone = kind is Failure.TOOL_GONE
         found = await _by_synonym(ctx, key, tool, arguments, others, tried) if gone else None
-        found = found or await _one_by_one(ctx, key, singles(tool, arguments, others), tried)
-        found = found or (await _as_advised(ctx, key, tool, arguments, others, tried) if gone else None)
+        found = found or await _read_one_by_one(ctx, key, singles(tool, arguments, others), tried)
+        found = found or (await _ask_advised(ctx, key, tool, arguments, others, tried) if gone else None)
         if found is not None:
             return _report_recovery(ctx, tool, found)
     what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
@@ -241,10 +253,12 @@ async def _by_synonym(
     return None
 
 
-async def _as_advised(
+async def _ask_advised(
     ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
 ) -> RecoveredCall | None:
-    """What a model proposes among the reads about the same kind of record, if there are any that were not tried."""
+    """The answer of the tool that a model proposes among untried reads about the same kind of record; None if there is
+    none.
+    """
     before = [said.partition(":")[0] for said in tried]
     open_to_advice = [tool for tool in others if tool.name not in before and may_be_proposed(gone, tool)]
     instead = await ask_for_stand_in(ctx, key, gone, arguments, open_to_advice) if open_to_advice else None
@@ -262,8 +276,10 @@ async def _try_stand_in(
     return None
 
 
-async def _one_by_one(ctx: TurnContext, key: str, calls: Sequence[Instead], tried: list[str]) -> RecoveredCall | None:
-    """The rows of single reads, in the order of the ids; None if not one could be made."""
+async def _read_one_by_one(
+    ctx: TurnContext, key: str, calls: Sequence[Instead], tried: list[str]
+) -> RecoveredCall | None:
+    """Makes single reads, and returns their rows in the order of the calls; None if not one could be made."""
     rows: list[Json] = []
     missing: list[str] = []
     made: AnsweredCall | None = None

@@ -1,4 +1,4 @@
-"""The kinds of document that there are, and which of them a task wants written."""
+"""The kinds of document that can be written, and which of them a task asks for."""
 
 import re
 import tomllib
@@ -10,8 +10,8 @@ from shared.contracts.base import Contract
 
 
 class Section(Contract):
-    """One section. ``filled_from``: sources of the task's own data; ``write``: what a model is asked for where they
-    give nothing; ``text``: what always stands there. With none of them it has to come from outside.
+    """One section of a document. ``filled_from``: sources of the task's own data; ``write``: what a model is asked for
+    where they give nothing; ``text``: what always stands there. With none of them it has to come from outside.
     """
 
     name: str
@@ -25,12 +25,14 @@ class Section(Contract):
 
     @property
     def marker(self) -> str:
-        """What stands in the place of a section that is missing."""
+        """The text that marks the section as missing."""
         return f"[{self.name.replace('_', ' ').upper()} \N{EM DASH} REQUIRED]"
 
 
 class DocumentTemplate(Contract):
-    """``asked``: the words with which a task asks for it. ``processes``: kinds of process that always leave one."""
+    """A kind of document. ``asked``: the words with which a task asks for it. ``processes``: the process types that
+    always leave one.
+    """
 
     type: str
     title: str
@@ -41,7 +43,7 @@ class DocumentTemplate(Contract):
 
 @cache
 def templates() -> Mapping[str, DocumentTemplate]:
-    """Each template under its type, in the order of their names."""
+    """The document templates by type, in alphabetical order."""
     folder = files(__package__) / "templates"
     found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
     return {name.removesuffix(".toml"): _template(name, (folder / name).read_text("utf-8")) for name in found}
@@ -73,7 +75,7 @@ _AND = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between t
 
 
 def asking_words(task: str) -> tuple[str, ...]:
-    """The words of a task that ask for documents, as they stand there."""
+    """The phrases of a task that ask for documents, as they are written there."""
     found = [match for name in asked_documents(task) for match in _asking(name).finditer(task)]
     return tuple(dict.fromkeys(match[0] for match in found if _is_wanted(match, task)))
 
@@ -86,7 +88,7 @@ def _asking(name: str) -> re.Pattern[str]:
 
 
 def _either(phrases: tuple[str, ...]) -> str:
-    """Any of the phrases, the longest first, however they are spaced."""
+    """A regular expression for any of the phrases, the longest first, with any white space between their words."""
     longest = sorted(phrases, key=len, reverse=True)
     return f"(?:{'|'.join(re.escape(phrase).replace(_SPACE, _WHITE) for phrase in longest)})"
 
@@ -96,7 +98,7 @@ def _is_wanted(match: re.Match[str], task: str) -> bool:
 
 
 def own_documents(process_type: str) -> tuple[str, ...]:
-    """The documents that a process leaves without being asked."""
+    """The types of document that a process leaves without being asked."""
     return tuple(name for name, template in templates().items() if process_type in template.processes)
 
 

@@ -25,7 +25,9 @@ MARK = "[unverified: "
 
 
 def mark_unverified(text: str, tokens: Sequence[str]) -> str:
-    """The text with each of the tokens as ``[unverified: TOKEN]``; one spelled otherwise is named at the end."""
+    """Writes each of the tokens in the text as ``[unverified: TOKEN]``; a token that is spelled otherwise there is
+    named at the end.
+    """
     if not tokens:
         return text
     found: set[str] = set()
@@ -41,7 +43,7 @@ def mark_unverified(text: str, tokens: Sequence[str]) -> str:
 
 
 def has_unverified(content: object) -> bool:
-    """Whether a section's content has such a mark."""
+    """Whether a section's content marks something as unverified."""
     return isinstance(content, str) and MARK in content
 
 
@@ -50,7 +52,7 @@ _DATE = re.compile(r"\A\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?\Z")
 
 
 class Material(NamedTuple):
-    """Everything known of a task, for its documents."""
+    """Everything that a task's documents are filled from."""
 
     task: str
     progress: Progress
@@ -68,7 +70,7 @@ class Material(NamedTuple):
 
 
 def fill_source(source: str, material: Material) -> Json:
-    """What a source has; empty where it has nothing. ``records: a b`` are the records that one of the words names."""
+    """The data that a source has, empty if none. ``records: a b`` gives the records that one of the words names."""
     kind, _, words = source.partition(":")
     if kind == "records":
         return _records(material, stems_of(words))
@@ -88,7 +90,7 @@ def _values(material: Material) -> Json:
 
 
 def _calls(material: Material) -> Json:
-    """The planned calls; of those that were made, what came of them."""
+    """The planned calls, each with its status and proof if it was made."""
     came = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
     rows: list[Json] = []
     for call in material.plan.calls:
@@ -133,7 +135,7 @@ def _rules(verdict: Verdict) -> list[Json]:
 
 
 def _risk(material: Material) -> Json:
-    """What a plan can do wrong, from what is known of it; empty without one."""
+    """Sentences on what a plan can do wrong; empty without calls."""
     calls = material.plan.calls
     if not calls:
         return []
@@ -156,7 +158,7 @@ def _count_of(number: int, noun: str) -> str:
 
 
 def _decision(material: Material) -> Json:
-    """Who decides or did; empty where nobody is asked."""
+    """Sentences on who decides, or did; empty where nobody is asked."""
     approval = material.approval
     if approval is None:
         note = material.dossier.approval_note
@@ -178,10 +180,10 @@ def _decision(material: Material) -> Json:
 
 
 def _reads(material: Material) -> Json:
-    return [f"{fact.tool} {fact.arguments_json}: {_came(fact)}" for fact in material.dossier.facts]
+    return [f"{fact.tool} {fact.arguments_json}: {_describe_result(fact)}" for fact in material.dossier.facts]
 
 
-def _came(fact: Fact) -> str:
+def _describe_result(fact: Fact) -> str:
     if not fact.ok:
         return "it failed"
     rows = max((len(rows) for rows in _lists(fact.result)), default=None)
@@ -190,17 +192,19 @@ def _came(fact: Fact) -> str:
 
 
 def _gaps(material: Material) -> Json:
-    """What was looked for and not found, and what rules could not be told."""
+    """The reads that failed or found nothing, and the fields that rules needed and nobody knew."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
     said = [
-        f"{fact.tool} {fact.arguments_json}: {_came(fact)}" for fact in facts if not fact.ok or is_empty(fact.result)
+        f"{fact.tool} {fact.arguments_json}: {_describe_result(fact)}"
+        for fact in facts
+        if not fact.ok or is_empty(fact.result)
     ]
     said += [f"not known: {field}" for field in (verdict.indeterminate if verdict else ())]
     return [*dict.fromkeys(said)]
 
 
 def _dates(material: Material) -> Json:
-    """Every date that was read, with what it is the date of, and when each write went out; in their order."""
+    """Every date that was read, with its field and record, and when each write was sent; ordered by time."""
     rows = {
         (str(value), key, _name_of(record))
         for record in _all_records(material.dossier.facts)
@@ -221,7 +225,9 @@ def _is_date(text: str) -> bool:
 
 
 def _records(material: Material, words: frozenset[str]) -> Json:
-    """The records of which a field or the tool that showed them is named by one of the words; at most fifty."""
+    """At most fifty records that were read, of which a field or the tool that showed them is named by one of the
+    words.
+    """
     chosen: list[JsonObject] = []
     for fact in material.dossier.facts:
         by_tool = bool(stems_of(fact.tool) & words)
@@ -234,7 +240,7 @@ def _records(material: Material, words: frozenset[str]) -> Json:
 
 
 def _flat(record: JsonObject) -> JsonObject:
-    """Its scalars, what tells it from others first."""
+    """The scalar fields of a record, its ids first."""
     ordered = sorted(record, key=lambda key: (key.lower() != "id", not key.lower().endswith("id")))
     return {key: record[key] for key in ordered if not isinstance(record[key], dict | list)}
 
@@ -245,20 +251,20 @@ def _all_records(facts: Sequence[Fact]) -> Iterator[JsonObject]:
 
 
 def _find_objects(value: Json) -> Iterator[JsonObject]:
-    """Every object that has two scalars of its own at least: fewer are a wrapper, not a record."""
+    """Yields every record in a JSON value: an object with at least two scalars of its own. Fewer make a wrapper."""
     for _, found in walk_json(value):
         own = [item for item in found.values() if not isinstance(item, dict | list)] if isinstance(found, dict) else []
-        if isinstance(found, dict) and len(own) > 1 and not _wraps(found):
+        if isinstance(found, dict) and len(own) > 1 and not _is_page(found):
             yield found
 
 
-def _wraps(value: JsonObject) -> bool:
-    """Whether an object is the page around a list of records."""
+def _is_page(value: JsonObject) -> bool:
+    """Whether an object is a page around a list of records."""
     return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in value.values())
 
 
 def _name_of(record: JsonObject) -> str:
-    """What tells a record from others: its own id, else the first field that ends so."""
+    """The record's own id, else its first field that ends in "id", as text; empty if it has none."""
     named = [key for key in record if key.lower() == "id"] + [key for key in record if key.lower().endswith("id")]
     return str(record[named[0]]) if named else ""
 
@@ -291,14 +297,16 @@ NO_TEXTS: Mapping[str, str] = {}
 
 
 class DocumentAbout(NamedTuple):
-    """What stands in a document's metadata."""
+    """The task and the time that a document's metadata names."""
 
     task_id: str
     created_at: datetime
 
 
 def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
-    """One heading a section: a text as a paragraph, lines as bullets, rows of the same fields as a table."""
+    """The document as Markdown: a heading for each section; a text as a paragraph, lines as bullets, rows of the same
+    fields as a table.
+    """
     parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
     for section in template.sections:
         parts += [f"## {section.heading}", _block(sections[section.name])]
@@ -306,7 +314,7 @@ def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_a
 
 
 def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
-    """The sections of a document that a model is asked for: no data fills them."""
+    """The sections of a document that no data fills, and that a model is asked to write."""
     return tuple(
         section for section in templates()[kind].sections if section.write and not _from_data(section, material)
     )
@@ -348,7 +356,9 @@ def _block(value: Json) -> str:
 
 
 def _group_rows(rows: list[JsonObject]) -> list[list[JsonObject]]:
-    """The rows of each kind: those that have the same fields, or only more of them, stand in one table."""
+    """Rows grouped by their fields, one group for each table: rows with the same fields, or with only more of them, are
+    together.
+    """
     kinds: list[list[JsonObject]] = []
     for row in rows:
         kind = next((kind for kind in kinds if row.keys() <= kind[0].keys() or kind[0].keys() <= row.keys()), None)
@@ -367,7 +377,7 @@ def _table(rows: list[JsonObject]) -> str:
 
 
 def _cell(value: Json) -> str:
-    """One line, in which nothing ends the cell."""
+    """A value as one line of text that does not end the Markdown cell."""
     return " ".join(_text(value).split()).replace("|", "\\|")
 
 
@@ -378,7 +388,7 @@ def _text(value: Json) -> str:
 
 
 def _exact(value: Json) -> Json:
-    """With each decimal as its text: no reader makes a binary fraction of it (I8)."""
+    """The value with each decimal as text, so that no reader makes a binary fraction of it (I8)."""
     match value:
         case Decimal():
             return str(value)
@@ -395,7 +405,7 @@ def _content(section: Section, material: Material, texts: Mapping[str, str]) -> 
 
 
 def _from_data(section: Section, material: Material) -> Json:
-    """What the section's sources have, one after the other; a single one stands as it is."""
+    """What the section's sources give, joined into one list; a single source's data as it is; None if none has any."""
     found = [part for part in (fill_source(source, material) for source in section.filled_from) if part]
     if len(found) < 2:
         return found[0] if found else None

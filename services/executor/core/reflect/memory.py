@@ -32,25 +32,29 @@ _LABEL = "[Earlier conversation summary]"
 
 
 class Split(NamedTuple):
-    """``older`` is to be summarized, ``recent`` stays as it was said."""
+    """The turns of a conversation in two: ``older`` ones to summarize, ``recent`` ones to keep as they were said."""
 
     older: Sequence[SpokenTurn]
     recent: Sequence[SpokenTurn]
 
 
 def split(turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS) -> Split:
-    """Nothing is older unless the conversation is long, by its turns or by its text."""
+    """Split a conversation into older and recent turns; nothing is older unless it is long, by its turns or by its
+    text.
+    """
     cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
     return Split(turns[:cut], turns[cut:])
 
 
 async def with_history(ctx: TurnContext) -> TurnContext:
-    """The context with the conversation: the one that came with the request, where one did, else the session's."""
-    return await (_with_session(ctx) if ctx.record.request.solver is None else _with_history(ctx))
+    """The context with the earlier conversation: the one that came with the request if there is one, else the
+    session's.
+    """
+    return await (_with_session(ctx) if ctx.record.request.solver is None else _with_request_history(ctx))
 
 
 def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
-    """The session with its older turns as the summary that this turn made of them, if it made one."""
+    """The session with its older turns replaced by the summary that this turn made; unchanged if it made none."""
     made = journal.get(_session_step(turn))
     if made is None:
         return session
@@ -67,7 +71,7 @@ async def _with_session(ctx: TurnContext) -> TurnContext:
         told: dict[str, JsonValue] = {"compressed": True, "summary": session.summary}
         notes = {**notes, "memory": told}
     practice = ctx.record.request.practice
-    shown = _tell_once(session, ctx.task) if practice and practice.turn else session
+    shown = _without_repeats(session, ctx.task) if practice and practice.turn else session
     return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(shown)}, notes=notes)
 
 
@@ -85,7 +89,9 @@ async def _compress(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
 
 
 async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[SpokenTurn]) -> tuple[str, str]:
-    """The model's summary; the beginnings of the turns if it gives none: no task fails for want of a summary."""
+    """The model's summary of the turns, or their beginnings if it gives none, and which of the two it is: no task fails
+    for want of a summary.
+    """
     try:
         if summary := await _summary(ctx, key, turns):
             return summary, "model"
@@ -97,8 +103,8 @@ async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[SpokenTu
     return concatenate_turns(turns), "words"
 
 
-async def _with_history(ctx: TurnContext) -> TurnContext:
-    """The conversation that came with the request; it is all that the run remembers."""
+async def _with_request_history(ctx: TurnContext) -> TurnContext:
+    """The context with the conversation that came with the request; it is all that the run remembers."""
     solver = ctx.record.request.solver
     brought = [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
     older, recent = split(brought)
@@ -125,9 +131,9 @@ def _session_step(turn: Turn) -> str:
     return f"{_SESSION_STEP}:{turn.turn_id}"
 
 
-def _tell_once(session: SessionState, task: str) -> SessionState:
-    """The record over the turns of one standing task: without the task's own words, each paragraph where it was said
-    last. So turns in which nothing is due add nothing.
+def _without_repeats(session: SessionState, task: str) -> SessionState:
+    """The session of one standing task without the task's own words, with each paragraph only where it was said last.
+    So turns in which nothing is due add nothing.
     """
     said: set[str] = set()
     kept: list[tuple[str, str]] = []

@@ -41,24 +41,28 @@ _HOLDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
 
 
 def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[ThresholdOutcome, ...]:
-    """The limits known in PRIME, then the variances and credits that the executor computed from the facts."""
+    """What became of each prediction: the limits known in PRIME, then the variances and credits that the executor
+    computed from the facts.
+    """
     proved = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
     refused = [
         entry for entry in writes if entry.status is WriteStatus.REFUSED and _OWN_LIMIT.search(entry.refusal or "")
     ]
     limits = (
-        _refusal_against(limit, progress.dossier, refused) or _limit(limit, progress.dossier, proved)
+        _refusal_against(limit, progress.dossier, refused) or _outcome_of_limit(limit, progress.dossier, proved)
         for limit in progress.thresholds
     )
     return (*limits, *(_outcome_of_figure(value, proved) for value in _predicted_values(progress.dossier)))
 
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> ThresholdOutcome | None:
-    """A limit that let a value through which the tool's own server refused as beyond a limit; None if none did."""
+    """The outcome of a rule's limit that let a value through which the tool's own server refused as beyond a limit;
+    None if no server did.
+    """
     limited = figure(limit.value)
     about = [entry for entry in refused if limit.tool in ("", entry.call.tool)]
     actual = (
-        _one([*_arguments(about, limit.name)] or [*_values_in_records(dossier, about, limit.name)])
+        _common_value([*_numbers_of_argument(about, limit.name)] or [*_values_in_records(dossier, about, limit.name)])
         if limit.rule_id
         else None
     )
@@ -76,7 +80,7 @@ def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[Ledge
 
 
 def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
-    """The field's values in the records that these writes name by an argument of theirs."""
+    """Yields the field's values in the records that these writes name in an argument."""
     named = {
         given for entry in about for given in loads_object(entry.arguments_json).values() if isinstance(given, str)
     }
@@ -88,7 +92,7 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
                 yield number
 
 
-def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
+def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
     actual = _compared_value(limit, dossier, proved)
     return ThresholdOutcome(
         kind=limit.kind,
@@ -96,26 +100,30 @@ def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) ->
         sign=limit.sign,
         predicted=limit.value,
         actual=None if actual is None else f"{actual:f}",
-        held=None if actual is None else _did_what_it_said(limit, actual, dossier.verdict),
+        held=None if actual is None else _rule_agrees(limit, actual, dossier.verdict),
         source=limit.source,
     )
 
 
 def _compared_value(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
-    """The process's own figure of that name; else, of a limit that decides its rule, what was written or named."""
+    """The actual value to compare with a limit, None if there is not exactly one: the process's own figure of that
+    name; else, for a limit that decides its rule, what was written, calculated or read under that name.
+    """
     own = [value for value in dossier.values if limit.name and value.figure == limit.name]
     figures = [value.number for value in own if value.number is not None]
     if figures or not limit.rule_id:
-        return _one(figures)
+        return _common_value(figures)
     about = [entry for entry in proved if limit.tool in ("", entry.call.tool)]
     if limit.tool and not about:
         return None
     named = [value.number for value in dossier.values if value.number is not None and value.name == limit.name]
-    return _one([*_arguments(about, limit.name)] or named or [*_values_in_records(dossier, about, limit.name)])
+    return _common_value(
+        [*_numbers_of_argument(about, limit.name)] or named or [*_values_in_records(dossier, about, limit.name)]
+    )
 
 
-def _did_what_it_said(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
-    """Whether the rule triggered exactly if the value was beyond the limit; only a binding verdict tells."""
+def _rule_agrees(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
+    """Whether the rule triggered exactly if the value was beyond the limit; None without a binding verdict."""
     limited = figure(limit.value)
     if not limit.rule_id or verdict is None or not verdict.binding or limited is None:
         return None
@@ -130,16 +138,17 @@ def _predicted_values(dossier: Dossier) -> Iterator[NamedValue]:
 
 
 def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
-    """Its actual value is what a verified write was given for it.
+    """The outcome of a computed figure.
 
-    It is traced to the figure, or stands under its name, or is the one number of a tool that is named after it.
+    Its actual value is what a verified write was given for it: traced to the figure, or under its name, or the only
+    number of a tool that is named after it.
     """
     found = (
         [*_traced_numbers(proved, value.name)]
-        or [*_arguments(proved, value.figure)]
-        or [*_by_tool(proved, value.figure)]
+        or [*_numbers_of_argument(proved, value.figure)]
+        or [*_only_numbers_of_tools_named(proved, value.figure)]
     )
-    actual = _one(found)
+    actual = _common_value(found)
     return ThresholdOutcome(
         kind=kind_of(value.figure),
         name=value.name,
@@ -154,30 +163,31 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Thre
 def _traced_numbers(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
     for entry in proved:
         names = {o.argument for o in entry.call.origins if o.source == "value" and o.ref == name}
-        yield from _numbers(entry, names)
+        yield from _numbers_in_arguments(entry, names)
 
 
-def _arguments(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+def _numbers_of_argument(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
     for entry in proved:
-        yield from _numbers(entry, {name})
+        yield from _numbers_in_arguments(entry, {name})
 
 
-def _by_tool(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+def _only_numbers_of_tools_named(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    """Yields the number of each call with just one number whose tool's name has all words of ``figure_name``."""
     words = set(name.split("_"))
     for entry in proved:
-        numbers = [*_numbers(entry, set(loads_object(entry.arguments_json)))]
+        numbers = [*_numbers_in_arguments(entry, set(loads_object(entry.arguments_json)))]
         if words <= set(entry.call.tool.split("_")) and len(numbers) == 1:
             yield from numbers
 
 
-def _numbers(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
+def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
     given = loads_object(entry.arguments_json)
     found = (figure(given.get(name)) for name in sorted(names))
     return (number for number in found if number is not None)
 
 
-def _one(values: Sequence[Decimal]) -> Decimal | None:
-    """The value, if all are the same."""
+def _common_value(values: Sequence[Decimal]) -> Decimal | None:
+    """The value, if there is one and all are the same; else None."""
     return values[0] if values and len(set(values)) == 1 else None
 
 
@@ -208,9 +218,9 @@ class FinishedRun(NamedTuple):
 def metadata(
     ended: FinishedRun, record: TaskRecord, rules: AnswerRules = _RULES, scored: Score | None = None
 ) -> dict[str, JsonValue]:
-    """What clients see beside the answer: the way the task took, its verdict, and each write with its proof.
+    """What clients see beside the answer: the states the task went through, its verdict, and each write with its proof.
 
-    ``scored``: the score of the run, where it is known.
+    ``scored``: the score of the run, if it is known already.
     """
     progress = ended.progress
     run = run_of(ended, record)
@@ -259,7 +269,7 @@ def outcome(
     rules: AnswerRules = _RULES,
     scored: Score | None = None,
 ) -> TaskOutcome:
-    """The one event that the learner gets for this task; nothing that the guard marks is in it."""
+    """The one event that the learner gets for this task, without anything that the privacy guard marks."""
     progress = ended.progress
     scored = scored or score(run_of(ended, record), rules)
     verdict = progress.dossier.verdict if progress else None
@@ -292,9 +302,8 @@ def outcome(
 
 
 def _words_for_learning(ended: FinishedRun, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
-    """What the task and its answer say, for those who find facts in it; nothing of a task that was only tried.
-
-    Nor of practice: its people and sums are nobody's.
+    """The words of the task and its answer in which facts are looked for; None for a dry run or practice, whose people
+    and sums are nobody's.
     """
     if is_dry_run(record) or is_practice(record):
         return None
@@ -307,7 +316,9 @@ def _words_for_learning(ended: FinishedRun, record: TaskRecord, hidden: Mapping[
 
 
 def _details(progress: Progress | None, scored: Score) -> dict[str, JsonValue]:
-    """What a case is made of beside the outcome's own fields; all else stands in the task's record."""
+    """The parts of the quality score and the strategy's fallback, which a case needs beside the outcome's own
+    fields.
+    """
     said: dict[str, JsonValue] = {"quality_parts": parts(scored)}
     return {**said, "strategy_fell_back": progress.fell_back} if progress and progress.fell_back else said
 
@@ -325,13 +336,13 @@ def _remove_marks(one: ThresholdOutcome, hidden: Mapping[str, MarkKind]) -> Thre
 
 
 def _strategy_applied(ended: FinishedRun, record: TaskRecord) -> bool:
-    """Whether the strategy that was chosen carried the task, to an end that says something about it."""
+    """Whether the chosen strategy carried the task to an end that tells how well it works."""
     carried = ended.progress is not None and not ended.progress.fell_back
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
 
 
 def _tools(ended: FinishedRun, *, worked: bool) -> tuple[str, ...]:
-    """The tools that did what they were called for, or those that did not, each once."""
+    """The tools that did what they were called for, or those that did not, each once and at most ten."""
     facts = ended.progress.dossier.facts if ended.progress else ()
     read = [fact.tool for fact in facts if fact.ok is worked]
     written = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is worked]
@@ -339,7 +350,7 @@ def _tools(ended: FinishedRun, *, worked: bool) -> tuple[str, ...]:
 
 
 def run_of(ended: FinishedRun, record: TaskRecord) -> ReflectedRun:
-    """The run as its score looks at it."""
+    """The run in the form that its score is computed from."""
     return ReflectedRun(
         state=ended.state,
         answer=ended.answer,
@@ -352,12 +363,12 @@ def run_of(ended: FinishedRun, record: TaskRecord) -> ReflectedRun:
 
 
 def score(run: ReflectedRun, rules: AnswerRules = _RULES) -> Score:
-    """The quality of a run: by the signals from verified facts alone, or by the formula that the operator set."""
+    """The quality of a run, by the formula that the operator set."""
     return quality(evidence(run), rules.formula)
 
 
 def parts(scored: Score) -> dict[str, JsonValue]:
-    """What a score is made of, beside the formula's name."""
+    """The parts of a score, with its formula's name."""
     return {"formula": scored.formula.value, **scored.parts}
 
 
@@ -368,13 +379,13 @@ def _describe_confirmation(one: Confirmed) -> JsonValue:
 def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """Each write with what came of it, those that are in doubt, and what operators said, as clients see it."""
     return {
-        "writes": [cast(JsonValue, i_json(_write(entry))) for entry in entries],
+        "writes": [cast(JsonValue, i_json(_describe_write(entry))) for entry in entries],
         "doubts": [cast(JsonValue, i_json(describe_doubt(entry))) for entry in open_doubts(entries)],
         "resolutions": cast("list[JsonValue]", i_json(operator_words(entries))),
     }
 
 
-def _write(entry: LedgerEntry) -> JsonObject:
+def _describe_write(entry: LedgerEntry) -> JsonObject:
     return {
         "call_id": entry.call.call_id,
         "connection": entry.call.connection_id,

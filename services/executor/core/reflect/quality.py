@@ -1,4 +1,4 @@
-"""What is known of an ended run, for its score: what it found, and whether a text keeps to that."""
+"""What an ended run found and did, as evidence for its score, and whether a text keeps to that."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -50,8 +50,8 @@ class NamedScalar(NamedTuple):
 
 
 class FoundSources(NamedTuple):
-    """``groups``: what was read, of each fact, then what was computed, planned and written. ``counts``: how long the
-    lists are that were read.
+    """What a text may say. ``groups``: the named scalars of each fact, then of what was computed, planned and written.
+    ``counts``: the lengths of the lists that were read, as text.
     """
 
     task: str
@@ -69,16 +69,17 @@ def missing_outputs(outputs: Sequence[str], answer: str, known: FoundSources) ->
     return tuple(output for output in outputs if not _is_there(output, answer, words, names))
 
 
-def sayable(outputs: Sequence[str], known: FoundSources) -> tuple[str, ...]:
-    """Those of the outputs that the run knows something of, so that an answer could say it."""
+def answerable_outputs(outputs: Sequence[str], known: FoundSources) -> tuple[str, ...]:
+    """The outputs of which the run knows something, so that an answer could say it."""
     names = [stems_of(name) for name in {item.name for item in known.named}]
     return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
 
 
 def collect_found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
-    """Everything known at the end of a run. What a server said in refusing a read is no source.
+    """Everything known at the end of a run.
 
-    Why it refused a write is news: an answer that says it has its figures from there.
+    What a server said in refusing a read is no source; why it refused a write is one, since an answer that tells it has
+    its figures from there.
     """
     facts = [_of_fact(fact) for fact in dossier.facts]
     named = [
@@ -131,14 +132,16 @@ def says_something(text: str, known: FoundSources) -> bool:
 
 
 def tells_what_was_found(text: str, known: FoundSources) -> bool:
-    """Whether a text has any value that was found, the task's own ones too, or how many of something were found."""
+    """Whether a text has any value that was found, or the length of a list; values that the task already said count
+    too.
+    """
     said, tokens = _plain(text), _tokens_in(text)
     found = (_is_said(item, said, tokens) or _is_code_said(item, said) for item in known.named)
     return not known.counts.isdisjoint(tokens) or any(found)
 
 
 def names_said(text: str, known: FoundSources) -> frozenset[str]:
-    """The names under which values stand that the text has."""
+    """The names of the known values that the text has."""
     said, tokens = _plain(text), _tokens_in(text)
     return frozenset(item.name for item in known.named if item.name and _is_said(item, said, tokens))
 
@@ -181,7 +184,7 @@ def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
 
 
 def _is_code_said(item: NamedScalar, plain: str) -> bool:
-    """Whether it is an identifier, however short (``C-1``), that the text has."""
+    """Whether the item is an identifier, however short (``C-1``), that the text has."""
     text = str(item.value)
     return is_like_an_id(text) and f" {_plain(text).strip()} " in plain
 
@@ -224,13 +227,13 @@ def _number(number: Decimal) -> str:
 
 
 def _spellings(token: str) -> set[str]:
-    """A token as it is compared: as a whole, and without the percent sign that a rate may or may not have."""
+    """The forms in which a token is compared: as it is, without its sign, and without a percent sign."""
     plain = normal(token)
     return {plain, plain.removeprefix("-"), normal(token.rstrip("%"))}
 
 
 def _is_numbering(token: str, text: str) -> bool:
-    """``2.`` at the beginning of a line counts the line and says nothing."""
+    """Whether the token only numbers an item of a list, as ``2.`` at the beginning of a line."""
     return token.isdigit() and re.search(rf"(?m)^\s*{token}[.)]\s", text) is not None
 
 
@@ -248,7 +251,7 @@ def _scalars(name: str, value: Json) -> Iterator[NamedScalar]:
 
 
 def _tables(value: Json) -> Iterator[list[Json] | JsonObject]:
-    """Every list, and every table that is keyed by id; an object without anything in it is such a table, too."""
+    """Yields every list and every table keyed by id; an object without anything in it is such a table, too."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if isinstance(value, list) or (isinstance(value, dict) and (not value or is_keyed(value))):
         yield value
@@ -283,21 +286,23 @@ class ReflectedRun(NamedTuple):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The outputs of its process that the answer does not speak of; a bare list speaks of none, and need not."""
+        """The outputs of its process that the answer does not mention; none for a bare list or a run that does
+        not act.
+        """
         if self.progress is None or is_exact_match(self.answer) or not self.acts:
             return ()
         return missing_outputs(self.progress.template.outputs, self.answer, self.known)
 
     @property
     def acts(self) -> bool:
-        """Whether the process was walked as such, and not only a question answered or a document written about it."""
+        """Whether the run was to carry out its process, and not only to answer a question or write a document."""
         if self.progress is None or self.progress.read_only:
             return False
         return bool(self._calls) or not asked_documents(self.task)
 
     @property
     def idle(self) -> bool:
-        """Whether something was to be done, and nothing was planned; a condition of the task that is not met counts."""
+        """Whether the run was to act and planned no call, unless every part to be done was left for a reason."""
         return self.acts and not self._calls and not self.all_left
 
     @property
@@ -318,7 +323,9 @@ _found = IdentityCache[ReflectedRun, FoundSources](
 
 
 def evidence(run: ReflectedRun) -> Evidence:
-    """Verified facts and penalties. Where a run had nothing to prove, nothing is earned for it."""
+    """Verified facts and penalties, from which a run's quality is computed. What it did not have to prove earns it
+    nothing.
+    """
     progress = run.progress
     dossier = progress.dossier if progress else Dossier()
     calls = [call for plan in dossier.every_plan for call in plan.calls]
@@ -371,6 +378,8 @@ def _policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
 
 
 def _is_provable(plan: WritePlan | None) -> bool:
-    """Of a plan that changes something, whether a read will show each change. Notices no read can show."""
+    """Whether a plan changes something, and a read will show each change; notices, which no read can show, do not
+    count.
+    """
     changes = [call for call in (plan.calls if plan else ()) if call.tool_class is ToolClass.CHANGE]
     return bool(changes) and all(call.read_back is not None for call in changes)

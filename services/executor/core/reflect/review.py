@@ -1,7 +1,7 @@
-"""REFLECT's two questions to a model: a weak answer better said, and the sections of documents that no data fills.
+"""REFLECT's two requests to a model: a better text for a weak answer, and the sections of documents that no data fills.
 
-Neither can fail a task: without a usable answer everything stays as it was, and the metadata says why. Both are asked
-once, and what came of them is a step of the journal.
+Neither can fail a task: without a usable answer everything stays as it was, and the metadata says why. Each request is
+made once, and what came of it is a step of the journal.
 """
 
 import asyncio
@@ -17,7 +17,13 @@ from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.reflect.document_templates import Section, asked_documents, asking_words, own_documents
 from services.executor.core.reflect.documents import DocumentAbout, Material, document, mark_unverified, open_sections
-from services.executor.core.reflect.quality import ReflectedRun, evidence, sayable, says_failure, untraced_tokens
+from services.executor.core.reflect.quality import (
+    ReflectedRun,
+    answerable_outputs,
+    evidence,
+    says_failure,
+    untraced_tokens,
+)
 from services.executor.core.session.budget import BudgetShare, BudgetSpent
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, is_dry_run
@@ -35,7 +41,7 @@ from shared.ports.models import ModelRequest, Tier
 
 
 class WantedImprovement(NamedTuple):
-    """What an improvement is asked for: required outputs, and sentences about the rest."""
+    """What a better text has to mend: required outputs that are missing, and sentences about other faults."""
 
     outputs: tuple[str, ...]
     faults: tuple[str, ...]
@@ -46,7 +52,7 @@ class WantedImprovement(NamedTuple):
 
 
 def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement | None:
-    """What a better text would mend; None where the answer is good enough, or nothing that is known makes it better.
+    """What a better text would have to mend; None if the answer is good enough, or nothing known could make it better.
 
     An exact-match answer, a dry run's plan and a task that did not complete are never touched.
     """
@@ -54,15 +60,15 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
         return None
     if quality(evidence(run), formula).value >= WEAK:
         return None
-    missing = () if run.idle else sayable(run.missing, run.known)
+    missing = () if run.idle else answerable_outputs(run.missing, run.known)
     faults = _faults(run)
     return WantedImprovement(missing, faults) if missing or faults else None
 
 
 def refusal(run: ReflectedRun, text: str) -> str | None:
-    """Why a text may not take the answer's place; None if it may.
+    """Why a text may not replace the answer; None if it may.
 
-    It keeps to what is known, drops nothing that the answer has said, and makes it better.
+    It has to keep to what is known, drop nothing that the answer has said, and be better.
     """
     better = run._replace(answer=text)
     if not text.strip() or is_exact_match(text):
@@ -90,7 +96,7 @@ def _strangers(run: ReflectedRun) -> int:
 
 
 def _score(run: ReflectedRun) -> float:
-    """By the signals whatever the formula: no text is better for being longer."""
+    """The run's quality by the signals, whatever formula is set: no text is better for being longer."""
     return quality(evidence(run)).value
 
 
@@ -109,12 +115,12 @@ def _faults(run: ReflectedRun) -> tuple[str, ...]:
 
 
 def _says_too_little(seen: Evidence) -> bool:
-    """Of a run that found something and did something, or was only asked, whether its answer says nothing of it."""
+    """Whether the run read what it needed and acted if it was to, and its answer says nothing that was found."""
     return seen.needs_met and not seen.grounded and not seen.idle
 
 
 def _traced_tokens(run: ReflectedRun) -> tuple[str, ...]:
-    """The figures of the answer that are true to what was found."""
+    """The figures and identifiers of the answer that stand in what was found."""
     strange = set(untraced_tokens(run.answer, run.known))
     return tuple(token for token in dict.fromkeys(number_bearing_tokens(run.answer)) if token not in strange)
 
@@ -133,7 +139,7 @@ _PATIENCE_SECONDS = 20.0  # neither is worth more of a client's time
 
 
 class ReviewedRun(NamedTuple):
-    """The run with its last answer, its documents, and what is said of both in the task's metadata."""
+    """The progress with its last answer, the documents, and what the task's metadata says of both."""
 
     progress: Progress
     documents: tuple[Artifact, ...] = ()
@@ -156,7 +162,7 @@ def with_documents(ctx: TurnContext) -> TurnContext:
 
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
-    """The answer improved if it is weak and can be, and the documents that the task is to leave.
+    """Improves the answer if it is weak and can be, and writes the documents that the task is to leave.
 
     A solver's answer is parsed by its caller, so nothing is done to it.
     """
@@ -166,14 +172,14 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
     run = await _run(ctx, progress, answer)
     text, notes = await _improve_answer(ctx, run)
     better = progress.update_dossier(answer=run.answer if text is None else text)
-    documents, told = await _documents(ctx, better, run)
+    documents, told = await _write_documents(ctx, better, run)
     said = better.update_dossier(answer=f"{better.dossier.answer}{tail}")
     calls = int(bool(notes)) + int(bool(told))
     return ReviewedRun(said.model_copy(update={"model_calls": said.model_calls + calls}), documents, {**notes, **told})
 
 
 def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
-    """The answer as it was drafted, and what stands under it besides, which is no part of what is improved."""
+    """The answer as it was drafted, and the remarks below it, which are not improved."""
     answer, said = progress.dossier.answer or "", remarks_below(ctx, progress.dossier)
     under = [part for part in (said, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
     at = min((place for part in under if (place := answer.find(part)) >= 0), default=len(answer))
@@ -188,7 +194,7 @@ async def _run(ctx: TurnContext, progress: Progress, answer: str) -> ReflectedRu
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
-    """A better text, if there is one; and what came of asking, if it was asked for.
+    """A better text or None, and what the metadata says of the request; that is empty if no model was asked.
 
     A task that took a call besides its conversation already takes no further one for the wording alone.
     """
@@ -208,17 +214,19 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
         reply = await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE)
         return "" if reply.is_cut else reply.text.strip()
 
-    text, problem = await _optional(ctx, key, ask_model)
+    text, problem = await _ask_optional(ctx, key, ask_model)
     why = problem or refusal(run, text)
     asked: list[JsonValue] = [*wish.told]
     ctx.journal.tell("note", improved=why is None, missing_outputs=[*wish.outputs])
     return (None if why else text), {"improvement": {"wanted": asked, "accepted": why is None, "why": why}}
 
 
-async def _documents(
+async def _write_documents(
     ctx: TurnContext, progress: Progress, run: ReflectedRun
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
-    """The documents that are asked for in words, and those that the process leaves by itself."""
+    """Writes the documents that the task asks for and those that its process always leaves; returns them with what the
+    metadata says of the drafting.
+    """
     answer = progress.dossier.answer or ""
     own = () if progress.read_only or is_exact_match(answer) else own_documents(progress.process_type)
     kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *own)))
@@ -234,7 +242,9 @@ async def _documents(
 async def _draft_sections(
     ctx: TurnContext, progress: Progress, run: ReflectedRun, wanted_sections: Mapping[str, tuple[Section, ...]]
 ) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
-    """The texts of the sections that no data fills, all documents in one question, untraced figures marked."""
+    """The texts of the sections that no data fills, by document and section, all written in one request, with untraced
+    figures marked; and what the metadata says of it.
+    """
     asked: list[Json] = [
         {"name": f"{kind}.{section.name}", "write": section.write}
         for kind, sections in wanted_sections.items()
@@ -256,7 +266,7 @@ async def _draft_sections(
         drafts = parse_reply(await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE), Drafts)
         return dumps({draft.name: draft.text for draft in drafts.sections})
 
-    stored, problem = await _optional(ctx, key, ask_model)
+    stored, problem = await _ask_optional(ctx, key, ask_model)
     given = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
     return _mark_untraced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
 
@@ -264,7 +274,7 @@ async def _draft_sections(
 def _mark_untraced(
     given: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: ReflectedRun
 ) -> dict[str, dict[str, str]]:
-    """Of what was drafted the sections that were asked for; a figure that stands in nothing that is known is marked."""
+    """The drafted texts of the sections that were asked for; figures that stand in nothing known are marked."""
     known = run.known
     return {
         kind: {
@@ -286,8 +296,10 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
     }
 
 
-async def _optional(ctx: TurnContext, key: str, ask_model: Callable[[], Awaitable[str]]) -> tuple[str, str | None]:
-    """What came of a question that a task can do without, or why nothing came of it; the same for whoever goes on."""
+async def _ask_optional(ctx: TurnContext, key: str, ask_model: Callable[[], Awaitable[str]]) -> tuple[str, str | None]:
+    """The text that an optional request to a model gave, and why there is none if it failed. Both are one journal step,
+    so that a later attempt gets the same.
+    """
     stored = ctx.journal.get(key)
     if stored is None:
         stored = dumps(await _try_question(ctx, ask_model))
@@ -311,7 +323,7 @@ async def _try_question(ctx: TurnContext, ask_model: Callable[[], Awaitable[str]
 
 
 def _describe_fact(fact: Fact) -> Json:
-    """A result as a model sees it: of a long list only the beginning, and what was left out."""
+    """A result as a model sees it: only the beginning of a long list, with a note of what was left out."""
     seen, cut = beginning(fact.result)
     said: JsonObject = {"note": " ".join(filter(None, (fact.note, cut)))} if fact.note or cut else {}
     return {"ref": fact.ref, "tool": fact.tool, "arguments": loads(fact.arguments_json), "result": seen, **said}

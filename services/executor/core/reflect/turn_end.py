@@ -58,9 +58,10 @@ class Footer(NamedTuple):
 def final_answer(
     text: str, writes: Sequence[LedgerEntry], verdict: Verdict | None = None, footer: Footer | None = None
 ) -> str:
-    """An exact-match answer stays as it is, to the byte; prose gets what is said under it.
+    """The answer as the client gets it: prose with the triggered rules, the writes with their proof and the footer
+    below it.
 
-    That is what the rules that spoke said, the list of writes with their proof, and the footer.
+    An exact-match answer stays as it is, to the byte.
     """
     if is_exact_match(text):
         return text
@@ -70,19 +71,19 @@ def final_answer(
 
 
 def without_footer(answer: str) -> str:
-    """The answer as it would be without a footer: how long a run took is different each time."""
+    """The answer without its footer, which names a duration that differs from run to run."""
     return _FOOTER.sub("", answer)
 
 
 def policy_status(verdict: Verdict | None) -> str:
-    """PASSED, FAILED, or N/A where no rule was asked."""
+    """``PASSED`` or ``FAILED``, or ``N/A`` without a verdict."""
     if verdict is None:
         return "N/A"
     return "PASSED" if verdict.passed else "FAILED"
 
 
 def _policy(verdict: Verdict | None) -> str:
-    """The rules that spoke, each once; of a verdict to which no rule applied there is nothing to say."""
+    """A line that names the triggered rules, each once; empty if there are none."""
     rules = dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules) if verdict else {}
     if verdict is None or not rules:
         return ""
@@ -130,12 +131,13 @@ def turn_end(
     rules: AnswerRules = _RULES,
     over: Approval | None = None,
 ) -> TurnEnd:
-    """The end of a turn whose task ended, or waits for a person. Its event and outcome hold none of ``hidden``.
+    """The end of a turn whose task ended, or waits for a person.
 
-    ``over``: the approval that nobody asks for any more, where no other one is asked.
+    Its event and outcome hold none of ``hidden``. ``over``: the approval that is not asked for any more, if no other
+    one is asked for.
     """
     scored = score(run_of(ended, work.record), rules)
-    answer = _answer(work.record, ended, now, rules, scored)
+    answer = _compose_answer(work.record, ended, now, rules, scored)
     record = _record(work, ended, answer, approval, metadata(ended, work.record, rules, scored), now)
     record = record.model_copy(update={"artifacts": _artifacts(work.record, ended, approval or over, now)})
     told = without_marks({"state": record.state.value, "reason": record.reason}, hidden)
@@ -152,21 +154,22 @@ def turn_end(
 
 
 def _insight(ended: FinishedRun, now: datetime, hidden: Mapping[str, MarkKind]) -> tuple[TaskEvent, ...]:
-    """What the strategy tells of its own course, once the task has ended; the outcome has the same."""
+    """An event with what the strategy tells of its own course, if the task has ended and it tells something; else
+    empty.
+    """
     told = ended.progress.insight if ended.progress and ended.state.is_terminal else {}
     return (TaskEvent(kind="insight", at=now, data=without_marks(told, hidden)),) if told else ()
 
 
-def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
-    """The end of a turn that came too late to matter: the task is as it was."""
+def unchanged_end(work: Work, session: SessionState, now: datetime) -> TurnEnd:
+    """The end of a turn that came too late to matter: it leaves the task as it was."""
     done = (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:]
     return TurnEnd(record=work.record.model_copy(update={"updated_at": now, "turns_done": done}), session=session)
 
 
-def _answer(record: TaskRecord, ended: FinishedRun, now: datetime, rules: AnswerRules, scored: Score) -> str:
-    """What is said under the answer is said of a completed task; elsewhere the text is a reason or a question.
-
-    A solver's answer is parsed by its caller: there only the writes are said.
+def _compose_answer(record: TaskRecord, ended: FinishedRun, now: datetime, rules: AnswerRules, scored: Score) -> str:
+    """The answer with what is said below it: the writes always, rules and footer only for a completed task that is
+    neither a dry run nor a solver's, whose caller parses it.
     """
     completed = ended.state is TaskState.COMPLETED and not is_dry_run(record) and record.request.solver is None
     verdict = ended.progress.dossier.verdict if ended.progress else None
@@ -206,31 +209,31 @@ def _record(
 
 
 def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
-    """What the turn says, unless the record has it: a task begins with its first message in its history."""
+    """The user's message of the turn, unless the history has it already: a task begins with its first message there."""
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
     message = _message("user", _words(turn), turn.message_id or turn.turn_id, turn.received_at)
     message = message.model_copy(update={"parts": turn.parts})
-    return () if any(_same(message, known) for known in work.record.history) else (message,)
+    return () if any(_is_same_message(message, known) for known in work.record.history) else (message,)
 
 
-def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
-    """The time beside the id: a client may use an id again."""
+def _is_same_message(one: HistoryMessage, other: HistoryMessage) -> bool:
+    """Whether role, id and time are equal: a client may use an id again."""
     return (one.role, one.message_id, one.at) == (other.role, other.message_id, other.at)
 
 
 def _artifacts(
     record: TaskRecord, ended: FinishedRun, approval: Approval | None, now: datetime
 ) -> tuple[Artifact, ...]:
-    """What the task had already, and what this turn adds; of one name only the newest stays."""
+    """The task's artifacts with those that this turn adds; of one name only the newest stays."""
     added = (*artifacts(record, ended.progress), *ended.documents, *_brief(record, ended, approval, now))
     named = {artifact.name: artifact for artifact in (*record.artifacts, *added)}
     return tuple(named.values())
 
 
 def _brief(record: TaskRecord, ended: FinishedRun, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
-    """The approval brief of a question to a person, and the same one again with the answer in it."""
+    """The approval brief as a document, with the decisions made so far; empty without an approval."""
     if approval is None or ended.progress is None:
         return ()
     material = Material(record.request.text, ended.progress, ended.writes, approval=approval)
@@ -238,7 +241,9 @@ def _brief(record: TaskRecord, ended: FinishedRun, approval: Approval | None, no
 
 
 def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionState:
-    """The words of the turn, and what was answered. The same words again are not kept twice."""
+    """The session with the turn's words and the answer added. The user's words are not kept twice if they are said
+    again.
+    """
     turn = work.turn
     said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
@@ -250,12 +255,14 @@ def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionSta
 
 
 def _latest_words(session: SessionState) -> str | None:
-    """What the user said last; the same words again are not kept twice."""
+    """What the user said last in the session, or None."""
     return next((text for role, text in reversed(session.turns) if role == "user"), None)
 
 
 def _limit_turns(session: SessionState) -> SessionState:
-    """The next message has the older turns summarized; where none came to that, their beginnings are kept."""
+    """The session, with the beginnings of its older turns as their summary once it has too many turns that no model
+    summarized.
+    """
     if len(session.turns) <= _TURNS_REMEMBERED:
         return session
     older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
@@ -264,7 +271,7 @@ def _limit_turns(session: SessionState) -> SessionState:
 
 
 def _remember_corrections(session: SessionState, ended: FinishedRun) -> SessionState:
-    """With what the task learned of renamed columns; the oldest are forgotten."""
+    """The session with what the task learned of renamed columns; the oldest are forgotten."""
     learned = ended.progress.corrections if ended.progress else {}
     older = {old: new for old, new in session.corrections.items() if old not in learned}
     return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
@@ -275,7 +282,9 @@ def _dry(record: TaskRecord) -> dict[str, JsonValue]:
 
 
 def _remember_calls(session: SessionState, ended: FinishedRun, work: Work) -> SessionState:
-    """With the task's calls that rules about tools will ask for again; also while it waits, beside other tasks."""
+    """The session with those calls of the task that rules about tools will ask for again; kept for other tasks also
+    while this one waits.
+    """
     progress, task_id = ended.progress, work.record.task_id
     if progress is None or not progress.ruled_tools:
         return session
@@ -293,7 +302,9 @@ def _message(role: str, text: str, message_id: str, at: datetime) -> HistoryMess
 
 
 def budget_ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
-    """``Partial`` if no write is open and none was planned and not made; else ``Failed``."""
+    """How a run ends whose budget is spent: ``Partial`` if no write is open and no planned one is left undone, else
+    ``Failed``.
+    """
     plan = progress.dossier.plan if progress else None
     done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in DONE}
     undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
@@ -305,7 +316,7 @@ def budget_ending(spent: BudgetSpent, progress: Progress | None, writes: Sequenc
 
 
 def known_so_far(reason: str, progress: Progress | None) -> str:
-    """The answer of a partial result: why it is partial, and what the run had found out."""
+    """The answer of a partial result: why it is partial, and the values that the run had found."""
     dossier = progress.dossier if progress else None
     values = [f"- {value.name}: {value.value}" for value in dossier.values] if dossier else []
     return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])

@@ -328,7 +328,9 @@ async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Pro
 
 
 def _standing_after(course: Course, store: ReplayStore, standing: _Standing) -> _Standing:
-    """The task as the attempt left it: an end that died before it was stored is none, the next attempt has the turn."""
+    """The record and approval after this attempt. Where the recorded attempt died before its end was stored, that end
+    does not count: the next attempt runs the turn. Raises ``Differs`` if the replay reached no end.
+    """
     if store.end is None:
         raise Differs(f"turn {course.attempt.begun.turn.turn_id}", "the turn would not end")
     if course.stops:

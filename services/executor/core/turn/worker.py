@@ -23,7 +23,7 @@ from services.executor.core.prime.prose import with_prose
 from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.reflect.review import ReviewedRun, review_answer, with_documents
-from services.executor.core.reflect.turn_end import budget_ending, known_so_far, nothing_new, turn_end
+from services.executor.core.reflect.turn_end import budget_ending, known_so_far, turn_end, unchanged_end
 from services.executor.core.session.budget import BudgetSpent, Settlement, settlements_of_turn
 from services.executor.core.session.context import (
     IN_DOUBT,
@@ -111,7 +111,7 @@ class Worker:
     async def _run(self, work: Work, store: TurnStore) -> None:
         entries, pulse, approval = await run_together(store.journal(), store.pulse(), store.approval())
         if await _comes_too_late(work, store, approval) or await _says_nothing_new(work, store):
-            return await store.finish(nothing_new(work, await store.session(), pulse.now))
+            return await store.finish(unchanged_end(work, await store.session(), pulse.now))
         known = latest(entries)
         left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
         journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
