@@ -32,7 +32,8 @@ _SLOW_MODEL = MappingProxyType({"PLANNER_LATENCY_MS": "1200"})  # most turns are
 _QUICK_MODEL = MappingProxyType({"PLANNER_LATENCY_MS": "0"})  # nothing is to be in hand
 HUNTS: Mapping[str, Hunt] = MappingProxyType(
     {
-        "intent-unflushed": Hunt("kill-at-write", "refund,phone", (Harm.DOUBLE_WRITE,), 6.0),
+        # A change of a phone number carries no idempotency key, so a second call shows.
+        "intent-unflushed": Hunt("kill-at-write", "phone", (Harm.DOUBLE_WRITE,), 6.0),
         "approval-of-a-part": Hunt("none", "altered_plan", (Harm.NOT_AS_APPROVED,)),
         "no-fence": Hunt("stop-executor", "phone", (Harm.DOUBLE_WRITE,), 9.0, _SLOW_MODEL, 4.0),
         "acknowledged-before-effect": Hunt("kill-learner", "question,refund", (Harm.OUTCOME_MISSING,)),
