@@ -59,18 +59,35 @@ def target_files() -> list[Path]:
 
 def block_of(path: str, tree: ast.Module, line: int) -> str:
     """The innermost block that holds the line, as it is recorded; empty for what runs while the module is imported."""
-    lines = [body[0].lineno for body in _blocks(tree) if body[0].lineno <= line <= (body[-1].end_lineno or 0)]
+    lines = [
+        body[start].lineno
+        for body, start, end in _blocks(tree)
+        if body[start].lineno <= line <= (body[end - 1].end_lineno or 0)
+    ]
     return f"{path}:{max(lines)}" if lines else ""
 
 
-def _blocks(tree: ast.Module) -> Iterator[list[ast.stmt]]:
+def _blocks(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], int, int]]:
+    """Statements of which each is run if the first is: a list of them, where they begin in it, and where they end."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
                 for field in ("body", "orelse", "finalbody"):
                     body = getattr(node, field, None)
                     if isinstance(body, list) and body and not isinstance(node, ast.ClassDef):
-                        yield body
+                        yield from _parts(body)
+
+
+def _parts(body: list[ast.stmt]) -> Iterator[tuple[list[ast.stmt], int, int]]:
+    start = 0
+    for end, statement in enumerate(body, 1):
+        if end == len(body) or _may_leave(statement):
+            yield body, start, end
+            start = end
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break) for node in ast.walk(statement))
 
 
 class _Loader(SourceFileLoader):
@@ -109,16 +126,17 @@ class _Finder(MetaPathFinder):
 
 
 def _add_probes(tree: ast.Module, path: str) -> None:
-    done = set[int]()
-    for body in [*_blocks(tree)]:
-        if id(body) in done:
+    done = set[tuple[int, int]]()
+    for body, start, _ in sorted(_blocks(tree), key=lambda block: -block[1]):  # the last first: they move what follows
+        if (id(body), start) in done:
             continue
-        done.add(id(body))
-        is_docstring = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-        probe = ast.parse(f"{_PROBE}({path + ':' + str(body[0].lineno)!r})").body[0]
+        done.add((id(body), start))
+        first = body[start]
+        is_docstring = start == 0 and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        probe = ast.parse(f"{_PROBE}({path + ':' + str(first.lineno)!r})").body[0]
         for node in ast.walk(probe):
-            ast.copy_location(node, body[0])
-        body.insert(int(is_docstring), probe)
+            ast.copy_location(node, first)
+        body.insert(start + int(is_docstring), probe)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
