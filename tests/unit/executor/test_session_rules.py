@@ -19,8 +19,9 @@ from shared.contracts.policy import (
     Verdict,
 )
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import ToolClass
-from tests.unit.executor.stage import APPROVE, SaidPolicy, Stage, message
+from shared.domain.words import TaskState, ToolClass
+from tests.unit.executor.real_policy import RealPolicy
+from tests.unit.executor.stage import APPROVE, SaidPolicy, Stage, decision, message
 
 
 class _OnceInAll(SaidPolicy):
@@ -74,6 +75,16 @@ async def test_a_refusal_after_which_nothing_else_is_proposed_asks_nobody(proces
     assert (record.state, play.claims.applied, play.turns.approvals) == ("failed", [], [])
     assert "A rule forbids it." in (record.answer or "")
     assert "N: no" in (record.reason or "")
+
+
+async def test_a_persons_yes_to_the_plan_is_the_confirmation_that_a_rule_wants() -> None:
+    play = _play(ToolRule(id="YES", kind="only_after_confirmation", tool="approve_claim", level="manager"))
+    play.policy = RealPolicy()
+    waiting = await play.run()
+    assert (waiting.state, play.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+
+    record = await play.run(decision("approve"))
+    assert (record.state, play.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
 def _silent(_: JsonObject) -> Json:

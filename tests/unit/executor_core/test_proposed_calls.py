@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import cast
 
 import pytest
@@ -10,8 +11,8 @@ from services.executor.core.plan.proposals import NotProposed, Proposal, Setting
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
-from shared.contracts.plan import ReadBack, WritePlan
-from shared.domain.exact_json import JsonObject
+from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
+from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ToolUse
 from tests.doubles.scripted_talk import Call, of_conversation, results_in
@@ -122,6 +123,27 @@ def test_an_identifier_that_nothing_states_has_no_source() -> None:
     (problem,) = unsourced({"claim_id": "C-2"})
     assert "claim_id C-2" in problem
     assert "neither in the task nor in a result" in problem
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "name"),
+    [
+        ("Lower the limit of C-1 by a third", {"claim_id": "C-1", "limit": Decimal("200.00")}, None),
+        ("Lower the limit of C-1 by a third", {"claim_id": "C-1", "limit": Decimal("150.00")}, "limit"),
+        ("Put C-1 on shelf thirty-one", {"claim_id": "C-1", "shelf_id": "31"}, None),
+        ("Put C-1 on shelf thirty-one", {"claim_id": "C-1", "shelf_id": "13"}, "shelf_id"),
+    ],
+)
+def test_a_share_of_the_named_record_and_a_number_in_words_are_sources(
+    task: str, given: JsonObject, name: str | None
+) -> None:
+    setter = tool("change_claim", ToolClass.CHANGE)
+    known = KnownSources((task,), (fact({"id": "C-1", "limit": "300.00"}),), (), datetime(2026, 1, 15, tzinfo=UTC))
+    call = PlannedCall(
+        call_id="1", connection_id="office", tool=setter.name, tool_class=ToolClass.CHANGE, arguments_json=dumps(given)
+    )
+    problems = SourceFinder(known).find(call, setter).problems
+    assert [text.partition(" ")[0] for text in problems] == ([name] if name else [])
 
 
 def test_a_plans_hash_names_everything_that_will_happen() -> None:

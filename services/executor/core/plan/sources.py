@@ -370,9 +370,12 @@ class SourceFinder:
         )
 
     def _is_share(self, leaf: Trace, call: PlannedCall) -> bool:
-        """Whether an amount is a share that the task says ("by a third") of a field of a record that the call names."""
+        """Whether a number is a share that the task says ("by a third") of a field of a record that the call names.
+
+        Of amounts and quantities only.
+        """
         value = _number(_value_at(call.arguments, leaf.path))
-        if leaf.kind is not ArgumentKind.AMOUNT or value is None or not self._shares:
+        if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._shares:
             return False
         named = [str(given) for given in call.arguments.values() if isinstance(given, str | int)]
         fields = [one for (owner, _), values in self._by_record.items() if owner in named for one in values]
