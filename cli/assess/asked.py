@@ -97,7 +97,7 @@ async def _events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> Async
                 f"The assessor at {url} did not take the request ({answer.status_code}).", answer.text[:500]
             )
         async for event in stream.aiter_sse():
-            yield _read_progress(url, _object(_read(event.data)))
+            yield _read_progress(url, _object(_parse_json(event.data)))
 
 
 async def _cancel(url: str, http: httpx.AsyncClient, task_id: str) -> None:
@@ -119,7 +119,7 @@ def _read_progress(url: str, body: JsonObject) -> ToldProgress:
     result = _object(body.get("result"))
     status = _object(result.get("status"))
     parts = [*_parts(status.get("message")), *_parts(result.get("artifact"))]
-    data = [_object(part.get("data")) or _object(_read(part.get("text"))) for part in parts]
+    data = [_object(part.get("data")) or _object(_parse_json(part.get("text"))) for part in parts]
     said = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
     task_id = result.get("taskId") or result.get("id") or ""
     return ToldProgress(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
@@ -134,8 +134,8 @@ def _object(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _read(text: JsonValue) -> JsonValue:
-    """What a JSON text says; nothing of any other."""
+def _parse_json(text: JsonValue) -> JsonValue:
+    """The value of a JSON text; None for anything else."""
     try:
         value: JsonValue = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

@@ -38,7 +38,7 @@ from services.executor.ports.sessions import SessionSlots
 from services.executor.ports.upkeep import Upkeep
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
-from shared.infra.installation import Installation
+from shared.infra.installation import InstallationReading
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
@@ -118,7 +118,9 @@ async def _serve(
     runner = Runner(sessions, wakes, TellingWorker(worker, news, plan), limits, mended, slots, beats)
     reaper = Reaper(mending, NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner, wakes)
-    page = MetricsPage(metrics or Metrics("executor"), (Installation(state), ExecutorGauges(runner, mended, servers)))
+    page = MetricsPage(
+        metrics or Metrics("executor"), (InstallationReading(state), ExecutorGauges(runner, mended, servers))
+    )
     server = side_server(health_app(sessions, runner, mended, reaper, servers, page), settings.host, settings.port)
     stop = _on_signals()
     tune_gc()

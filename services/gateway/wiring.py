@@ -37,7 +37,7 @@ from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.calls import ChatWords
 from shared.domain.outgoing import files_reach, tools_reach, webhook_reach
 from shared.infra.guard import Guard
-from shared.infra.installation import Installation
+from shared.infra.installation import InstallationReading
 from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
 from shared.infra.live import Live
 from shared.infra.metrics import Metrics, MetricsPage, metrics_app
@@ -51,7 +51,7 @@ from shared.ports.tasks import Tasks, Wakes
 class MetricsWiring:
     def __init__(self, settings: GatewaySettings, state: Redis) -> None:
         self.metrics = Metrics("gateway")
-        self._page = MetricsPage(self.metrics, (Installation(state),))
+        self._page = MetricsPage(self.metrics, (InstallationReading(state),))
         self._host, self._port = settings.host, settings.metrics_port
 
     def open(self) -> AbstractAsyncContextManager[None]:

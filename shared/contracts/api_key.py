@@ -7,7 +7,7 @@ from shared.domain.words import Role
 
 
 class ApiKey(Contract):
-    """Whom a key lets in, and until when. Of its secret only the SHA-256 digest is kept.
+    """Whom a key identifies, and until when it is valid. Of its secret only the SHA-256 digest is kept.
 
     The secret has 256 random bits, so a plain digest cannot be guessed back; salt and stretching are for passwords.
     """

@@ -1,4 +1,4 @@
-"""What a person is asked and says of a plan: approvals, the ladder of who is asked next, and notices of them."""
+"""Approvals of plans: what a person is asked and decides, who is asked next, and notices about it."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -15,7 +15,7 @@ from shared.domain.words import Level, Role
 
 
 class NoticeEvent(StrEnum):
-    """What may be told of an approval."""
+    """A step of an approval that people may be notified of."""
 
     WAITING = "approval_waiting"
     ESCALATED = "approval_escalated"
@@ -24,7 +24,7 @@ class NoticeEvent(StrEnum):
 
 
 class NoticeTarget(Contract):
-    """A webhook. ``standard``: a signed JSON event (Standard Webhooks). ``slack``: a body that Slack and its like show.
+    """A webhook for notices. ``standard``: a signed JSON event (Standard Webhooks). ``slack``: a Slack-style body.
 
     ``url`` and ``secret`` may refer to a variable of the gateway (``env:NAME``): a Slack URL is a secret by itself.
     ``secret`` (``whsec_`` and base64) signs in place of the tenant's own.
@@ -37,7 +37,7 @@ class NoticeTarget(Contract):
 
 
 class Rung(Contract):
-    """One level: how long it has (the tenant's ``approval_hours`` if it does not say), and how many must agree."""
+    """One level of an approval ladder: its hours (None: the tenant's ``approval_hours``), and how many must agree."""
 
     level: str
     hours: float | None = Field(default=None, gt=0)
@@ -50,7 +50,7 @@ class Rung(Contract):
 
 
 class Escalation(Contract):
-    """That a level let its time pass: ``level`` is the one that was asked until ``deadline``."""
+    """A level that did not decide in time: ``level`` was asked until ``deadline``."""
 
     level: str | None
     deadline: datetime
@@ -63,7 +63,7 @@ def is_rising(ladder: tuple[Rung, ...]) -> bool:
 
 
 def rungs_above(ladder: tuple[Rung, ...], level: str | None) -> tuple[Rung, ...]:
-    """The rungs that come after a level, which need not be one of them."""
+    """The rungs above a level, which need not be one of them; all of them for no level."""
     return tuple(rung for rung in ladder if level is None or Level.parse(rung.level) > Level.parse(level))
 
 
@@ -87,7 +87,7 @@ class Decision(Contract):
 
 
 class Confirmed(Contract):
-    """A confirmation that was given, on a plan of that hash and a verdict of that one."""
+    """A confirmation that was given, for one plan and verdict (by their hashes)."""
 
     about: str
     by: tuple[str, ...]
@@ -98,7 +98,7 @@ class Confirmed(Contract):
 
 
 class ConfirmationStep(Contract):
-    """Which of several confirmations is asked for: the ``number``-th, counted from 1, ``of`` so many."""
+    """One of several confirmations asked for in sequence: the ``number``-th, counted from 1, ``of`` so many."""
 
     about: str
     number: int
@@ -109,8 +109,9 @@ class ConfirmationStep(Contract):
 class Approval(Contract):
     """A frozen plan waiting for its decisions. ``needed`` counts distinct approvers (two-person rules).
 
-    ``confirmation``: where a process asks for several in sequence, which one this is. ``ladder``: the levels that it
-    goes on to where nobody decides in time, each with its hours; ``escalations``: those that let it pass so far.
+    ``confirmation``: which of several confirmations this is, if the process asks for several. ``ladder``: the levels
+    that are asked next where nobody decides in time, each with its hours; ``escalations``: the levels that did not
+    decide so far.
     """
 
     approval_id: str
@@ -134,7 +135,7 @@ class Approval(Contract):
 
     @property
     def timer_subject(self) -> str:
-        """The name of its present deadline: each level that it goes on to has one of its own."""
+        """The name of the approval's current deadline; each level that it escalates to has its own."""
         return f"{self.approval_id}+{len(self.escalations)}" if self.escalations else self.approval_id
 
     def objection(self, who: Principal, now: datetime) -> str | None:

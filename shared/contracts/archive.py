@@ -1,4 +1,4 @@
-"""An ended task as the archive keeps it: everything that was known of it, in one envelope."""
+"""An ended task as the archive keeps it: all that was known of it, in one envelope."""
 
 from shared.contracts.approval import Approval
 from shared.contracts.base import Contract
@@ -11,7 +11,7 @@ VERSION = 1
 class ArchivedStep(Contract):
     """One entry of the journal, oldest first; ``at_ms`` is the store's time when it was stored.
 
-    ``lost`` names texts that stood in its data and were not to be had when the task was archived.
+    ``lost``: names of common texts that its data refer to and that were missing when the task was archived.
     """
 
     key: str
@@ -22,7 +22,7 @@ class ArchivedStep(Contract):
 
 
 class ArchivedTask(Contract):
-    """``ledger`` is by write key; ``events`` are those that were still kept."""
+    """An ended task with all that belongs to it. ``ledger``: by write key; ``events``: those still kept."""
 
     v: int = VERSION
     record: TaskRecord
@@ -37,7 +37,7 @@ class UnknownVersion(ValueError):
 
 
 def read_archived(content: bytes) -> ArchivedTask:
-    """Raises ``UnknownVersion``, or ``ValueError`` for what is no archived task."""
+    """Parse an archived task. Raises ``UnknownVersion``, or ``ValueError`` for what is not one."""
     task = ArchivedTask.model_validate_json(content)
     if task.v > VERSION:
         raise UnknownVersion(f"the archived task has version {task.v}; this release reads up to version {VERSION}")

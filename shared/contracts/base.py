@@ -1,4 +1,4 @@
-"""What every message between processes has in common."""
+"""The base of all messages between processes."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -12,7 +12,7 @@ from typing_extensions import override
 class Contract(BaseModel):
     """A frozen, versioned message. Readers ignore fields they do not know, so two services can be deployed apart.
 
-    A message that cannot be read is told by its fields, never by its values: errors reach logs (I12).
+    A validation error names fields, never their values: errors reach logs (I12).
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -21,7 +21,7 @@ class Contract(BaseModel):
 
     @override
     def model_copy(self, *, update: Mapping[str, object] | None = None, deep: bool = False) -> Self:
-        """As Pydantic's, in a third of its steps: a message has neither extra fields nor private ones."""
+        """Pydantic's ``model_copy`` in a third of its steps: a message has neither extra nor private fields."""
         if deep or not update:
             return super().model_copy(update=update, deep=deep)
         copied = object.__new__(type(self))
@@ -32,9 +32,9 @@ class Contract(BaseModel):
         return copied
 
     def stored_json(self) -> str:
-        """As JSON for a store, without what stands at its default: whoever reads it fills that in.
+        """The message as JSON for a store, without fields at their defaults, which the reader fills in.
 
-        So a default that was once released stays: another one would change what is stored.
+        So a default that was once released must stay: another one would change what is stored.
         """
         return self.model_dump_json(exclude_defaults=True)
 
@@ -53,7 +53,7 @@ class NullableModel(BaseModel):
 
 @cache
 def _optional_names(model: type[BaseModel]) -> frozenset[str]:
-    """Under every name by which the field may be written."""
+    """The names of the model's optional fields, with each alias by which they may be written."""
     fields = model.model_fields.items()
     return frozenset(called for name, field in fields if not field.is_required() for called in _names(name, field))
 

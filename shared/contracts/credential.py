@@ -1,4 +1,4 @@
-"""How a tool server is told who calls: what kind of credential it is, and where its secret lies. Never the secret."""
+"""How a tool server is told who calls: the kind of credential, and where its secret is stored. Never the secret."""
 
 import re
 from enum import StrEnum
@@ -37,7 +37,7 @@ class Scheme(StrEnum):
 
 
 class Reference(NamedTuple):
-    """Where a secret lies. ``key``: the member of the JSON object that an AWS secret holds; empty: all of it."""
+    """Where a secret is stored. ``key``: a member of the JSON object in an AWS secret; empty: the whole secret."""
 
     scheme: Scheme
     name: str
@@ -48,7 +48,7 @@ class Reference(NamedTuple):
 
 
 def parse_reference(text: str) -> Reference:
-    """Raises ``ValueError``, which does not repeat the text: perhaps somebody put the secret itself there."""
+    """Parse a reference to a secret. Its ``ValueError`` does not repeat the text, which might be the secret itself."""
     word, _, rest = text.partition(":")
     name, _, key = rest.partition("#") if word == Scheme.AWS else (rest, "", "")
     fits = {
@@ -62,7 +62,10 @@ def parse_reference(text: str) -> Reference:
 
 
 class Credential(Contract):
-    """``source`` (``from`` on the wire) refers to a bearer's token, a header's value, or an OAuth client's secret."""
+    """A credential for a tool server. ``source`` (``from`` on the wire) refers to its secret.
+
+    The secret is a bearer token, a header's value, or an OAuth client's secret.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", hide_input_in_errors=True, populate_by_name=True, serialize_by_alias=True
@@ -124,12 +127,12 @@ _OAUTH_FIELDS = {"token_url", "client_id", "scope", "audience", "client_auth"}
 
 
 def folder_of(tenant: str) -> str:
-    """A tenant's own folder of secrets; no two tenants have the same."""
+    """The name of a tenant's folder of secrets; no two tenants share one."""
     return tenant if _PLAIN_ID.fullmatch(tenant) else f"_x{tenant.encode().hex()}"
 
 
 def env_prefix_of(tenant: str) -> str:
-    """What the variables of a tenant's secrets begin with; no two tenants share one."""
+    """The prefix of the environment variables of a tenant's secrets; no two tenants share one."""
     plain = _PLAIN_ID.fullmatch(tenant)
     return f"{ENV_PREFIX}{tenant.upper().replace('-', '_') if plain else f'x{tenant.encode().hex()}'}__"
 

@@ -1,4 +1,4 @@
-"""A turn that was given up, kept for an operator with all that is needed to begin its task anew."""
+"""A turn that was given up, kept for an operator with all that is needed to start its task again."""
 
 from datetime import datetime
 
@@ -8,9 +8,9 @@ from shared.domain.words import Dialect
 
 
 class DeadTurn(Contract):
-    """``attempts`` is how often the turn was begun; ``last_error`` is empty where no attempt could say anything.
+    """A turn that was given up. ``attempts``: how often it was begun; ``last_error``: empty if none is known.
 
-    ``writes`` are those that its task made, or may have made: begun anew, it would make them once more.
+    ``writes``: those that its task made, or may have made; started again, it would make them once more.
     """
 
     tenant: str

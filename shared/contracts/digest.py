@@ -1,4 +1,4 @@
-"""What an outcome comes to for the statistics: its header and its case, derived once, where the outcome is made.
+"""A task outcome as the statistics need it: a header and a case, derived once, where the outcome is made.
 
 Both stand beside the outcome on its stream. Whoever has only the outcome derives the same from it.
 """
@@ -46,7 +46,7 @@ NO_DIGEST = Digest("", "")
 
 
 def fault_of(outcome: TaskOutcome) -> str:
-    """Why nothing can be learned from an outcome, without repeating it; empty if there is no reason."""
+    """Why nothing can be learned from an outcome, without repeating its values; empty if nothing is wrong."""
     if not (outcome.event_id and outcome.tenant):
         return "the event has no id or no tenant"
     if "\n" in outcome.event_id:
@@ -59,8 +59,9 @@ def fault_of(outcome: TaskOutcome) -> str:
 
 
 def digest_of(outcome: TaskOutcome) -> Digest:
-    """The digest of one outcome; ``NO_DIGEST`` of one that has a fault, or of practice, of which nothing is
-    counted. The quality is taken as it was measured.
+    """The digest of one outcome; ``NO_DIGEST`` for one with a fault or of practice, which is not counted.
+
+    The quality is taken as it was measured.
     """
     if outcome.practice or fault_of(outcome):
         return NO_DIGEST
@@ -71,7 +72,7 @@ def digest_of(outcome: TaskOutcome) -> Digest:
 
 
 def case_of(outcome: TaskOutcome) -> CaseEntry:
-    """The case without anything that the privacy guard marks, whoever sent the event."""
+    """The case to remember of an outcome, with everything the privacy guard marks removed."""
     summary = redact_text(outcome.summary)
     return CaseEntry(
         case_id=outcome.event_id,
@@ -108,7 +109,7 @@ def _formula(outcome: TaskOutcome) -> str:
 
 
 def _parts(outcome: TaskOutcome) -> dict[str, float]:
-    """What the score is the sum of, by names that are words; a text among them is none of it."""
+    """The parts whose sum the score is, at most ``_PARTS``; entries that are not such numbers are left out."""
     said = outcome.details.get("quality_parts")
     parts: dict[str, float] = {}
     for name, part in said.items() if isinstance(said, dict) else ():
@@ -118,7 +119,7 @@ def _parts(outcome: TaskOutcome) -> dict[str, float]:
 
 
 def _effective_strategy(outcome: TaskOutcome) -> Strategy:
-    """The strategy that did the work: fsm, where the chosen one could not be applied."""
+    """The strategy that did the work: fsm if the chosen one could not be applied."""
     return Strategy.FSM if outcome.details.get("strategy_fell_back") else outcome.strategy
 
 

@@ -1,4 +1,4 @@
-"""What a plan rests on, as it stood when a person was asked: rules, reads, figures, and where each argument is from."""
+"""What a plan rests on when a person is asked: rules, reads, figures, and the source of each argument."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from shared.contracts.base import Contract
 
 
 class RuleFound(Contract):
-    """A rule that asks, with the values that decided it (canonical JSON)."""
+    """A rule that requires approval, with the values that decided it (canonical JSON)."""
 
     rule_id: str
     policy_id: str
@@ -20,10 +20,10 @@ class RuleFound(Contract):
 
 
 class ArgumentSource(Contract):
-    """Where the value of one argument stands.
+    """Where the value of one argument comes from.
 
-    ``result``: in a read, at ``ref`` ("f1.amount"). ``value``: a figure of that name. ``call``: the result of an
-    earlier call of the plan. ``task``: the request's text. ``words``: nowhere: the worker's own words.
+    ``result``: a read, at ``ref`` ("f1.amount"). ``value``: a figure of that name. ``call``: the result of an earlier
+    call of the plan. ``task``: the request's text. ``words``: none of these: the worker's own words.
     """
 
     call_id: str
@@ -33,7 +33,7 @@ class ArgumentSource(Contract):
 
 
 class ReadFound(Contract):
-    """A read: what was asked and what it showed, as JSON text; of a long answer only the beginning (``cut``).
+    """A read: its arguments and its answer, as JSON text; of a long answer only the beginning (``cut``).
 
     ``supports``: the arguments ("c1.amount") and figures ("value net") that rest on it.
     """
@@ -50,7 +50,7 @@ class ReadFound(Contract):
 
 
 class FigureFound(Contract):
-    """A figure that was worked out: its exact value, how, and from what ("f1.amount", "value net", "task 19")."""
+    """A computed figure: its exact value, the operation, and its operands ("f1.amount", "value net", "task 19")."""
 
     name: str
     value: str
@@ -59,7 +59,7 @@ class FigureFound(Contract):
 
 
 class Grounds(Contract):
-    """``not_known``: what the process would have decided by and nobody could find out, in sentences."""
+    """All that a plan rests on. ``not_known``: in sentences, what the process decides by and could not be found out."""
 
     rules: tuple[RuleFound, ...] = ()
     policy_hash: str = ""

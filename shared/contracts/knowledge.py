@@ -1,4 +1,4 @@
-"""What a tenant's earlier tasks taught: cases, reusable facts, the things they speak of, and predictions."""
+"""What a tenant's earlier tasks taught: cases, reusable facts, the entities that tasks name, and predictions."""
 
 from datetime import datetime
 
@@ -8,7 +8,10 @@ from shared.domain.words import Strategy
 
 
 class Accuracy(Contract):
-    """Of one process type and one kind of threshold, one sample a task. ``window`` has the last ones, newest last."""
+    """Predictions of one kind of threshold in one process type, one a task: how many, and how many came true.
+
+    ``window``: whether each of the latest ones did, newest last.
+    """
 
     attempts: int = 0
     matches: int = 0
@@ -38,12 +41,12 @@ class CaseEntry(Contract):
 
 
 class KnownFact(Contract):
-    """One reusable fact. ``domain`` is the process type that it was learned in, ``task_id`` the last task to teach it.
+    """One reusable fact. ``domain``: the process type it was learned in; ``task_id``: the last task that taught it.
 
-    ``subject``, ``attribute`` and ``value`` are what it says, in parts: of two facts that give the same attribute of
-    the same subject another value, the newer holds (``replaces`` says what held before); the older one is kept with
-    ``superseded_at`` and shown to no task. ``seen`` counts the tasks that taught it.
-    It is text that a task left behind: whoever shows it to a model quotes it as data.
+    ``subject``, ``attribute`` and ``value`` are the fact in parts. Of two facts with the same subject and attribute but
+    different values the newer holds (``replaces``: the value before); the older is kept with ``superseded_at`` and
+    shown to no task. ``seen`` counts the tasks that taught it.
+    The text came from a task: quote it as data when it is shown to a model.
     """
 
     text: str
@@ -71,7 +74,7 @@ class KnownFact(Contract):
 
 
 class KnownEntity(Contract):
-    """Something that tasks named: a vendor, a person, an amount, an id. ``seen`` counts the tasks that did."""
+    """An entity that tasks named: a vendor, a person, an amount, an id. ``seen`` counts those tasks."""
 
     kind: str
     value: str
@@ -82,7 +85,7 @@ class KnownEntity(Contract):
 
 
 class TaskSource(Contract):
-    """A task that spoke of something."""
+    """A task that named an entity."""
 
     task_id: str
     session_id: str
@@ -90,7 +93,7 @@ class TaskSource(Contract):
 
 
 class EntityLinks(Contract):
-    """What an entity was named together with (``kind:value``, the newest first), and the last tasks that named it."""
+    """The entities named together with one (``kind:value``, newest first), and the last tasks that named it."""
 
     together: tuple[str, ...] = ()
     tasks: tuple[TaskSource, ...] = ()

@@ -1,4 +1,4 @@
-"""What the learner is asked beside outcomes: to take in or give out a file, and to forget."""
+"""Requests to the learner beside outcomes: import or export a file, and forget."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +9,7 @@ from shared.contracts.base import Contract
 
 
 class LearningFile(StrEnum):
-    """Four are the seed's; ``entities`` and ``statistics`` hold what those have no place for."""
+    """The files of a tenant's memory. Four are the seed's; ``entities`` and ``statistics`` hold the rest."""
 
     CASE_LOG = "case_log.json"
     STRATEGY_BANDIT = "strategy_bandit.json"
@@ -20,7 +20,7 @@ class LearningFile(StrEnum):
 
 
 class FileRequest(Contract):
-    """A file to be imported into a tenant's memory. ``dry_run``: only say what would become of it."""
+    """A file to import into a tenant's memory. ``dry_run``: only report what would happen."""
 
     tenant: str
     file: LearningFile
@@ -29,9 +29,10 @@ class FileRequest(Contract):
 
 
 class FileReport(Contract):
-    """What became of a file. With ``problems`` nothing of it was taken; there may be more than are named.
+    """The result of an import. With ``problems`` nothing was imported; not all problems may be named.
 
-    ``taken`` entries are new or took another's place, ``known`` ones change nothing, ``left_out`` ones had no room.
+    ``taken``: entries that were new or replaced another; ``known``: entries that changed nothing; ``left_out``: entries
+    for which there was no room.
     """
 
     file: LearningFile
@@ -55,9 +56,10 @@ class ForgetState(StrEnum):
 
 
 class ForgetRequest(Contract):
-    """``subject`` is the entity as people write it, or the session's id; empty for all of a tenant's.
+    """A request to forget what was learned of an entity, a session or a whole tenant. It may be repeated.
 
-    ``removed`` counts by what it was; ``left`` says what stays, and why. Asking twice for the same is harmless.
+    ``subject``: the entity as people write it, or the session's id; empty for the tenant. ``removed`` counts what was
+    removed by kind; ``left`` says what stays, and why.
     """
 
     request_id: str

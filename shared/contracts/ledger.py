@@ -1,4 +1,4 @@
-"""The write ledger: what each intended write came to, and the proof."""
+"""The write ledger: the result of each intended write, and its proof."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from shared.domain.words import Resolution, WriteStatus
 
 
 class Resolved(Contract):
-    """An operator's word on a write in doubt. ``doubt`` names the doubt that it answers: the write and its attempt.
+    """An operator's decision on a write in doubt. ``doubt`` names the write and its attempt.
 
     The turn that brings it carries ``{"doubt", "call_id", "resolution", "comment"}`` as its data.
     """
@@ -25,7 +25,7 @@ class Resolved(Contract):
 
 
 class Attempt(Contract):
-    """What an earlier sending of the same write came to."""
+    """The result of an earlier attempt at the same write."""
 
     number: int
     status: WriteStatus
@@ -34,7 +34,7 @@ class Attempt(Contract):
 
 
 class AgentCall(Contract):
-    """A call of a remote agent's skill, as far as the agent took it: its ``task``, and what it asked a person."""
+    """A call of a remote agent's skill that the agent has accepted: its ``task``, and what it asks a person."""
 
     task: str
     at_work: bool = False  # whether it had not finished when it was last asked, and nobody had to answer anything
@@ -46,9 +46,9 @@ class AgentCall(Contract):
 
 
 class LedgerEntry(Contract):
-    """One intended write. ``key`` names it for good: task, plan hash and call.
+    """One intended write. ``key`` identifies it for good: task, plan hash and call.
 
-    ``open_until`` is set with ``SENDING``: before that moment the request may still arrive, so nobody may judge it.
+    ``open_until`` is set with ``SENDING``: until then the request may still arrive, so its result must not be judged.
     JSON texts are canonical; ``before_json`` is the read-back's answer just before the call.
     """
 
@@ -79,15 +79,15 @@ class LedgerEntry(Contract):
 
     @property
     def doubt(self) -> str:
-        """The name of this write's doubt: another sending of it would be another one."""
+        """The name of this write's doubt, which ends in the attempt: a further attempt would be another doubt."""
         return f"{self.key}:{self.attempt}"
 
     @property
     def question_id(self) -> str:
-        """The name of what its agent asks now: the next question has another one."""
+        """The id of the question that the remote agent asks now; its next question has another one."""
         return f"{self.key}:{self.agent.replies if self.agent else 0}"
 
     @property
     def resolved(self) -> Resolved | None:
-        """What an operator said of the sending that this entry is about."""
+        """The operator's decision on the present attempt; None if there is none."""
         return next((word for word in self.resolutions if word.doubt == self.doubt), None)

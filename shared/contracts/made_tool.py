@@ -9,14 +9,14 @@ from shared.contracts.base import Contract
 
 
 class MadeCase(Contract):
-    """What one call must come to; figures are decimal texts."""
+    """A test case of a made tool: inputs and the expected result; figures are decimal texts."""
 
     inputs: tuple[str, ...]
     expected: str
 
 
 class MadeBy(Contract):
-    """Which made tool worked a figure out: its name, its version, and the SHA-256 of the code that ran."""
+    """The made tool that computed a figure: its name, its version, and the SHA-256 of the code that ran."""
 
     name: str
     version: int
@@ -24,10 +24,10 @@ class MadeBy(Contract):
 
 
 class MadeTool(Contract):
-    """``code`` is one pure function over decimals; ``cases`` are those it was accepted by.
+    """A calculator made at run time. ``code``: one pure function over decimals; ``cases``: the tests it passed.
 
-    The last of ``arguments`` ends in ``...`` where it takes any number of figures. A removed version keeps its place
-    and its hash, so that its number, or the same code, never comes again; its code and cases are gone.
+    The last of ``arguments`` ends in ``...`` if the tool takes any number of figures. A removed version keeps its
+    number and hash, so that neither is used again; its code and cases are gone.
     """
 
     name: str
@@ -45,7 +45,7 @@ class MadeTool(Contract):
 
     @field_serializer("made_at", "removed_at", when_used="unless-none")
     def _as_text(self, at: datetime) -> str:
-        """Always: checkpoints hold what JSON holds, and keep figures exact."""
+        """The time as text in every serialisation: checkpoints hold only JSON values."""
         return at.isoformat()
 
     @property
@@ -53,7 +53,7 @@ class MadeTool(Contract):
         return MadeBy(name=self.name, version=self.version, code_sha256=self.code_sha256)
 
     def fits(self, number: int) -> bool:
-        """Whether it takes so many figures."""
+        """Whether the tool takes that many figures."""
         if self.arguments[-1].endswith("..."):
             return number >= len(self.arguments)
         return number == len(self.arguments)

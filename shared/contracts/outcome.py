@@ -1,4 +1,4 @@
-"""What the executor tells the learner about one ended task: one event, once."""
+"""The event by which the executor tells the learner of one ended task, once."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -16,11 +16,11 @@ class ThresholdKind(StrEnum):
 
 
 class Threshold(Contract):
-    """A value, a decimal text (``2%`` for a share), with its source in words. ``sign`` is empty where it is no limit.
+    """A value that is known before the task acts, as decimal text (``2%`` for a share), with its source in words.
 
-    ``name``: the field or figure that it is about; empty for a limit in plain words. ``rule_id`` and ``policy_id`` name
-    the rule whose condition it is alone, or for the calls of ``tool``; where a rule asks for more, the limit does not
-    decide it, and they are empty.
+    ``name``: the field or figure it is about; empty for a limit in plain words. ``sign``: empty if it is no limit.
+    ``rule_id`` and ``policy_id`` name the rule that compares with this limit alone (for the calls of ``tool``, if
+    given); they are empty where the rule has further conditions, since the limit then does not decide it.
     """
 
     kind: ThresholdKind
@@ -33,11 +33,11 @@ class Threshold(Contract):
     policy_id: str = ""
 
 
-class ThresholdOutcome(Contract):
-    """What was predicted and what it proved to be; ``actual`` is None where nothing verified tells.
+class PredictionOutcome(Contract):
+    """A predicted value and the actual one, which is None if nothing verified shows it.
 
-    Of a limit, ``actual`` is the value that was held against it, and ``held`` whether its rule did what the limit said;
-    of a value, ``held`` is whether both are the same. None: it cannot be told.
+    For a limit, ``actual`` is the value compared with it, and ``held`` whether its rule did what the limit said. For
+    other values, ``held`` is whether both are the same. None: it cannot be told.
     """
 
     kind: ThresholdKind
@@ -50,7 +50,7 @@ class ThresholdOutcome(Contract):
 
 
 class Said(Contract):
-    """What a task and its answer say, bounded, without anything that the privacy guard marks; ``values`` by name."""
+    """The texts of a task and its answer, shortened and without what the privacy guard marks; ``values`` by name."""
 
     task: str
     answer: str = ""
@@ -58,7 +58,7 @@ class Said(Contract):
 
 
 class TaskOutcome(Contract):
-    """The facts of one ended task. ``event_id`` is the task's id and run, the learner's key for 'once'."""
+    """The facts of one ended task. ``event_id``: task id and run, by which the learner counts each event once."""
 
     event_id: str
     tenant: str
@@ -81,6 +81,6 @@ class TaskOutcome(Contract):
     ended_at: datetime
     worked: tuple[str, ...] = ()  # tools that did what they were called for
     failed: tuple[str, ...] = ()  # tools that did not
-    thresholds: tuple[ThresholdOutcome, ...] = ()  # what was predicted, and what it proved to be
+    thresholds: tuple[PredictionOutcome, ...] = ()  # what was predicted, and what it proved to be
     said: Said | None = None  # what facts and entities are found in
     details: dict[str, JsonValue] = {}

@@ -11,7 +11,7 @@ from shared.domain.words import ToolClass
 
 
 class ReadBack(Contract):
-    """The read that proves a write: its tool, canonical arguments, and fields the result should show."""
+    """The read that proves a write: its tool, canonical arguments, and the fields that its result should show."""
 
     tool: str
     arguments_json: str
@@ -60,7 +60,7 @@ class PlannedCall(Contract):
 
 
 class WritePlan(Contract):
-    """The calls in the order they run. ``round`` counts further plans of one task."""
+    """The calls in the order they run. ``round`` numbers further plans of one task."""
 
     task_id: str
     round: int = 1
@@ -69,15 +69,15 @@ class WritePlan(Contract):
 
     @property
     def every_call(self) -> tuple[PlannedCall, ...]:
-        """The calls in their order, each with its compensation after it: all that may be sent."""
+        """Each call, followed by its compensation if it has one: all calls that may be sent."""
         pairs = ((call, call.compensation) for call in self.calls)
         return tuple(call for pair in pairs for call in pair if call is not None)
 
     @property
     def hash(self) -> str:
-        """What verdict, approval and ledger refer to: each call with its read-back and its failure rule.
+        """The hash by which verdict, approval and ledger refer to the plan: its calls, read-backs and failure rules.
 
-        A field that plans did not have at first counts only where it is set: the hash of an older plan stays.
+        A field that plans did not have at first counts only where it is set, so that hashes of older plans stay valid.
         """
         return _hash_plan(self)
 

@@ -116,7 +116,7 @@ class Policy(PolicyContract):
 
     @property
     def judges_texts(self) -> bool:
-        """Whether a task's text has any bearing on its verdicts."""
+        """Whether a task's text affects this policy's verdicts."""
         return bool(self.text_rules) or self.text_default != "allow"
 
 
@@ -166,14 +166,17 @@ class UnderPolicies(PolicyContract):
 
     @override
     def to_json(self) -> str:
-        """The policies are written once for as long as they are the same objects: there may be a thousand rules."""
+        """The request as JSON.
+
+        The text of the policies, which may hold a thousand rules, is cached while they stay the same objects.
+        """
         fields = self.model_dump(by_alias=True, exclude={"policies"})
         texts = {name: write_plain(value) for name, value in fields.items()}
         texts["policies"] = self.policies_json()
         return "{" + ",".join(f"{dumps(name)}:{texts[name]}" for name in sorted(texts)) + "}"
 
     def policies_json(self) -> str:
-        """The policies as they stand in ``to_json``."""
+        """The JSON text of the policies, as it stands in ``to_json``."""
         return f"[{','.join(map(_policy_text, self.policies))}]"
 
 
@@ -222,7 +225,7 @@ class CallRefusal(PolicyContract):
     indeterminate: bool = False  # it is refused because a field was missing
 
 
-class CallNeed(PolicyContract):
+class CallPrerequisite(PolicyContract):
     """A call that may be made once one of these other calls of the same plan has succeeded."""
 
     call_id: str
@@ -273,7 +276,7 @@ class Verdict(PolicyContract):
     plan_hash: str | None = None
     history_hash: str | None = None  # of history and confirmations; None where there were none
     refusals: tuple[CallRefusal, ...] = ()
-    needs: tuple[CallNeed, ...] = ()  # what dispatch has to wait for, by call
+    needs: tuple[CallPrerequisite, ...] = ()  # what dispatch has to wait for, by call
     text: TextFinding | None = None  # None where no policy has a say on texts
     reported_rules: tuple[TriggeredRule, ...] = ()  # what report-only rules would have done
     reported_refusals: tuple[CallRefusal, ...] = ()
@@ -281,7 +284,7 @@ class Verdict(PolicyContract):
 
     @property
     def approvers(self) -> int:
-        """How many different people have to agree, as far as rules say."""
+        """How many different people must agree: the most that a triggered rule asks for."""
         return max((rule.approvers for rule in self.triggered_rules), default=1)
 
     @property
@@ -290,7 +293,7 @@ class Verdict(PolicyContract):
 
 
 def verdict_word(verdict: Verdict) -> str:
-    """The strictest thing that it says: blocked, refused, broken, escalate, approval, indeterminate or passed."""
+    """The strictest part of the verdict: blocked, refused, broken, escalate, approval, indeterminate or passed."""
     said = {
         "blocked": verdict.blocked,
         "refused": bool(verdict.refusals),

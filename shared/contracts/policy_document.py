@@ -31,7 +31,7 @@ _YAML = re.compile(
 
 
 class UnknownShape(ValueError):
-    """Rules that nobody can read. ``field``: its path in the document, empty where it is about the whole."""
+    """The rules cannot be read. ``field``: the wrong field's path in the document, empty for the whole."""
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = field
@@ -40,16 +40,16 @@ class UnknownShape(ValueError):
 
 
 class WrittenRules(NamedTuple):
-    """``described``: fields of the document that nobody reads, because they only describe."""
+    """The rules of a document. ``described``: fields with no effect, which only describe."""
 
     policy: Policy
     described: tuple[str, ...] = ()
 
 
 def rules_in_text(text: str) -> Json:
-    """What a text that holds rules as JSON says, in a code fence or without; None for plain words.
+    """The JSON rules in a text, with or without a code fence; None for plain words.
 
-    Raises ``UnknownShape`` for JSON that is none, and for rules that stand in a text in any other way.
+    Raises ``UnknownShape`` for invalid JSON, and for rules that stand in a text in any other way.
     """
     fenced = _FENCED.match(text.strip())
     inside = fenced["inside"].strip() if fenced else text.strip()
@@ -67,7 +67,7 @@ def rules_in_text(text: str) -> Json:
 
 
 def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRules:
-    """The rules of a document. Raises ``UnknownShape``, which names the field, for whatever would silently not hold."""
+    """The rules of a document. Raises ``UnknownShape``, which names a field that would silently have no effect."""
     whole: JsonObject = {"rules": document} if isinstance(document, list) else document
     if not {*_RULES} & {*whole}:
         raise UnknownShape("", 'it has no "rules"')
@@ -84,9 +84,9 @@ def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRule
 
 
 def refused_field(document: Json) -> str | None:
-    """A field of a policy that says something which nobody reads; None where there is none.
+    """The first non-empty field of a policy that no reader knows; None if there is none.
 
-    An empty one says nothing: a sender that is newer than its reader may know more fields.
+    An empty field is accepted: a newer sender may know more fields than its reader.
     """
     if not isinstance(document, dict):
         return None
@@ -106,9 +106,9 @@ def _describes(field: str) -> bool:
 
 
 def sorted_document(document: JsonObject) -> JsonObject:
-    """The document as a ``Policy`` reads it: rules with ``kind`` are about tools, with ``type`` about the text.
+    """The document as a ``Policy`` reads it: rules with ``kind`` become tool rules, with ``type`` text rules.
 
-    ``default_action`` is the texts' default. What is no rule at all stays where it was, to be refused there.
+    ``default_action`` becomes the texts' default. What is not a rule stays in place, to be refused there.
     """
     rules = document.get("rules")
     if not isinstance(rules, list):
@@ -124,7 +124,7 @@ def sorted_document(document: JsonObject) -> JsonObject:
 
 
 def strange_fields(document: JsonObject) -> tuple[str, ...]:
-    """The fields of a policy that nobody reads: a misspelt one would silently not hold."""
+    """The fields of a policy that no reader knows: a misspelt one would silently have no effect."""
     written = sorted_document(document)
     found = [*_unread(written, Policy, str(document.get("id", "policy")))]
     for name, shape in _RULES.items():

@@ -1,4 +1,4 @@
-"""What a verdict says that it applied, and to what, as hashes over canonical JSON. The policies' also names them."""
+"""Hashes over canonical JSON that name the policies and the context a verdict was decided by."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from shared.domain.identity_cache import IdentityCache
 
 
 def policy_hash(policies: Sequence[Policy]) -> str:
-    """Changes when a policy, its version, its own context or any rule changes; not when a contract gains a field.
+    """The hash that names a set of policies. Policies with one hash are decided alike.
 
-    Policies of one hash are decided alike: all that decides is in it.
+    It changes when a policy, its version, its own context or any rule changes; not when a contract gains a field.
     """
     text = f"[{','.join(map(_identity_text, policies))}]"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def context_hash(request: EvaluateRequest) -> str:
-    """Changes when a fact, what is known of its origin, the task's text or a planned call changes."""
+    """The hash of a request's facts and what is known of their origin, the task's text, and the planned calls."""
     calls: list[Json] = [_call_as_json(call) for call in request.calls]
     texts: list[Json] = [] if request.text is None else [request.text]
     return digest([plain(request.context), calls, *texts])

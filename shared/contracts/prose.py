@@ -1,4 +1,4 @@
-"""Rules that somebody translated from prose, and what the policy service found when it checked them against it."""
+"""Rules translated from prose, and what the policy service found when it checked them against it."""
 
 from shared.contracts.policy import Policy, PolicyContract, Rule, ToolRule
 

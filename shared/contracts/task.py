@@ -11,7 +11,7 @@ from shared.domain.words import Dialect, Role, TaskState
 
 
 class Principal(Contract):
-    """Who speaks. ``verified`` is false where the name came from the request itself (embedded profile)."""
+    """A person or agent who sends messages. ``verified``: false if the name came from the request itself."""
 
     id: str
     roles: tuple[Role, ...] = (Role.CLIENT,)
@@ -28,9 +28,9 @@ class TurnKind(StrEnum):
 
 
 class SentFile(Contract):
-    """A file of a client's message: its content lies in the archive of files, or at an address.
+    """A file of a client's message: its content is in the archive of files, or at an address.
 
-    ``name`` and ``media_type`` are its sender's words. ``file_id`` is the content's hash, the name it is kept by.
+    ``name`` and ``media_type`` are the sender's. ``file_id`` is the content's hash, by which the archive keeps it.
     """
 
     file_id: str = ""
@@ -41,12 +41,12 @@ class SentFile(Contract):
 
     @property
     def shown_name(self) -> str:
-        """What people call it: its name, or the last part of its address."""
+        """The file's name for people: its own, or the last part of its address."""
         return self.name or (self.url or "").partition("?")[0].rstrip("/").rpartition("/")[2] or "file"
 
 
 class Turn(Contract):
-    """One thing that happened to a task, as it waits for an executor."""
+    """One event of a task that waits for an executor: a message, a decision, a deadline, ..."""
 
     turn_id: str
     task_id: str
@@ -62,27 +62,26 @@ class Turn(Contract):
 
 
 class PriorTurn(Contract):
-    """One message of a conversation that the client brings along."""
+    """One earlier message of a conversation, which the client sends along."""
 
     role: Literal["user", "assistant"]
     content: str
 
 
 class SolverRequest(Contract):
-    """What the solver endpoint was given beside the task: it replaces what the session remembers."""
+    """Further input of the solver endpoint, which replaces what the session remembers."""
 
     history: tuple[PriorTurn, ...] = ()
     expected_format: Literal["list", "single", "json"] = "list"
 
 
 class Practice(Contract):
-    """The task is done to try the worker, in a world made for that: nobody decides anything while it runs, and it is
-    neither counted nor learned from.
+    """The task runs in a simulated world, to try the worker: it is neither counted nor learned from.
 
-    ``current_time``: that world's, by which the task's words are read; None where the task is read by the real one.
-    ``instructions``: how that world goes on, and what it wants in an answer; the model is told with the task.
-    ``turn``: which of an assessment's turns it is, of which the first begins with an empty memory; else 0. ``began``:
-    when the first was.
+    No person decides anything while it runs. ``current_time``: the world's time, by which the task's words are read;
+    None for the real time. ``instructions``: told to the model with the task: how the world goes on, and what an answer
+    must hold. ``turn``: the number of the assessment's turn, the first of which begins with an empty memory; else 0.
+    ``began``: when the first turn began.
     """
 
     current_time: AwareDatetime | None = None
@@ -92,7 +91,7 @@ class Practice(Contract):
 
 
 class TaskRequest(Contract):
-    """What the client asked for, as it asked for it. ``policy_doc``: prose, a JSON string of rules, or an object."""
+    """The request as the client made it. ``policy_doc``: prose, a JSON string of rules, or an object."""
 
     text: str
     policy_doc: str | dict[str, JsonValue] | None = None
@@ -124,9 +123,9 @@ class Artifact(Contract):
 
 
 class ArtifactChunk(Contract):
-    """What an event of kind ``artifact`` tells: a part of a result that is handed on before its turn ends.
+    """The content of an ``artifact`` event: a part of a result, sent before its turn ends.
 
-    ``index`` is the artifact's place among the record's, from 1. The record has the whole of it when the turn ends,
+    ``index`` is the artifact's place among the record's, from 1. When the turn ends the record has the whole artifact,
     marked as ``streamed``.
     """
 
@@ -149,7 +148,7 @@ class HistoryMessage(Contract):
 
 
 class TaskRecord(Contract):
-    """The task as every process knows it. Changed only through the compare-and-set script of the state store."""
+    """The task as every process knows it. It is changed only by the compare-and-set script of the state store."""
 
     tenant: str
     task_id: str
@@ -173,10 +172,10 @@ class TaskRecord(Contract):
 
 
 class TaskEvent(Contract):
-    """One line of a task's live story, in its event stream.
+    """One event of a task, in its event stream.
 
-    ``kind`` is one of: submitted, phase, state, model, tool, write, verdict, approval, note, insight, status,
-    artifact, turn_finished.
+    ``kind`` is one of: submitted, phase, state, model, tool, write, verdict, approval, note, insight, status, artifact,
+    turn_finished.
     """
 
     kind: str

@@ -28,8 +28,8 @@ class CatalogueEntry(Contract):
 class Connection(Contract):
     """One tool server of a tenant.
 
-    ``owner``: the tenant whose operators wrote this, set by whoever reads its record; empty where the operator of the
-    installation did, in a file. It says which secrets the credential may refer to.
+    ``owner``: the tenant whose operators wrote this, set by whoever reads its record; empty if the installation's
+    operator did, in a file. It limits which secrets the credential may refer to.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Connection(Contract):
 
     @property
     def line(self) -> str:
-        """What tells lines to servers apart: those of two who show different credentials are never shared."""
+        """A key under which lines to the server may be shared: the URL, with owner and credential if it has one."""
         if self.credential is None:
             return self.url
         return f"{self.url} {self.owner} {self.credential.model_dump_json()}"
@@ -57,7 +57,7 @@ class ProsePolicy(Contract):
 
 
 class QuietHours(Contract):
-    """From ``start`` until ``end`` by the tenant's clock, each day; past midnight where ``end`` is the earlier one."""
+    """Daily hours from ``start`` to ``end`` in the tenant's time zone; past midnight if ``end`` is the earlier."""
 
     start: time
     end: time
@@ -89,10 +89,10 @@ class QuietHours(Contract):
 
 
 class TenantRecord(Contract):
-    """A cap that is None does not limit.
+    """A tenant's settings. A cap that is None does not limit.
 
-    ``unruled_writes``: what a write that no rule speaks about needs (nothing, or an approval).
-    ``practice``: the same for tasks in worlds that are made to try the worker; or that there are none here.
+    ``unruled_writes``: what a write that no rule covers needs (nothing, or an approval). ``practice``: the same for
+    tasks in simulated worlds; ``refuse`` permits no such tasks.
     """
 
     id: str

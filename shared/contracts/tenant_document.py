@@ -1,4 +1,4 @@
-"""A tenant's record as people write it: read strictly, so that a misspelt field is refused and not silently nothing."""
+"""A tenant's record as people write it, read strictly: a misspelt field is refused, not silently ignored."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,14 +21,14 @@ _FOR_THE_READER: dict[type[BaseModel], set[str]] = {
 
 
 class FieldProblem(NamedTuple):
-    """``field``: its path in the document, such as ``connections.0.url``."""
+    """What is wrong with a field. ``field``: its path in the document, such as ``connections.0.url``."""
 
     field: str
     problem: str
 
 
 class BadRecord(ValueError):
-    """A document that is no tenant's record; ``problems`` names each field that is wrong."""
+    """The document is not a tenant's record; ``problems`` names each field that is wrong."""
 
     def __init__(self, problems: Iterable[FieldProblem]) -> None:
         self.problems = tuple(problems)
@@ -36,7 +36,7 @@ class BadRecord(ValueError):
 
 
 def read_record(document: JsonObject) -> TenantRecord:
-    """The record, the rules of each policy sorted by their kind. Raises ``BadRecord``."""
+    """Parse a tenant's record, with each policy's rules sorted by their kind. Raises ``BadRecord``."""
     strange = list(_strange(document, TenantRecord, ""))
     try:
         record = TenantRecord.model_validate(_sort_policies(document))
@@ -48,7 +48,7 @@ def read_record(document: JsonObject) -> TenantRecord:
 
 
 def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
-    """The record of this tenant, whose operators may name its own secrets and no others. Raises ``BadRecord``."""
+    """Parse this tenant's record, which may refer to the tenant's own secrets only. Raises ``BadRecord``."""
     record = read_record(document)
     problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]
     for place, connection in enumerate(record.connections):
@@ -82,7 +82,7 @@ def _field_problems(error: ValidationError) -> Iterator[FieldProblem]:
 
 
 def _strange(document: Json, shape: type[BaseModel], where: str) -> Iterator[FieldProblem]:
-    """The fields that no reader knows, at any depth; a policy has its own words for that."""
+    """Yields the fields that no reader knows, at any depth."""
     if not isinstance(document, dict):
         return
     if shape is Policy:
@@ -102,7 +102,7 @@ def _strange(document: Json, shape: type[BaseModel], where: str) -> Iterator[Fie
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
-    """The model that a field holds: itself, perhaps, or many of them."""
+    """The Pydantic model in a field's type, by itself or inside a container; None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next(filter(None, map(_model_in, get_args(annotation))), None)
@@ -118,7 +118,7 @@ def _parts(value: Json, shape: type[BaseModel], where: str) -> Iterator[tuple[st
 
 
 def _twice(record: TenantRecord) -> Iterator[FieldProblem]:
-    """Whatever is told apart by its id has one of its own."""
+    """Yields the entries whose id an earlier entry of the same list has."""
     for name, ids in {
         "connections": [one.id for one in record.connections],
         "policies": [one.id for one in record.policies],
@@ -137,9 +137,9 @@ def _urls(record: TenantRecord) -> Iterator[FieldProblem]:
 
 
 def with_addresses(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
-    """The connections with an address: one whose ``url`` is empty describes that server, or is left out without one.
+    """The connections that have a URL, once empty ones are filled with ``tool_server``.
 
-    A tenant that names none has that server as its connection ``default``.
+    A tenant without connections gets one, ``default``, to ``tool_server`` if that is set.
     """
     if tool_server and not connections:
         return (Connection(id="default", url=tool_server),)
@@ -148,9 +148,10 @@ def with_addresses(connections: tuple[Connection, ...], tool_server: str) -> tup
 
 
 class TenantVersion(Contract):
-    """``document_json``: the record as it was written, exactly; ``restored``: the version that it repeats, if any.
+    """One version of a tenant's record. ``document_json``: the record exactly as it was written.
 
-    ``withdrawn``: from this version on the tenant has no stored record, as if there had never been one.
+    ``restored``: the version that it repeats, if any. ``withdrawn``: from this version on the tenant has no stored
+    record.
     """
 
     version: int
@@ -166,5 +167,5 @@ class TenantVersion(Contract):
         return loads_object(self.document_json)
 
     def record(self, tenant: str) -> TenantRecord:
-        """Raises ``BadRecord`` where this process cannot read what another version of it has written."""
+        """The record in this version. Raises ``BadRecord`` if another release wrote what this one cannot read."""
         return read_owned_record({**self.document, "version": str(self.version)}, tenant)

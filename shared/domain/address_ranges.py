@@ -1,4 +1,4 @@
-"""What kind of network an IP address belongs to, also where it hides one of another kind in itself."""
+"""Which kind of network an IP address belongs to, including one that embeds an address of another kind."""
 
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -8,7 +8,7 @@ Network = IPv4Network | IPv6Network
 
 
 class Range(StrEnum):
-    """The words stand in sentences: ``a loopback address``."""
+    """A kind of network. The values stand in sentences: ``a loopback address``."""
 
     PUBLIC = "public"
     LOOPBACK = "loopback"
@@ -31,7 +31,7 @@ def range_of(address: Address) -> Range:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether who binds this host is reached from this machine alone; a name other than localhost is not looked up."""
+    """Whether a server bound to this host can be reached only from this machine. Only localhost counts as a name."""
     if host == "localhost":
         return True
     try:
@@ -41,7 +41,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def _by_library(address: Address) -> Range:
-    """What no table names is public only if the registry of special addresses does not name it either."""
+    """The range of an address in no table: reserved if the registry of special addresses names it, else public."""
     if isinstance(address, IPv6Address):
         public = any(address in network for network in (_MAPPED, _NAT64)) or (address in _UNICAST and address.is_global)
     else:
@@ -50,7 +50,7 @@ def _by_library(address: Address) -> Range:
 
 
 def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address in the last bytes, where networks translate or tunnel to it."""
+    """The IPv4 address in the last bytes of one that networks translate or tunnel to it; else None."""
     if address in _MAPPED or address in _NAT64 or _is_isatap(address):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return None
@@ -84,7 +84,7 @@ _NOBODY_ASKED = frozenset({"", "off"})
 
 
 def why_not_open(host: str, authentication: str, *, allow_open: bool) -> str | None:
-    """Why a gateway that believes the names in requests does not serve ``host``; None where it may.
+    """Why a gateway must not serve on ``host`` without authentication; None if it may.
 
     ``authentication`` is that setting's value, ``allow_open`` that of ``ALLOW_OPEN``.
     """

@@ -1,4 +1,4 @@
-"""The form of answers: recognised by a full parse, never by their first byte."""
+"""Recognises the form of an answer by parsing all of it, never by its first byte."""
 
 import json
 import re
@@ -18,9 +18,10 @@ def is_exact_match(text: str) -> bool:
 
 
 def as_list(text: str) -> str | None:
-    """The list that an answer is, for a task that asks for one; None if the answer says anything else besides.
+    """The answer as a JSON list, for a task that asks for one; None if the answer says anything else besides.
 
-    A list is itself, to the byte; out of a code fence, or of lines that are all bullets or all numbered, one is made.
+    A JSON list stays as it is, to the byte. One in a code fence is taken out; lines that are all bullets or all
+    numbered become one.
     """
     if is_exact_match(text):
         return text

@@ -27,7 +27,7 @@ Arms = Mapping[Strategy, Arm]
 
 
 class Choice(NamedTuple):
-    """``scores`` has None for an arm that was never tried: it goes before every score."""
+    """The chosen strategy and why. ``scores``: None for a strategy never tried, which goes before every score."""
 
     strategy: Strategy
     scores: Mapping[Strategy, float | None]
@@ -40,14 +40,17 @@ def reward_units(quality: float) -> int:
 
 
 def ucb1(arm: Arm, pulls: int) -> float | None:
-    """``Q + sqrt(2) * sqrt(ln(N) / n)``; None for an arm without a pull."""
+    """The UCB1 score of an arm, ``Q + sqrt(2) * sqrt(ln(N) / n)``; None if it was never pulled.
+
+    ``pulls``: of all arms.
+    """
     return arm.q + _EXPLORATION * math.sqrt(math.log(pulls) / arm.n) if arm.n else None
 
 
 def choose(arms: Arms, available: Sequence[Strategy]) -> Choice:
-    """The strategy to use among those there are.
+    """The strategy to use, of those available.
 
-    On the first visit of a process type it is the first one; then each arm that was never tried has its turn; then the
+    On the first visit of a process type it is the first one; then each that was never tried has its turn; then the
     highest score wins. Ties go to the order of ``available``.
     """
     pulls = sum(arm.n for arm in arms.values())

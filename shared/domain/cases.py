@@ -1,6 +1,6 @@
-"""Past cases: which of them still teach something, and which are about a new task.
+"""Which past cases are worth keeping, and which are relevant to a new task.
 
-A case is whatever has the fields of ``Case``; order in a log is newest first.
+A case is whatever has the fields of ``Case``; a log has the newest first.
 """
 
 from collections import Counter
@@ -48,16 +48,16 @@ C = TypeVar("C", bound=Case)
 
 
 def judge_outcome(state: TaskState, quality: float) -> CaseOutcome:
-    """What an ended task counts as."""
+    """Whether an ended task counts as a success, a partial success or a failure."""
     if state is TaskState.FAILED or quality < _POOR:
         return CaseOutcome.FAILURE
     return CaseOutcome.PARTIAL if quality < _GOOD or state is TaskState.CANCELED else CaseOutcome.SUCCESS
 
 
 def prune_log(log: Sequence[C], now: datetime) -> list[C]:
-    """The log without context rot: poor failures, what is older than 72 hours, and failures that repeat each other.
+    """The log without cases that teach nothing: poor failures, cases over 72 hours old, repeated failures.
 
-    If that would take more than 70 % of it, the better half is kept instead, and never fewer than three.
+    If that would drop more than 70 % of the log, its better half is kept instead, and never fewer than three.
     """
     repeated = _repeated(log) if isinstance(log, tuple) else _repeated_failures(log)
     since = now - _OLD
@@ -82,7 +82,7 @@ def _teaches(case: Case) -> bool:
 
 
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:
-    """Of each case, whether it is one of three or more failures about the same words."""
+    """For each case, whether it is one of three or more failures with similar keywords."""
     words = [frozenset(case.keywords) if case.outcome is CaseOutcome.FAILURE else frozenset() for case in log]
     times = Counter(own for own in words if own)
     about: dict[str, list[frozenset[str]]] = {}  # which sets have a word: only those that share one are compared
@@ -97,6 +97,6 @@ _repeated = IdentityCache[tuple[Case, ...], list[bool]](_repeated_failures, 64) 
 
 
 def _find_alike(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:
-    """Itself, and the sets of words that have at least half of all words of both in common with it."""
+    """The keyword sets that share at least half of their joint words with ``own``, itself included."""
     shared = Counter(other for word in own for other in about[word])
     return [other for other, common in shared.items() if common >= _ALIKE * (len(own) + len(other) - common)]

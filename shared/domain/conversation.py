@@ -1,4 +1,4 @@
-"""What of a long conversation is kept as it was said, and how older turns are told without a model."""
+"""Which turns of a long conversation are kept word for word, and how older ones are shortened without a model."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,9 +22,10 @@ def is_long(turns: Sequence[SpokenTurn], most: int) -> bool:
 
 
 def concatenate_turns(turns: Sequence[SpokenTurn]) -> str:
-    """The beginning of each turn, the words shared out evenly; at most 200 words.
+    """A summary of at most 200 words: the beginning of each turn, with the words shared out evenly.
 
-    Where there are too many turns for that, the newest are told. A summary of earlier ones comes first and keeps half.
+    Where there are too many turns for that, only the newest are in it. Summaries among the turns come first and get
+    half.
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
     spoken = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS) :]

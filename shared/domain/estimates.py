@@ -1,4 +1,4 @@
-"""Estimates from few runs: confidence intervals, the course of a mean, whether predictions can still be relied on."""
+"""Estimates from few runs: confidence intervals, the trend of a mean, and whether predictions can be relied on."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -25,7 +25,10 @@ class Interval(NamedTuple):
 
 
 def chance_interval(passed: int, runs: int) -> Interval:
-    """Of the chance that a run passes: E. B. Wilson's score interval (J. Am. Stat. Assoc. 22, 1927)."""
+    """The 95 % interval of the chance that a run passes: E.
+
+    B. Wilson's score interval (J. Am. Stat. Assoc. 22, 1927).
+    """
     share, weight = passed / runs, _Z**2 / runs
     middle = (share + weight / 2) / (1 + weight)
     half = sqrt(share * (1 - share) * weight + weight**2 / 4) / (1 + weight)
@@ -33,7 +36,7 @@ def chance_interval(passed: int, runs: int) -> Interval:
 
 
 def mean_interval(values: Sequence[float]) -> Interval | None:
-    """Of the mean, by Student's t; ``None`` for a single value, which says nothing of how they scatter."""
+    """The 95 % interval of the mean, by Student's t; ``None`` for fewer than two values."""
     if len(values) < 2:
         return None
     half = _quantile(len(values) - 1) * sqrt(variance(values) / len(values))
@@ -41,7 +44,10 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
 
 
 def difference_interval(before: Sequence[float], after: Sequence[float]) -> Interval | None:
-    """Of the difference of two means, by B. L. Welch's t (Biometrika 34, 1947); ``None`` if one is a single value's."""
+    """The 95 % interval of the difference of two means, by B. L. Welch's t (Biometrika 34, 1947).
+
+    ``None`` if one of them has fewer than two values.
+    """
     if len(before) < 2 or len(after) < 2:
         return None
     first, second = variance(before) / len(before), variance(after) / len(after)
@@ -63,7 +69,7 @@ DAYS_KEPT = 400
 
 
 class Point(NamedTuple):
-    """After the ``n``-th case: the sum of all rewards until then in units, and when that case ended (ms)."""
+    """One point of a trend: after ``n`` cases, the sum of their rewards in units, and when the last one ended (ms)."""
 
     n: int
     units: int
@@ -71,7 +77,7 @@ class Point(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A point as it is drawn: the mean of all until then, and the mean of those since the point before."""
+    """A point as it is drawn: the mean of all rewards until then, and of those since the point before."""
 
     n: int
     at_ms: int
@@ -80,7 +86,7 @@ class Moment(NamedTuple):
 
 
 def read_points(text: str) -> tuple[Point, ...]:
-    """The points of one trend as they are kept: ``n:units:at_ms``, spaces between. Raises ``ValueError``."""
+    """Parse the points of a stored trend: ``n:units:at_ms``, spaces between. Raises ``ValueError``."""
     return tuple(_point(part) for part in text.split())
 
 
@@ -90,7 +96,7 @@ def _point(text: str) -> Point:
 
 
 def moments(points: Sequence[Point]) -> tuple[Moment, ...]:
-    """In the order of cases; their times never go back, though a case may have ended before the one counted before."""
+    """The points as they are drawn, in the order of cases. Times never decrease, though cases may end out of order."""
     found: list[Moment] = []
     before = Point(0, 0, 0)
     for point in sorted(points):
@@ -110,7 +116,7 @@ _TRUSTED = 0.75
 
 
 class Trust(StrEnum):
-    """What a task is told of a predicted value. ``NONE``: too little is known to say anything."""
+    """What a task is told about a predicted value. ``NONE``: too little is known to say anything."""
 
     NONE = ""
     TRUST = "trust"
@@ -119,18 +125,18 @@ class Trust(StrEnum):
 
 
 def confidence(attempts: int, matches: int) -> float:
-    """The share that came true; 0.75 until there are three samples."""
+    """The share of predictions that came true; 0.75 until there are three."""
     return matches / attempts if attempts >= _FEWEST else _UNKNOWN
 
 
 def drifts(window: Sequence[bool]) -> bool:
-    """Whether fewer than 40 % of the last five came true; never before there are five."""
+    """Whether fewer than 40 % of the last five predictions came true; False until there are five."""
     last = window[-_LOOKED_AT:]
     return len(last) == _LOOKED_AT and 100 * sum(last) < _DRIFT * len(last)
 
 
 def trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
-    """How a prediction is to be taken."""
+    """Whether a kind of prediction may be trusted, judged by how many came true and by the latest."""
     if drifts(window):
         return Trust.DRIFT
     if attempts < _FEWEST:
@@ -139,16 +145,16 @@ def trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
 
 
 def recent(window: Sequence[bool]) -> tuple[int, int]:
-    """How many of the last ones that are looked at came true, and how many those are."""
+    """How many of the last five predictions came true, and how many of the five there are yet."""
     last = window[-_LOOKED_AT:]
     return sum(last), len(last)
 
 
 def pass_hat(passed: int, runs: int) -> dict[int, float]:
-    """For each k up to ``runs``: the chance that k runs, drawn from these without putting back, all passed.
+    """For each k up to ``runs``: the chance that k runs, drawn from these without replacement, all passed.
 
     The unbiased estimate C(passed, k) / C(runs, k) of S. Yao, N. Shinn, P. Razavi and K. Narasimhan, "tau-bench: A
-    Benchmark for Tool-Agent-User Interaction in Real-World Domains", 2024, section 3 (arXiv 2406.12045). Unlike
-    pass@k, which asks whether one of k runs passes, it falls as k grows. No runs: nothing can be said.
+    Benchmark for Tool-Agent-User Interaction in Real-World Domains", 2024, section 3 (arXiv 2406.12045). Unlike pass@k,
+    which asks whether one of k runs passes, it falls as k grows. Empty for no runs.
     """
     return {k: comb(passed, k) / comb(runs, k) for k in range(1, runs + 1)}

@@ -16,8 +16,10 @@ MAX_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to 
 
 
 def loads(text: str | bytes) -> Json:
-    """Parse JSON; fractions become ``Decimal``. Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents,
-    nesting over ``MAX_DEPTH``, and half characters that no other process could read.
+    """Parse JSON; fractions become ``Decimal``.
+
+    Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents, nesting over ``MAX_DEPTH``, and unpaired
+    surrogates, which no other process could read.
     """
     if isinstance(text, bytes):
         text = text.decode()
@@ -41,12 +43,12 @@ def loads_object(text: str | bytes) -> JsonObject:
 
 
 def dumps(value: Json) -> str:
-    """Canonical text: keys sorted, no white space, ``Decimal`` as the number it is written as."""
+    """The canonical JSON text of a value: keys sorted, no white space, a ``Decimal`` as the number it is written as."""
     return _WRITERS[type(value)](value)
 
 
 def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
-    """The value and everything in it, the outermost first, each with the name of the field that it stands in."""
+    """Yields the value and everything in it, outermost first, each with the name of the field it stands in."""
     yield name, value
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -57,12 +59,15 @@ def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def digest(value: Json) -> str:
-    """A stable SHA-256 (hex) of a value's canonical text: the hash of plans, contexts and policies."""
+    """The SHA-256 (hex) of a value's canonical text, which identifies plans, contexts and policies."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()
 
 
 def _read(text: str) -> Json:
-    """Canonical text has nothing around its value: that takes a third of the decoder's steps."""
+    """Parse JSON.
+
+    A text with nothing around its value, such as canonical text, takes a third of the decoder's steps.
+    """
     try:
         value, end = _scan(text, 0)
     except StopIteration:
@@ -118,7 +123,7 @@ def _refuse_float(_: float) -> str:
 
 
 class _Writers(dict[type, Callable[..., str]]):
-    """By exact type; of a derived one what writes its base, which is found once."""
+    """The writer of each exact type. For a derived type it is that of its base, looked up once."""
 
     def __missing__(self, kind: type) -> Callable[..., str]:
         for base in (str, dict, list, tuple, Decimal, float):
@@ -143,7 +148,7 @@ _WRITERS = _Writers(
 
 
 def write_plain(value: object) -> str:
-    """The canonical text of a library's JSON-like value: of what ``plain`` makes of it."""
+    """The canonical text of a library's JSON-like value, as of ``dumps(plain(value))``."""
     try:
         return _WRITERS[type(value)](value)
     except TypeError:  # it has floats, or keys and values that are no JSON as they are
@@ -151,7 +156,10 @@ def write_plain(value: object) -> str:
 
 
 def plain(value: object) -> Json:
-    """Turn a library's JSON-like value (floats, tuples, mappings) into ours; floats by their shortest text."""
+    """Convert a library's JSON-like value (floats, tuples, mappings) to ``Json``; floats by their shortest text.
+
+    Raises ``TypeError`` for what is not JSON.
+    """
     match value:
         case None | bool() | int() | Decimal() | str():
             return value
@@ -170,7 +178,7 @@ def plain(value: object) -> Json:
 
 
 def wire(value: Json) -> object:
-    """Turn ours into what ``json.dumps`` of a library accepts. A ``Decimal`` becomes the float whose text it is."""
+    """Convert ``Json`` to what ``json.dumps`` accepts: each ``Decimal`` becomes an int or the nearest float."""
     match value:
         case Decimal():
             return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else float(value)
@@ -183,7 +191,7 @@ def wire(value: Json) -> object:
 
 
 def i_json(value: Json) -> object:
-    """Like ``wire``, for readers of any kind: a number that a double cannot hold is given as its text (RFC 7493)."""
+    """Like ``wire``, but a number that a double cannot hold exactly becomes a text (RFC 7493)."""
     match value:
         case dict():
             return {key: i_json(item) for key, item in value.items()}
@@ -210,5 +218,5 @@ _SAFE = 2**53 - 1  # every whole number up to it is a double
 
 
 def as_text(value: Json) -> str:
-    """A text as it is, any other value as JSON."""
+    """A text unchanged, any other value as canonical JSON."""
     return value if isinstance(value, str) else dumps(value)

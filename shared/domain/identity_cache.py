@@ -1,4 +1,4 @@
-"""What was computed of objects that come again and never change, such as the tools of a compiled catalogue."""
+"""Caches what is computed of immutable objects that come again, such as the tools of a compiled catalogue."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -9,10 +9,10 @@ Value = TypeVar("Value")
 
 
 class IdentityCache(Generic[Key, Value]):
-    """``compute`` of an object, once for each of the latest ``most`` objects.
+    """Caches ``compute(object)`` for the latest ``most`` objects, by identity.
 
-    An object is known by itself, not by what is equal to it, so that looking costs the same however large it is. It
-    is held while its value is, so another never has its id. Who changes an object gets what was computed before.
+    A look-up costs the same however large the object is. The object is held as long as its value, so no other gets its
+    id. An object must not change: the value computed first is returned.
     """
 
     def __init__(self, compute: Callable[[Key], Value], most: int) -> None:
@@ -31,14 +31,14 @@ class IdentityCache(Generic[Key, Value]):
 
 
 class SameTuples(Generic[Key]):
-    """Of tuples that have the very same members, one: what is computed of it is found again, whoever made the tuple."""
+    """Returns one tuple for all tuples of the same members, so that an ``IdentityCache`` knows it again."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._held: OrderedDict[tuple[int, ...], tuple[Key, ...]] = OrderedDict()
 
     def __call__(self, members: tuple[Key, ...]) -> tuple[Key, ...]:
-        """A held tuple holds its members, so no other object has one of their ids."""
+        """The first tuple seen with these very members. It holds them, so no other object gets their ids."""
         key = tuple(map(id, members))
         held = self._held.setdefault(key, members)
         self._held.move_to_end(key)

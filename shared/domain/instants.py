@@ -1,4 +1,4 @@
-"""Instants that others name."""
+"""Parses and writes times and durations that others name."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,10 @@ _YEARS = range(2, 9999)  # at the very ends of the calendar an instant has no ot
 
 
 def in_utc(moment: datetime) -> datetime:
-    """The same instant in UTC; one without a zone is UTC already. Raises ``ValueError`` at the ends of the calendar."""
+    """The same instant in UTC; a time without a zone is taken as UTC.
+
+    Raises ``ValueError`` at the ends of the calendar.
+    """
     if moment.year not in _YEARS:
         raise ValueError("the year is none that can be reckoned with")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -21,7 +24,10 @@ _MOST = timedelta(days=36_500)
 
 
 def parse_duration(text: str) -> timedelta:
-    """Raises ``ValueError``; weeks are none of the shape, ``P`` and ``PT`` are nothing at all."""
+    """Parse an ISO 8601 duration, with years of 365 and months of 30 days. Raises ``ValueError``.
+
+    Weeks are refused; ``P`` and ``PT`` are 0.
+    """
     found = _SHAPE.fullmatch(text)
     if found is None or len(text) > 40:
         raise ValueError(f"{text[:40]!r} is no duration such as PT1H30M")
@@ -33,7 +39,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def written_duration(length: timedelta) -> str:
-    """The inverse, in days, hours, minutes and seconds."""
+    """A duration as ISO 8601, in days, hours, minutes and seconds: the inverse of ``parse_duration``."""
     whole = int(length.total_seconds())
     seconds = f"{whole % 60 + length.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
     parts = ((whole // 3600 % 24, "H"), (whole // 60 % 60, "M"), (seconds, "S"))

@@ -1,4 +1,4 @@
-"""What a text is about: a few stemmed words, of letters only."""
+"""Extracts the keywords of a text: a few stemmed words, of letters only."""
 
 import re
 from functools import lru_cache
@@ -20,7 +20,7 @@ _STOP = frozenset(
 
 
 def keywords(text: str, most: int = KEYWORDS_KEPT) -> tuple[str, ...]:
-    """The first distinct words of more than three letters that are no stop-words, stemmed, in lower case."""
+    """The first distinct words of more than three letters that are not stop-words, stemmed, in lower case."""
     words = (word for word in _WORD.findall(text.lower()) if word not in _STOP)
     return tuple(dict.fromkeys(map(stem, words)))[:most]
 
@@ -29,7 +29,7 @@ def keywords(text: str, most: int = KEYWORDS_KEPT) -> tuple[str, ...]:
 def stem(word: str) -> str:
     """A word without its English endings, by the Snowball rules: ``approv`` of ``approved``, ``approval``.
 
-    What is left is for comparing with other stems, not for reading.
+    A stem is for comparing with other stems, not for reading.
     """
     english = snowballstemmer.stemmer("english")  # one word at a time is all that one of them can do
     return str(english.stemWord(word))

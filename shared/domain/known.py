@@ -1,4 +1,4 @@
-"""Which learned facts and entities are about a new task."""
+"""Which learned facts and entities are relevant to a new task."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -55,10 +55,10 @@ E = TypeVar("E", bound=Entity)
 
 
 def known_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str) -> list[F]:
-    """The four that are most about the task: by shared words, named entities, process type and quality.
+    """The four facts most relevant to the task, by shared words, named entities, process type and quality.
 
-    Ties keep their order, newest first; choosing among the chosen chooses the same. What a newer one contradicts is
-    none of them.
+    Ties keep their order, newest first. Facts that a newer one contradicts are left out. Applied to its own result it
+    returns the same.
     """
     wanted, text = frozenset(words), task.lower()
     scored = [(_score(fact, wanted, text, domain), fact) for fact in facts if fact.holds]
@@ -67,7 +67,7 @@ def known_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str
 
 
 def known_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
-    """Those that the task names, if they were seen before, and the few that are seen the most; none of long ago."""
+    """The entities that the task names, if seen before, then the few seen most often; none last seen long ago."""
     text = task.lower()
     spelled = _spell(entities) if isinstance(entities, tuple) else _spell_names(entities)
     since = _EVER if now is None else now - ENTITY_LASTS
@@ -80,7 +80,7 @@ def known_entities(entities: Sequence[E], task: str, now: datetime | None = None
 
 
 def _spell_names(entities: Sequence[Entity]) -> list[tuple[str, ...]]:
-    """Of each, its names as they are looked for."""
+    """For each entity, its value and other names in lower case."""
     return [tuple(name.lower() for name in (one.value, *one.names)) for one in entities]
 
 
@@ -99,7 +99,7 @@ def _is_named(value: str, text: str) -> bool:
 
 
 def _stands_in(wanted: str, text: str) -> bool:
-    """Whether a name stands in the text as words of its own. Most do not stand in it at all, which is told fast."""
+    """Whether a name occurs in the text as whole words."""
     at = text.find(wanted) if wanted else -1
     while at >= 0:
         if not (_is_of_word(text[at - 1 : at]) or _is_of_word(text[at + len(wanted) : at + len(wanted) + 1])):
@@ -109,5 +109,5 @@ def _stands_in(wanted: str, text: str) -> bool:
 
 
 def _is_of_word(character: str) -> bool:
-    r"""As ``\w`` has it; nothing is none."""
+    """Whether a character is a letter, a digit or ``_``; False for the empty text."""
     return character.isalnum() or character == "_"

@@ -1,4 +1,4 @@
-"""What may not leave the tenant's own systems: card numbers, IBANs, social security numbers, keys and passwords."""
+"""Finds values that must not leave the tenant's systems: card numbers, IBANs, social security numbers, secrets."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from stdnum.us import ssn
 
 
 class MarkKind(StrEnum):
-    """The word that stands where the value stood."""
+    """The kind of a marked value, which is also the word that replaces it."""
 
     CARD = "card"
     IBAN = "iban"
@@ -95,7 +95,7 @@ _LEAST_NUMBER = 10**13  # the shortest card has 14 digits
 
 
 def marks(text: str) -> tuple[Mark, ...]:
-    """What is marked in a text, in order, no two overlapping."""
+    """The marked values in a text, in order and without overlap."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
     return _marks_of_short(text) if len(text) <= _SHORT else _sort_out(text)
@@ -121,7 +121,7 @@ def marked_values(text: str) -> dict[str, MarkKind]:
 
 
 def may_be_marked(number: int) -> bool:
-    """Whether a number has as many digits as any that is marked without a word beside it."""
+    """Whether a number has enough digits to be marked without a word beside it."""
     return abs(number) >= _LEAST_NUMBER
 
 
@@ -143,7 +143,7 @@ def _find_marks(text: str) -> Iterator[Mark]:
 
 
 def _has(text: str, words: Iterable[str]) -> bool:
-    """Any of the words; a loop, because every text of every event is looked at."""
+    """Whether the text contains any of the words. A plain loop, since every text of every event is searched."""
     for word in words:  # noqa: SIM110  # twice as quick as a generator
         if word in text:
             return True
@@ -151,7 +151,7 @@ def _has(text: str, words: Iterable[str]) -> bool:
 
 
 def _numbers(text: str) -> Iterator[Mark]:
-    """Numbers that show by themselves what they are."""
+    """Yields the numbers that need no label beside them: cards, IBANs, social security numbers."""
     for match in _CARD.finditer(text):
         if _is_card(match.group()):
             yield _mark(match, 0, MarkKind.CARD)
@@ -165,13 +165,13 @@ def _numbers(text: str) -> Iterator[Mark]:
 
 
 def _is_card(text: str) -> bool:
-    """Only what an issuer gives out: a tenth of all long numbers have a fitting check digit."""
+    """Whether digits are a card number as issuers assign them: a check digit alone fits a tenth of long numbers."""
     digits = text.replace(" ", "").replace("-", "")
     return bool(_ISSUED.fullmatch(digits)) and luhn.is_valid(digits)
 
 
 def _iban_length(text: str) -> int:
-    """How many characters of a candidate are an IBAN: words may follow it that look like a further group."""
+    """The length of the IBAN that a candidate begins with, since words after it may look like further groups; or 0."""
     while text:
         if iban.is_valid(text, check_country=False):
             return len(text)
@@ -180,7 +180,7 @@ def _iban_length(text: str) -> int:
 
 
 def _password(match: re.Match[str], text: str) -> Iterator[Mark]:
-    """The value that a label introduces, unless it is a word of the sentence: "the password is wrong"."""
+    """Yields the value that a label introduces, unless it is part of the sentence: "the password is wrong"."""
     quoted, plain, by = match["q"], match["v"], match["by"]
     named = quoted if quoted is not None else plain.rstrip(".?:")
     start = match.start("q" if quoted is not None else "v")

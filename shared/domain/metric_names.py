@@ -1,7 +1,7 @@
-"""Every metric of the product: its name, kind, labels, buckets, what it means, and who shows it.
+"""Every metric of the product: its name, kind, labels, buckets, meaning, and the services that expose it.
 
 Labels are words of fixed sets, or names that an operator has configured; never the id of a task, a session, a caller or
-a tenant. Whoever records holds a metric to ``MOST_SERIES`` all the same.
+a tenant. A metric has at most ``MOST_SERIES`` series all the same.
 """
 
 from enum import StrEnum
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 
 class Shown(StrEnum):
-    """Who shows a metric. ``QUEUE`` are those who look at the whole installation: all of them tell the same."""
+    """The services that expose a metric. ``QUEUE``: those that see the whole installation, and show the same values."""
 
     EVERYBODY = "every service"
     QUEUE = "gateway, executor"
@@ -41,9 +41,9 @@ class Shown(StrEnum):
 
 
 class Metric(NamedTuple):
-    """``name`` as Prometheus shows it, a counter's with its ``_total``.
+    """A metric. ``name`` as Prometheus shows it, a counter's with its ``_total``.
 
-    ``begins_with``: labels under which it is shown from the start, as 0: of what first happens nothing is missed then.
+    ``begins_with``: label values whose series exist from the start, as 0, so that the first increment is not missed.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What one token of a model costs.
+"""The price of one token of a model.
 
 Money is a whole number of nano-dollars, the billionth part of a dollar: a price of 1 dollar for a million tokens is
 1,000 of them for one token.
@@ -11,7 +11,7 @@ NANO = 1_000_000_000
 
 
 class Price(NamedTuple):
-    """Nano-dollars for one token."""
+    """The prices of one token, in nano-dollars."""
 
     input: int = 0
     output: int = 0
@@ -25,6 +25,6 @@ class Price(NamedTuple):
 
 
 def dearest(prices: Iterable[Price]) -> Price:
-    """The highest of each of their numbers: what a model without a price is taken to cost."""
+    """The highest of each of the prices' numbers, which a model without a price is taken to cost."""
     known = tuple(prices)
     return Price(*(max(column) for column in zip(*known, strict=True))) if known else Price()

@@ -1,4 +1,4 @@
-"""Where requests of ours may go, if their address came from outside: the rules, without the network.
+"""Rules for requests to addresses that came from outside, without network access.
 
 A URL is checked as it is written (``check_url``), and each address that its host has when a connection is made
 (``check_address``). Both must pass: a name may lead elsewhere tomorrow.
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class OutgoingRule(StrEnum):
-    """Which rule refused."""
+    """The rule by which a request was refused."""
 
     SPELLING = "spelling"
     SCHEME = "scheme"
@@ -45,12 +45,12 @@ class Refused(Exception):
 
 
 class Reach(NamedTuple):
-    """Where requests may go.
+    """The addresses that requests of one kind may go to.
 
     ``listed`` is the operator's list: hosts, hosts with a port, addresses, networks. A listed name may lead into
-    private networks; a range beyond them opens only to its own address or network. ``setting`` names the list in
-    messages. ``public`` opens every public address at the ports of the web; ``loopback`` this machine's own addresses;
-    ``inside`` all that a listed name may lead to, for every host and port.
+    private networks; other special ranges open only to an address or network listed itself. ``setting`` names the list
+    in messages. ``public`` permits every public address at web ports, ``loopback`` this machine's own addresses,
+    ``inside`` any host and port, as if its name was listed.
     """
 
     listed: frozenset[str] = frozenset()
@@ -63,7 +63,7 @@ class Reach(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a URL leads to. ``host`` is in small letters, an IPv6 address without its brackets."""
+    """What a URL leads to. ``host`` is in lower case, an IPv6 address without its brackets."""
 
     scheme: str
     host: str
@@ -71,12 +71,12 @@ class Target(NamedTuple):
 
 
 def reach_entries(written: Collection[str]) -> frozenset[str]:
-    """An operator's list, each entry as it is compared; raises ``ValueError`` that names the first bad one."""
+    """The entries of an operator's list, normalised for comparison; raises ``ValueError`` for the first bad one."""
     return frozenset(_entry(one.strip().lower()) for one in written if one.strip())
 
 
 def tools_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
-    """Where the tools endpoint of a request may be: what gateway and executor both go by."""
+    """Where the tools endpoint of a request may be, for gateway and executor alike."""
     return Reach(listed=reach_entries(allowed_hosts), setting="TOOLS_ALLOWED_HOSTS", loopback=loopback)
 
 
@@ -93,12 +93,12 @@ def files_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
 
 
 def operators_reach(allowed_hosts: Collection[str]) -> Reach:
-    """Where a tenant's own operators may point us: inside, and not at what nobody serves tools or tokens from."""
+    """Where a tenant's operators may point connections: public and private networks, other ranges only if listed."""
     return Reach(reach_entries(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
 
 
 def check_url(url: str, reach: Reach) -> Target:
-    """What a URL leads to, if it may be called as far as its text tells; raises ``Refused``."""
+    """The target of a URL that may be called, as far as its text tells; raises ``Refused``."""
     found = _match_url(url)
     target = _target(found["scheme"].lower(), found["host"].lower(), found["port"])
     if target.scheme not in reach.schemes:
@@ -111,7 +111,7 @@ def check_url(url: str, reach: Reach) -> Target:
 
 
 def check_target(target: Target, reach: Reach) -> None:
-    """Refuse a host and port that no address could make right; raises ``Refused``."""
+    """Raises ``Refused`` for a host and port that no address could make right."""
     literal = _literal(target.host)
     if literal is not None:
         check_address(literal, target, reach)
@@ -122,7 +122,7 @@ def check_target(target: Target, reach: Reach) -> None:
 
 
 def check_address(address: Address, target: Target, reach: Reach) -> None:
-    """Refuse an address that the target's host has; raises ``Refused``, which tells the range of a literal alone."""
+    """Raises ``Refused`` for an address that may not be connected to. Only for a literal is its range told."""
     kind = range_of(address)
     if _opens(address, kind, target, reach):
         return
@@ -134,7 +134,7 @@ def check_address(address: Address, target: Target, reach: Reach) -> None:
 
 
 def unreachable(target: Target, reach: Reach) -> Refused:
-    """The same words for a name that does not exist and for one that leads inside: they shall not differ."""
+    """The error for a name that does not exist or leads inside: the caller must not learn which."""
     hint = "" if _names(target, reach) else _hint(reach)
     return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
 
@@ -155,7 +155,7 @@ _INSIDE = (Range.PUBLIC, Range.PRIVATE, Range.SHARED, Range.LOOPBACK)
 
 
 def _is_opened(target: Target, reach: Reach) -> bool:
-    """Whether the host is permitted by name, at this port."""
+    """Whether the host is permitted by name, at this port, whatever its address."""
     return reach.inside or _names(target, reach) or _is_local(target.host, reach)
 
 
@@ -205,7 +205,7 @@ def _target(scheme: str, host: str, port: str | None) -> Target:
 
 
 def _host(host: str) -> str:
-    """The host, if there is one way to read it; raises ``Refused``."""
+    """The host, if it can be read in one way only; raises ``Refused``."""
     bare = host.removeprefix("[").removesuffix("]")
     if bare != host or _NUMBER.fullmatch(bare.rpartition(".")[2]):
         return _plain_address(bare, six=bare != host)

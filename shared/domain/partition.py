@@ -1,4 +1,4 @@
-"""Which of the installation's partitions a session belongs to."""
+"""Maps a session to one of the installation's partitions."""
 
 import zlib
 

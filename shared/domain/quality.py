@@ -1,7 +1,7 @@
-"""How good a task's end is: one number from verified facts and penalties (signals on a baseline of 0.5).
+"""Scores how well a task ended: one number from verified facts and penalties (signals on a baseline of 0.5).
 
 Nothing is earned by length, by calling more tools, or by a run in which there was nothing to prove. The weighted
-formula of seeds 002 and 003 is there for whoever wants it.
+formula of seeds 002 and 003 can be chosen instead.
 """
 
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ class Formula(StrEnum):
 
 
 class Evidence(NamedTuple):
-    """What is known of an ended task. What has a None was not there to be judged.
+    """What is known of an ended task. None: there was nothing to judge.
 
-    ``policy_kept``: of a plan with calls, whether its rules were followed. ``audit_clean``: of figures, if any.
-    ``needs_met``: reads answered, and found something. ``outputs_there``: of the outputs that the process requires.
+    ``policy_kept``: whether a plan with calls followed its rules. ``audit_clean``: whether its figures were in order.
+    ``needs_met``: reads answered, and found something. ``outputs_there``: the outputs that the process requires.
     ``grounded``: the answer says something that was found, and no figure that was not.
-    ``provable``: a dry run, whose writes are not made; each has a read that would prove it.
+    ``provable``: a dry run, each of whose writes (not made) has a read that would prove it.
     ``idle``: something was to be done, and nothing was planned.
     ``repeated_calls`` counts identical calls beyond the first.
     """
@@ -54,7 +54,7 @@ class Evidence(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A value from 0 to 1, and the parts it is the sum of, before it is bounded."""
+    """A value from 0 to 1, and the parts whose sum it is before it is bounded."""
 
     value: float
     formula: Formula
@@ -91,7 +91,7 @@ def _signals(evidence: Evidence) -> dict[str, float]:
 
 
 def _weigh_parts(evidence: Evidence) -> dict[str, float]:
-    """``0.35 answer + 0.35 tools + 0.30 policy`` (seeds 002 and 003): its answer part does look at length."""
+    """The parts of ``0.35 answer + 0.35 tools + 0.30 policy`` (seeds 002 and 003), the answer by its length."""
     expected = max(_ENOUGH_WORDS, evidence.task_words)
     answer = min(1.0, evidence.answer_words / expected)
     tools = max(0.0, 1.0 - evidence.tool_calls / _MOST_CALLS)

@@ -1,4 +1,4 @@
-"""Marked values taken out of what is told to others: logs, events, outcomes, cases. Nothing brings them back."""
+"""Removes marked values for good from what is passed on: logs, events, outcomes, cases."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ _LABELLED = re.compile(
 
 
 def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
-    """The text with a word such as ``[card]`` for everything that is marked in it, and for the ``known`` values."""
+    """The text with a word such as ``[card]`` for each marked value in it, and for the ``known`` values."""
     values = marked_values(text)
     if known:
         values |= known
@@ -31,13 +31,13 @@ def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
 
 
 def literals(values: Iterable[str]) -> re.Pattern[str]:
-    """Any of the values, the longest first; a short one only as a word of its own."""
+    """A pattern that matches any of the values, the longest first; a short one only as a whole word."""
     longest_first = sorted(values, key=lambda value: (-len(value), value))
     return re.compile("|".join(_literal(value) for value in longest_first))
 
 
 def without_marks(value: T, known: Mapping[str, MarkKind] = NOTHING) -> T:
-    """JSON-like data with every marked text in it redacted; a password also where only its field's name tells."""
+    """JSON-like data with marked values redacted, and passwords that only their field's name reveals."""
     return cast(T, _redact_value(value, known))
 
 
@@ -91,5 +91,5 @@ _SHAPES = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """The text with a word in place of each."""
+    """The text with a word in place of each credential, recognised by its shape."""
     return _SHAPES.sub(_WORD, text)

@@ -1,6 +1,6 @@
-"""The names of spans, of their events and attributes. docs/tracing.md has the same, checked by a test.
+"""The names of spans, of their events and attributes. A test keeps docs/tracing.md the same.
 
-Where OpenTelemetry's conventions have a name it is theirs (HTTP, messaging, GenAI); all others begin with ``purple.``.
+Where OpenTelemetry's conventions have a name it is used (HTTP, messaging, GenAI); all others begin with ``purple.``.
 """
 
 # Spans.

@@ -1,3 +1,3 @@
-"""The product's version, where a process can read it without being an installed package."""
+"""The product's version, which a process can read without an installed package."""
 
 VERSION = "0.1.0"

@@ -1,10 +1,10 @@
-"""The fixed words of the product: what travels in records, events and metadata."""
+"""The fixed words of the product, as they stand in records, events and metadata."""
 
 from enum import IntEnum, StrEnum
 
 
 class TaskState(StrEnum):
-    """Where a task stands, in the words of A2A."""
+    """The state of a task, in the words of A2A."""
 
     SUBMITTED = "submitted"
     WORKING = "working"
@@ -86,7 +86,7 @@ DOUBTS = (WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
 
 
 class Resolution(StrEnum):
-    """What an operator says about a write in doubt."""
+    """What an operator decides about a write in doubt."""
 
     RETRY = "retry"  # it did not take hold: it may be sent again
     SKIP = "skip"  # it is left undone, and the plan goes on
@@ -117,7 +117,7 @@ class Level(IntEnum):
 
     @classmethod
     def parse(cls, word: str) -> "Level":
-        """The level of that name; ``ValueError`` names the known ones otherwise."""
+        """The level of that name; a ``ValueError`` for an unknown one lists the levels."""
         try:
             return cls[word.strip().upper()]
         except KeyError:
@@ -137,7 +137,7 @@ _DECIDERS = {
 
 
 def decider(level: str | None) -> str:
-    """Who decides at a level, as a sentence says it: "a manager", "the CFO"; "an approver" where none is named."""
+    """Who decides at a level, for a sentence: "a manager", "the CFO"; "an approver" if no level is given."""
     return _DECIDERS.get(level.lower(), f"a {level}") if level else "an approver"
 
 
@@ -148,7 +148,7 @@ class Role(StrEnum):
 
 
 class Dialect(StrEnum):
-    """The protocol generation that created a task; it is answered in the same one."""
+    """The protocol version in which a task was created, and is answered."""
 
     LEGACY = "legacy"
     A2A_0_3 = "0.3"

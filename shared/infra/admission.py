@@ -1,9 +1,9 @@
-"""How many sessions may wait for an executor, over all gateways.
+"""Limits how many sessions may wait for an executor, over all gateways.
 
-Where one step sees all partitions, the step that stores a message counts them. On a cluster a step sees one. There
-whoever would store one takes a place in a line first, and then counts who waits and who stands ahead: each of those
-has stored its message, or not yet, and in both cases it is counted. A place is left once the message is stored or
-refused; whoever dies leaves it when its time is over, which keeps out one caller too many at most, never lets one in.
+On one server the script that stores a message also counts who waits. On a cluster a script sees one partition only, so
+a gateway takes a place in a line first, then counts the sessions that wait and the places ahead of its own: each of
+those has stored its message or has not, and is counted either way. It leaves its place once the message is stored or
+refused. The place of a gateway that dies expires: until then one caller too many is refused, never one too many let in.
 """
 
 import asyncio
@@ -29,7 +29,10 @@ UNLIMITED, FULL = 0, -1  # what the accepting script is told in place of a numbe
 
 
 class Admission:
-    """``most``: sessions that may wait; 0 for any number. ``waiting``: as many as waited when last counted."""
+    """Decides whether one more session may wait for an executor.
+
+    ``most``: how many may wait, 0 for any number. ``waiting``: how many waited when they were last counted.
+    """
 
     def __init__(self, redis: Redis, scripts: Scripts, most: int) -> None:
         self._redis, self._scripts, self._most = redis, scripts, most
@@ -41,7 +44,10 @@ class Admission:
 
     @asynccontextmanager
     async def find_limit(self) -> AsyncIterator[int]:
-        """How many sessions may wait when the next message is stored, which has to be done inside."""
+        """Yields the limit that the accepting script must be given: a number, ``UNLIMITED`` or ``FULL``.
+
+        The message has to be stored inside the context: on a cluster the place in line is kept meanwhile.
+        """
         is_far_off = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS and (
             self.waiting + _MOST_MEANWHILE < self._most
         )

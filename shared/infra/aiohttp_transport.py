@@ -27,17 +27,18 @@ _NO_TIMES: dict[str, float | None] = {}
 
 
 class Keeping(NamedTuple):
-    """How many connections there may be, and for how many seconds one is kept after its last answer."""
+    """Limits of a connection pool: how many connections, and for how many seconds an idle one is kept."""
 
     most_connections: int = 1000
     kept_seconds: float = 5.0
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
-    """``resolver`` finds the addresses of each new connection to a name; none is remembered of one that is given.
+    """An ``httpx2`` transport that sends requests with ``aiohttp``.
 
-    It follows no redirect, stores no cookie, decompresses nothing, and uses no proxy. A POST is sent once: ``aiohttp``
-    repeats what HTTP calls idempotent, on a kept connection that the server has ended meanwhile.
+    It follows no redirect, stores no cookie, decompresses nothing, and uses no proxy. A POST is sent once; methods that
+    HTTP calls idempotent ``aiohttp`` repeats if the server had ended a kept connection meanwhile. ``resolver`` finds
+    the addresses for each new connection; its answers are not cached, those of the default resolver are.
     """
 
     def __init__(
@@ -54,12 +55,12 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         body = await request.aread()
         times = request.extensions.get("timeout", _NO_TIMES)
         connect, pool, write, read = (times.get(name) for name in ("connect", "pool", "write", "read"))
-        timeout = aiohttp.ClientTimeout(connect=_sum(pool, connect), sock_connect=connect, sock_read=read)
+        timeout = aiohttp.ClientTimeout(connect=_sum_if_all_known(pool, connect), sock_connect=connect, sock_read=read)
         session = self._session = self._session or self._open()
         for _ in range(2):  # so that the loop hears of kept connections which their servers have ended
             await asyncio.sleep(0)
         with _httpx2_errors(request):
-            async with asyncio.timeout(_sum(pool, connect, write, read)):
+            async with asyncio.timeout(_sum_if_all_known(pool, connect, write, read)):
                 response = await session.request(
                     request.method,
                     URL(str(request.url), encoded=True),
@@ -96,7 +97,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
 
 def _headers_of(request: httpx2.Request) -> list[tuple[str, str]]:
-    """As they were given; httpx2 asks for their encoding once for each."""
+    """The request's headers as they were given, without the encoding lookup that httpx2 makes for each one."""
     try:
         return [(name.decode("ascii"), value.decode("ascii")) for name, value in request.headers.raw]
     except UnicodeDecodeError:
@@ -104,7 +105,7 @@ def _headers_of(request: httpx2.Request) -> list[tuple[str, str]]:
 
 
 class _AnswerStream(httpx2.AsyncByteStream):
-    """An answer that is not read to its end costs its connection. What waits unread is bounded by ``aiohttp``."""
+    """The body of an answer, as a stream. Closing it before its end closes the connection too."""
 
     def __init__(self, response: aiohttp.ClientResponse, request: httpx2.Request) -> None:
         self._response, self._request = response, request
@@ -139,6 +140,6 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[httpx2.T
 )
 
 
-def _sum(*seconds: float | None) -> float | None:
+def _sum_if_all_known(*seconds: float | None) -> float | None:
     known = [one for one in seconds if one is not None]
     return sum(known) if len(known) == len(seconds) else None

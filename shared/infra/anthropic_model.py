@@ -39,7 +39,7 @@ _NAMES = {
 
 
 class Unreached(ModelAway):
-    """No reply came because nobody was there, or the line was cut: the endpoint may be back in a moment."""
+    """The endpoint could not be reached or the connection was lost: it may be back in a moment."""
 
 
 class ModelBusy(ModelAway):
@@ -59,7 +59,7 @@ class Invalid(ModelUnavailable):
 
 
 def status_failure(model: str, answer: httpx2.Response) -> ModelUnavailable:
-    """What an answer other than 2xx means, in words of ours; the endpoint's own are in the log."""
+    """The error for an answer other than 2xx, with a message of ours; the endpoint's own words are logged."""
     said, status = _reason_in(answer.content), answer.status_code
     log.warning("model_endpoint_refused", model=model, status=status, said=said)
     if status == 404:
@@ -83,7 +83,7 @@ def connection_failure(error: BaseException) -> Unreached:
 
 
 def both_failed(first: Absent | ModelBusy, second: Absent | ModelBusy) -> ModelUnavailable:
-    """A model and its fallback; away if waiting may bring back either."""
+    """The error for a failure of a model and of its fallback; ``ModelAway`` if one of them may pass."""
     message = f"{first}; its fallback: {second}"
     busy = [failure for failure in (first, second) if isinstance(failure, ModelBusy)]
     if not busy:
@@ -93,12 +93,15 @@ def both_failed(first: Absent | ModelBusy, second: Absent | ModelBusy) -> ModelU
 
 
 def feature_named(said: str, without: Set[Feature]) -> Feature | None:
-    """The part of the request that an endpoint's refusal names, of those that it was still sent with."""
+    """The part of the request that an endpoint's refusal names, if it is not in ``without`` (left out already)."""
     return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(said)), None)
 
 
 def _reason_in(body: bytes) -> str:
-    """The endpoint's own words, bounded; never headers, which may hold a key."""
+    """The endpoint's own words for its refusal, 300 characters at most.
+
+    Only the body is read: headers may hold a key.
+    """
     try:
         said = _words(json.loads(body))
     except (ValueError, RecursionError):
@@ -107,7 +110,9 @@ def _reason_in(body: bytes) -> str:
 
 
 def _words(body: object) -> str:
-    """Of ``{"error": {"message": ...}}``, and of what other servers answer in its place."""
+    """The message in an error body: of ``{"error": {"message": ...}}`` or of the shapes other servers
+    use; else empty.
+    """
     match body:
         case {"error": {"message": str(message)}} | {"error": str(message)} | {"message": str(message)}:
             return message
@@ -120,7 +125,7 @@ def _words(body: object) -> str:
 
 
 def _retry_after(answer: httpx2.Response) -> float | None:
-    """Seconds after which the endpoint wants to be asked again, if it says so in a way that can be read."""
+    """Seconds after which the endpoint wants to be asked again; None if it gives none that can be read."""
     headers = answer.headers
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
@@ -139,9 +144,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # an overloaded model that wants a long
 
 
 class ModelLimits(NamedTuple):
-    """Seconds for one attempt and for making the connection; how often an overloaded model is asked again.
+    """Limits of a call: seconds for an attempt and for connecting, and ``retries`` of an overloaded model.
 
-    ``pauses``: seconds after each of which an endpoint that went away is asked anew. A time-out is not repeated.
+    ``pauses``: seconds to wait before each further attempt at an endpoint that was away. A time-out is not retried.
     """
 
     seconds: float = 60.0
@@ -151,11 +156,11 @@ class ModelLimits(NamedTuple):
 
 
 class AnthropicModel(Model):
-    """Each tier is a model's name; ``fallback`` serves where a tier's own model is not to be had.
+    """Asks an endpoint that speaks the Messages API. ``tiers`` names the model of each tier.
 
-    Every failure is a ``ModelUnavailable`` with a sentence for people; ``ModelAway`` is one that may pass. The caller
-    decides for which tiers a ``fallback`` may stand in, by giving it or not. A field of a request that an endpoint
-    refuses by name (400) is left out, then and later, for that model.
+    Every failure is a ``ModelUnavailable`` with a sentence for people; ``ModelAway`` is one that may pass. A tier's
+    model in ``fallbacks`` is asked where its own is absent or busy. A field of a request that an endpoint refuses by
+    name (400) is left out, then and later, for that model.
     """
 
     def __init__(
@@ -168,7 +173,10 @@ class AnthropicModel(Model):
         tracer: Tracer = NO_TRACER,
         tells_trace: bool = False,
     ) -> None:
-        """``tracer``: whose current span is the caller's for this call. ``tells_trace``: the endpoint is told of it."""
+        """``tracer``: gives the caller's current span.
+
+        ``tells_trace``: whether its trace id is sent to the endpoint.
+        """
         self._limits = limits or ModelLimits()
         self._tracer = tracer
         self._tells_trace = tells_trace
@@ -223,7 +231,7 @@ class AnthropicModel(Model):
         return await self._ask_once(model, request)
 
     async def _ask_once(self, model: str, request: ModelRequest) -> ModelReply:
-        """The reply, to a request without what the endpoint refuses to take."""
+        """The reply to one request, sent without the features that this model's endpoint is known to refuse."""
         without = self._without.get(model, frozenset())
         body = encode_request(model, request, without)
         while True:

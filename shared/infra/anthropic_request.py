@@ -45,7 +45,7 @@ _Place: TypeAlias = tuple[int, int]
 
 
 class Feature(StrEnum):
-    """A part of a request that some endpoints do not take; without it the request asks for the same."""
+    """A part of a request that some endpoints refuse; the request means the same without it."""
 
     STRICT = "strict"
     CACHE_CONTROL = "cache_control"
@@ -56,7 +56,7 @@ class Feature(StrEnum):
 
 
 def encode_request(model: str, request: ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
-    """The body of one request to ``model``, ``without`` what its endpoint does not take."""
+    """The JSON body of a request to ``model``, without the features that its endpoint refuses."""
     marks = Feature.CACHE_CONTROL not in without
     opaque, images = Feature.THINKING not in without, Feature.IMAGES not in without
     messages = _sendable(model, _in_words(request.messages, images), opaque=opaque)
@@ -79,7 +79,7 @@ def encode_request(model: str, request: ModelRequest, without: Set[Feature] = fr
 
 
 def _system(request: ModelRequest) -> list[dict[str, object]]:
-    """The system text, and the schema in words: a model that knows no structured output answers by it too."""
+    """The system text, with the reply's schema in words, since not every model knows structured output."""
     told = () if request.schema is None else (SCHEMA_TOLD + _encode(dict(request.schema)),)
     return [{"type": "text", "text": text} for text in (*request.system, *told) if text.strip()]
 
@@ -96,7 +96,7 @@ def _output(model: str, request: ModelRequest, without: Set[Feature]) -> dict[st
 
 
 class _ToolText(NamedTuple):
-    """A tool as JSON, and whether its schema allows that it is enforced."""
+    """A tool as JSON, and whether its schema can be enforced by the API (``strict``)."""
 
     json: str
     can_be_strict: bool
@@ -126,7 +126,7 @@ _tools_known = IdentityCache[Sequence[ToolDefinition], dict[tuple[bool, bool], s
 
 
 def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
-    """Whether a schema is closed, requires all it names, and uses only words that strict tools allow."""
+    """Whether a schema is closed, requires all its properties, and uses only keywords that strict tools allow."""
     if not set(schema) <= _STRICT_WORDS:
         return False
     inner: list[JsonValue] = []
@@ -142,7 +142,7 @@ def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
 
 
 def _sendable(model: str, messages: Sequence[Message], *, opaque: bool) -> list[Message]:
-    """Without what the API refuses (empty texts, messages of nothing) and without other models' own blocks."""
+    """The messages without what the API refuses: empty texts, empty messages, opaque blocks of other models."""
 
     def is_sent(block: Block) -> bool:
         match block:
@@ -158,7 +158,7 @@ def _sendable(model: str, messages: Sequence[Message], *, opaque: bool) -> list[
 
 
 def _in_words(messages: Sequence[Message], images: bool) -> Sequence[Message]:
-    """The same messages, in them a sentence for each image that is not shown."""
+    """The same messages, with a sentence in place of each image that is not sent."""
 
     def say(block: Block) -> Block:
         if isinstance(block, ImageBlock) and not (images and block.data):
@@ -245,7 +245,7 @@ _ALL_SINCE = (5, 0)
 
 
 def takes_effort(model: str) -> bool:
-    """By the model's name; of one whose name tells nothing it is not assumed."""
+    """Whether the model accepts the ``effort`` field, judged by its name; False for a name that tells nothing."""
     named = _NAME.search(model)
     if named is None:
         return False
@@ -310,7 +310,7 @@ def _read_block(model: str, block: JsonObject, raw: str) -> ReplyBlock:
 
 
 def _raw_blocks(text: str) -> Sequence[str]:
-    """The text of each item of ``content``, of a body that is known to be a JSON object."""
+    """The JSON text of each item of ``content``. ``text`` must be known to be a JSON object."""
     at, blocks = text.index("{") + 1, []
     while True:
         name, at = _scan(text, _rest_after(text, at))
@@ -332,7 +332,7 @@ def _rest_after(text: str, at: int) -> int:
 
 
 def _strip_fence(text: str) -> str:
-    """The JSON alone, where a model put it between code fences, with words around them perhaps."""
+    """The JSON alone, if the model put it between code fences with or without words around them."""
     if text.lstrip()[:1] in ("{", "["):
         return text
     fenced = _FENCED.search(text)

@@ -24,7 +24,7 @@ def task_name(task_id: str) -> str:
 
 
 def task_id_of(name: str) -> str | None:
-    """The id, or its hash where it was too long; None for a name that is none of ours."""
+    """The task id in an archive name, or the id's hash where it was too long; None for a foreign name."""
     stem = name.removesuffix(_SUFFIX)
     if stem == name:
         return None
@@ -37,7 +37,7 @@ def _short(text: str) -> str:
 
 
 class FolderArchive(Archive):
-    """A file is written beside its place, synced and renamed, so that no reader and no crash meets half of one."""
+    """An archive in a folder. A file is written under another name, synced and renamed, so nobody reads half of one."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -107,7 +107,7 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A rename is on disk only when its folder is."""
+    """Sync a folder to disk: a rename in it lasts only after that."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Which archive there is, by the two variables that say so."""
+"""Opens the archive that ``ARCHIVE_URL`` and ``ARCHIVE_KEY`` name."""
 
 import asyncio
 import os
@@ -17,7 +17,10 @@ from shared.ports.archive import Archive, ArchiveUnavailable
 
 
 class EncryptedArchive(Archive):
-    """``keys``: Fernet keys, the newest first. New contents take the first; any of them opens older ones."""
+    """An archive whose contents are encrypted before they reach the one inside.
+
+    ``keys``: Fernet keys, the newest first. The first encrypts; any of them decrypts.
+    """
 
     def __init__(self, inner: Archive, keys: tuple[str, ...]) -> None:
         self._inner = inner
@@ -90,15 +93,15 @@ class ArchiveSettings(BaseSettings):
         return self
 
     def archive(self) -> Archive | None:
-        """The archive of ended tasks, or None where none was named. Talks to nobody yet."""
+        """The archive of ended tasks; None if no ``ARCHIVE_URL`` is set. Nothing is connected yet."""
         return self._open_archive(self.archive_url)
 
     def session_archive(self) -> Archive | None:
-        """The archive of what idle sessions remember, in a part of its own beside the tenants' tasks."""
+        """The archive of idle sessions' memory, in a folder ``sessions`` beside the tenants' tasks."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/sessions")
 
     def file_archive(self) -> Archive | None:
-        """The archive of the files that come with messages, by the hashes of their contents."""
+        """The archive of files that come with messages, named by the hashes of their contents."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
     def _open_archive(self, address: str) -> Archive | None:
@@ -123,22 +126,22 @@ def _plain(address: str) -> Archive:
 
 
 def folder_url(folder: Path) -> str:
-    """What ``ARCHIVE_URL`` is for a stack whose data lie in that folder."""
+    """The value of ``ARCHIVE_URL`` for a stack whose data lie in ``folder``."""
     return (folder.resolve() / "archive").as_uri()
 
 
 def key_of(folder: Path) -> str:
-    """The key of that stack's archive, made now if there is none. Two who make one at once get the same."""
+    """The archive key of the stack in ``folder``, made if there is none. Two callers at once get the same one."""
     return _read_or_make_key(folder / "archive.key")
 
 
 def webhook_secret_of(folder: Path) -> str:
-    """What that stack signs webhooks with, made in the same way."""
+    """The secret that the stack in ``folder`` signs webhooks with, made if there is none."""
     return _read_or_make_key(folder / "webhook.key")
 
 
 def assessment_key_of(folder: Path) -> str:
-    """What that stack keeps the keys to assessed worlds under, made in the same way."""
+    """The key that encrypts the stack's access keys of assessed worlds, made if there is none."""
     return _read_or_make_key(folder / "assessment.key")
 
 
@@ -149,7 +152,7 @@ def _read_or_make_key(path: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    """Written whole beside its place first: whoever finds the file finds the key in it."""
+    """Make a new key in a file of its owner's alone. It is linked into place whole; a file that stands there stays."""
     from shared.infra.archive_open import new_key  # loads the cryptography, which most commands never need
 
     beside = path.with_name(f"{path.name}.{uuid4().hex}")

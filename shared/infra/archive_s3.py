@@ -21,7 +21,7 @@ class _Body(Protocol):
 
 
 class S3Archive(Archive):
-    """Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in threads."""
+    """An archive in an S3 bucket. Region, keys and endpoint come from the usual ``AWS_*`` variables."""
 
     def __init__(self, bucket: str, prefix: str = "") -> None:
         self._bucket = bucket
@@ -66,7 +66,7 @@ async def _call_bucket(call: Callable[[], T]) -> T:
 
 
 async def _call_or_miss(call: Callable[[], T]) -> T | None:
-    """The same; None where the thing asked for is not there."""
+    """Make an S3 call in a thread; None if the object or bucket asked for does not exist."""
 
     def unless_missing() -> T | None:
         try:

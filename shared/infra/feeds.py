@@ -1,4 +1,4 @@
-"""Event streams read once a process, however many watch them."""
+"""Reads each watched event stream once a process, however many callers watch it."""
 
 import asyncio
 from collections import deque
@@ -16,7 +16,7 @@ _START = (0, 0)
 
 
 def _row_in(message: str) -> Row | None:
-    """The event in a message; None for one of an earlier version, which has its id alone, or of another."""
+    """The event in a message; None for a message of another version, whose event has to be read from the stream."""
     stream_id, _, event = message.partition("\n")
     try:
         return Row(stream_id, TaskEvent.model_validate_json(event))
@@ -28,10 +28,10 @@ Read = Callable[[str, str], Awaitable[list[Row]]]
 
 
 class Feed:
-    """The newest events of one watched stream.
+    """The newest events of one watched stream, shared by all who watch it.
 
-    An event comes with the message that tells of it. Where messages may have been missed, or come without their
-    events, what is new is read by whoever notices first, for all who watch.
+    Events arrive in published messages. Where messages were missed or carry no event, the first watcher to notice reads
+    the stream for all.
     """
 
     def __init__(self, stream: str, live: Live, read: Read) -> None:
@@ -56,7 +56,7 @@ class Feed:
         await self._stack.aclose()
 
     async def events_after(self, stream_id: str) -> list[Row]:
-        """The next events after that one, as soon as there are any. Raises ``EventsLost``."""
+        """The events after that id; waits until there are any. Raises ``EventsLost``."""
         while True:
             bell = self._bell
             await self._read_on(stream_id)
@@ -88,7 +88,7 @@ class Feed:
         self._until = row.stream_id
 
     async def _read_on(self, stream_id: str) -> None:
-        """Read what is new since the last read, if anything may be."""
+        """Read the events since the last read, unless all of them were heard."""
         async with self._lock:
             if not self._until:
                 self._begin_at(stream_id)
@@ -119,7 +119,7 @@ class Feed:
             self._append(row)
 
     def _rows_after(self, stream_id: str) -> list[Row] | None:
-        """The rows after that id; None if not all of them are in memory."""
+        """The rows after that id; None if the oldest of them have left memory."""
         place = place_of(stream_id)
         if place < place_of(self._since):
             return None
@@ -133,7 +133,7 @@ class Feeds:
 
     @asynccontextmanager
     async def feed(self, stream: str) -> AsyncIterator[Feed]:
-        """The stream's feed, shared by all who watch it now."""
+        """Yields the stream's feed, which all who watch the stream share."""
         feed = self._feeds.get(stream)
         if feed is None:
             feed = self._feeds[stream] = Feed(stream, self._live, self._read)
@@ -148,7 +148,10 @@ class Feeds:
                 await feed.close()
 
     async def _read(self, stream: str, after: str) -> list[Row]:
-        """One page. Whoever begins at the start gets what is kept; a later place that is kept no longer is a loss."""
+        """One page of events after an id.
+
+        Raises ``EventsLost`` if events after it were dropped, but not for the start.
+        """
         story = await read_story(self._scripts, stream, after=after, most=PAGE)
         if story.oldest and not story.whole and _START < place_of(after) < place_of(story.oldest):
             raise EventsLost(after)

@@ -21,13 +21,13 @@ LOOKUPS = 64  # at once: whoever names hosts that nobody answers for holds up no
 
 
 def addresses_of(host: str, port: int) -> Sequence[str]:
-    """The host's addresses by the system's own means, which may take half a minute; raises ``OSError``."""
+    """The host's addresses as the system resolves them, which may take half a minute; raises ``OSError``."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class ThreadedResolver:
-    """Looks names up in threads of its own: one that is given up goes on until the system gives up too."""
+    """Resolves names in threads of its own. A lookup that was given up runs on until the system gives up."""
 
     def __init__(self, look_up: LookUp = addresses_of, at_once: int = LOOKUPS) -> None:
         self._look_up, self._threads = look_up, ThreadPoolExecutor(at_once, "lookup")
@@ -40,22 +40,22 @@ system_resolver = ThreadedResolver()
 
 
 class Guard:
-    """Connects to what ``reach`` permits. A resolver of one's own serves tests."""
+    """Connects only to addresses that ``reach`` permits. Tests may give a resolver."""
 
     def __init__(self, reach: Reach, resolver: Resolver = system_resolver) -> None:
         self.reach, self._resolver = reach, resolver
 
     def check(self, url: str) -> None:
-        """Refuse a URL that is about to be asked for; raises ``Refused``. Queries are the caller's own by then."""
+        """Raises ``Refused`` for a URL that may not be requested. A query in it is allowed."""
         check_url(url, self.reach._replace(queries=True))
 
     async def connect_to(
         self, target: Target, seconds: float | None, connect: Callable[[str, float], Awaitable[Stream]]
     ) -> Stream:
-        """The first of the host's addresses that answers.
+        """Connect to the first of the host's permitted addresses that answers.
 
-        Raises ``Refused``, ``TimeoutError``, and what ``connect`` raised last. ``connect`` is given an address and
-        how many seconds it may take.
+        ``connect`` is given an address and how many seconds it may take. Raises ``Refused``, ``TimeoutError``, or what
+        ``connect`` raised for the last address.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (CONNECT_SECONDS if seconds is None else seconds)
@@ -69,7 +69,7 @@ class Guard:
             return await connect(last, deadline - loop.time())
 
     async def addresses(self, target: Target) -> Sequence[str]:
-        """At least one address, all of them permitted; raises ``Refused``. One that is not spoils them all."""
+        """The host's addresses, IPv4 first. Raises ``Refused`` if there are none or if any of them is not permitted."""
         check_target(target, self.reach)
         found = await self._resolve(target)
         if not found:

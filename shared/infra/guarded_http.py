@@ -1,4 +1,4 @@
-"""An ``httpx`` client for addresses that came from outside. The other stack's twin: the executor's guarded line."""
+"""An ``httpx`` client for addresses that came from outside: it connects only where the guard permits."""
 
 import ssl
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=2.0)
 
 
 class RefusedConnection(httpx.ConnectError):
-    """The guard let no connection be made. ``rule`` is the one that refused; ``str()`` may be shown to anybody."""
+    """The guard permitted no connection. ``rule`` names the rule that refused; ``str()`` may be shown to anybody."""
 
     def __init__(self, refused: Refused, request: httpx.Request) -> None:
         super().__init__(f"the URL {refused.message}", request=request)
@@ -28,9 +28,9 @@ class RefusedConnection(httpx.ConnectError):
 def guarded_client(
     guard: Guard, timeout: httpx.Timeout, limits: httpx.Limits = _LIMITS, tls: ssl.SSLContext | None = None
 ) -> httpx.AsyncClient:
-    """A client that reaches what the guard permits, and by no proxy. It follows no redirect and retries nothing.
+    """An HTTP client that connects only where the guard permits. No proxy, no redirects, no retries.
 
-    If a request is told to follow redirects all the same, each step is checked like the first.
+    If a single request asks for redirects, each step is checked like the first.
     """
     transport = GuardedTransport(guard, limits, tls)
     return httpx.AsyncClient(transport=transport, timeout=timeout, follow_redirects=False, trust_env=False)
@@ -61,7 +61,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
 
 
 class _Backend(httpcore.AsyncNetworkBackend):
-    """Connects where the guard permits; Unix sockets it refuses, as the base class does."""
+    """Connects only where the guard permits. Unix sockets are refused, as in the base class."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard, self._plain = guard, httpcore.AnyIOBackend()

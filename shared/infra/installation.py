@@ -1,4 +1,4 @@
-"""How the whole installation stands in Redis, read when somebody asks: one round trip, whatever waits there."""
+"""Gauges of the whole installation, read from Redis at each scrape in one round trip, however much waits there."""
 
 from time import perf_counter, time
 from typing import NamedTuple, cast
@@ -19,7 +19,7 @@ _LIMITS: tuple[Argument, ...] = (_OVERDUE_MS, _LOOKS)
 
 
 class InstallationGauges(NamedTuple):
-    """In the order in which ``gauge.lua`` tells them."""
+    """The installation's gauges, in the order in which ``gauge.lua`` returns them."""
 
     due: int = 0
     put_off: int = 0
@@ -36,13 +36,13 @@ class InstallationGauges(NamedTuple):
     in_doubt: int = 0
 
 
-class Installation(Reading):
-    """With a backlog of thousands the oldest turn is the oldest of 10 sessions of each partition, 640 in all."""
+class InstallationReading(Reading):
+    """Sets the installation's gauges at a scrape. ``OLDEST_WAITING`` looks at 10 sessions of each partition only."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._scripts = Scripts(redis, patience=0)
-        self._calls = [_call(one) for one in keys.all_partitions()]
+        self._calls = [_gauge_call(one) for one in keys.all_partitions()]
 
     async def read(self, metrics: Metrics) -> None:
         try:
@@ -62,7 +62,7 @@ class Installation(Reading):
         _put(metrics, standing)
 
     async def standing(self) -> InstallationGauges:
-        """Also raises ``StoreUnavailable``."""
+        """The gauges of all partitions: counts summed, ages at their largest. Raises ``StoreUnavailable``."""
         rows = [_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
         oldest, asked = max(row.oldest_us for row in rows), max(row.oldest_asked_ms for row in rows)
@@ -73,13 +73,13 @@ class Installation(Reading):
         return int(cast(int, await self._scripts.command("ZCOUNT", keys.LEARNERS, since, "+inf")))
 
 
-def _call(one: keys.PartitionKeys) -> Call:
+def _gauge_call(one: keys.PartitionKeys) -> Call:
     sets = [one.waiting, one.leased, one.asking, one.timers, one.deliveries, one.unarchived]
     return [*sets, one.outcomes, one.dead, one.dead_turns, one.doubting], _LIMITS
 
 
 def _row(reply: Reply) -> InstallationGauges:
-    """Of the applied outcomes the newest of each partition stays."""
+    """One partition's gauges. The newest applied outcome stays in its stream, so it does not count as behind."""
     row = InstallationGauges(*map(int, cast("list[str | int]", reply)))
     return row._replace(behind=max(0, row.behind - 1))
 

@@ -1,8 +1,8 @@
-"""How the steps of a task's journal stand in its stream: those that were stored together as one compressed row.
+"""Stores the steps of a task's journal in its stream: steps stored together are one compressed row.
 
-A text that many tasks have in common stands in a step as its name; whoever reads the row puts the text in its place.
-What steps of all tasks have in common, the names of their fields, is known to who packs and who reads: the shapes of
-steps in ``journal_shapes.txt`` are the compression's dictionary. That file never changes: rows are read by it.
+A text that many tasks have in common is replaced in a step by its name, and put back by whoever reads the row. What all
+steps have in common, such as field names, is the compression's dictionary, ``journal_shapes.txt``. That file must never
+change: rows are read with it.
 """
 
 import json
@@ -27,7 +27,7 @@ Row: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its id, an
 
 
 class StoredStep(NamedTuple):
-    """``parts`` make up the step's data; ``at_ms`` is when it was stored."""
+    """A journal step as stored: ``parts`` make up its data, ``at_ms`` is when it was stored."""
 
     key: str
     kind: str
@@ -36,11 +36,11 @@ class StoredStep(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The texts that stand in it by name."""
+        """The names of the common texts in the step's data."""
         return tuple(part[0] for part in self.parts if isinstance(part, list))
 
     def data(self, texts: Mapping[str, str]) -> str:
-        """The data with each text in its place; raises ``KeyError`` for one that is not among them."""
+        """The step's data with each name replaced by its text; raises ``KeyError`` for a name not in ``texts``."""
         return "".join(texts[part[0]] if isinstance(part, list) else part for part in self.parts)
 
 
@@ -49,7 +49,10 @@ def name_of(text: str) -> str:
 
 
 def split(data: str, names: Mapping[str, str]) -> tuple[Part, ...]:
-    """The data with the texts, if they are in it, as their names. ``names``: by text."""
+    """Cut ``data`` into parts.
+
+    Each text of ``names`` (text to its name) that occurs becomes a part with only its name.
+    """
     parts: list[Part] = [data]
     for text, name in names.items():
         parts = [new for part in parts for new in ([part] if isinstance(part, list) else _split_at(part, text, name))]
@@ -62,7 +65,7 @@ def _split_at(part: str, text: str, name: str) -> list[Part]:
 
 
 def pack_row(steps: Sequence[StoredStep]) -> str:
-    """Steps that are stored together, as the one value of a row; empty for none."""
+    """The steps as the one compressed value of a row; empty for no steps."""
     if not steps:
         return ""
     text = _encode([[step.key, step.kind, *step.parts] for step in steps])
@@ -71,7 +74,7 @@ def pack_row(steps: Sequence[StoredStep]) -> str:
 
 
 def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
-    """The steps of a stream's rows in their order. Raises ``ValueError`` for a row that is none."""
+    """The steps of a stream's rows in their order. Raises ``ValueError`` for a row that cannot be read."""
     return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
 
 
@@ -84,7 +87,7 @@ def _unpack(fields: Mapping[str, str]) -> bytes:
 
 @cache
 def _shapes() -> bytes:
-    """The commonest stand last: those are the shortest to name."""
+    """The compression's dictionary. The commonest shapes stand last, where zlib refers to them most cheaply."""
     return ",".join((Path(__file__).parent / "journal_shapes.txt").read_text("utf-8").splitlines()).encode()
 
 

@@ -61,7 +61,7 @@ FACT_FINDING = "pa:fact_finding:open"
 
 
 class KeyKind(NamedTuple):
-    """One row of the table. ``lifetime`` is what a test can check: see ``Lifetime``."""
+    """One row of the table of keys. ``lifetime`` can be checked by a test: see ``Lifetime``."""
 
     suffix: str
     writers: str
@@ -380,7 +380,7 @@ def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
 
 
 class ListStems(NamedTuple):
-    """What the names of a task's lists begin with; the name of a state follows."""
+    """How the names of a task's lists begin: the owner's, the tenant's and the session's. A state's name follows."""
 
     owner: str
     tenant: str
@@ -393,13 +393,13 @@ def list_stems(partition: int, tenant: str, owner: str = "", session_id: str = "
 
 
 def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
-    """Where a task is listed, as the scripts read it from its record. What a list's name says its members do not."""
+    """The lists a task belongs to and its member in them, as one argument of the scripts."""
     stems = list_stems(partition_of(tenant, session_id), tenant, owner, session_id)
     return "\n".join((*stems, _q(task_id), str(TASK_RETENTION_SECONDS)))
 
 
 def listed_record(partition: int, tenant: str, member: str) -> str:
-    """The record of a task that is listed in a partition; lists of older revisions name tenant and session with it."""
+    """The record key of a task that is a member of a partition's list. Older members also name tenant and session."""
     return f"{_tag(partition)}:t:{_q(tenant)}:{member.rpartition(':')[2]}:record"
 
 
@@ -418,17 +418,17 @@ def all_partitions() -> Iterator[PartitionKeys]:
 
 @lru_cache(maxsize=1_024)
 def learned_keys(tenant: str) -> LearnedKeys:
-    """What is learned for one tenant: one tag, so that one Lua step applies one outcome."""
+    """The keys of what is learned for a tenant, in one slot, so that one Lua step applies one outcome."""
     return LearnedKeys(*(f"pa:{{t:{_q(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
 
 
 def shared_key(tenant: str, name: str) -> str:
-    """A text that journals of the tenant's tasks name."""
+    """The key of a text that the journals of the tenant's tasks refer to by ``name``."""
     return f"pa:{{t:{_q(tenant)}}}:shared:{name}"
 
 
 def made_field(name: str, version: int) -> str:
-    """One version of a made tool in the tenant's hash of them."""
+    """The field of one version of a made tool in the tenant's hash of them."""
     return f"{_q(name)}@{version}"
 
 
@@ -462,49 +462,49 @@ def arm_trend(process_type: str, strategy: str) -> str:
 
 
 def unpack_arm_trend(field: str) -> tuple[str, str] | None:
-    """Process type and strategy; None for a trend that is no arm's."""
+    """Process type and strategy of a trend's field; None for a trend that is not an arm's."""
     kind, *names = map(unquote, field.split(":"))
     return (names[0], names[1]) if kind == "arm" and len(names) == 2 else None
 
 
 def day_field(day: str, count: str) -> str:
-    """A count of one day (YYYY-MM-DD, UTC) in the hash of days."""
+    """The field of one count of one day (YYYY-MM-DD, UTC) in the hash of days."""
     return f"{day}:{count}"
 
 
 def unpack_arm_field(field: str) -> tuple[str, str, str]:
-    """Process type, strategy, and which of the two numbers."""
+    """Process type, strategy, and which of the arm's two numbers the field is."""
     process_type, strategy, number = map(unquote, field.split(":"))
     return process_type, strategy, number
 
 
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
-    """A caller's message. It carries the session's tag, so a resend is recognised within the session it names."""
+    """The key that recognises a message sent again. In the session's slot: only resends within a session are found."""
     return f"{_tag(partition_of(tenant, session_id))}:dedupe:{_q(tenant)}:{_q(principal_id)}:{_q(message)}"
 
 
 def alias_key(tenant: str, task_id: str) -> str:
-    """Its own slot: only the task's id is known to whoever asks."""
+    """The key that leads from a task's id to the task. In a slot of its own: who asks may know nothing but the id."""
     return f"pa:alias:{_q(tenant)}:{_q(task_id)}"
 
 
 def thread_key(tenant: str, client_id: str) -> str:
-    """Its own slot, like the alias: it is read before the session is known."""
+    """The key of a thread of a client. In a slot of its own: it is read before the session is known."""
     return f"pa:thread:{_q(tenant)}:{_q(client_id)}"
 
 
 def participation_key(tenant: str, session_id: str) -> str:
-    """In the session's slot, so that it is forgotten with it."""
+    """The key of a session's participation, in the session's slot so that both are forgotten together."""
     return f"{_tag(partition_of(tenant, session_id))}:participation:{_q(tenant)}:{_q(session_id)}"
 
 
 def participant_key(tenant: str, principal_id: str) -> str:
-    """Its own slot: it is read before the session is known."""
+    """The key of a participant. In a slot of its own: it is read before the session is known."""
     return f"pa:participant:{_q(tenant)}:{_q(principal_id)}"
 
 
 def stopped_key(tenant: str, session_id: str) -> str:
-    """Whether the session's tenant is stopped, in the session's own slot."""
+    """The key that says whether the session's tenant is stopped, in the session's slot."""
     return stopped_key_in(partition_of(tenant, session_id), tenant)
 
 
@@ -521,7 +521,7 @@ def approval_key(partition: int, tenant: str, approval_id: str) -> str:
 
 
 def api_key(key_id: str) -> str:
-    """Its own slot: whoever sends a key says no tenant."""
+    """The key of an API key's record. In a slot of its own: who sends a key names no tenant."""
     return f"pa:key:{_q(key_id)}"
 
 
@@ -532,7 +532,7 @@ class RateKeys(NamedTuple):
 
 
 def rate_keys_of_key(key_id: str) -> RateKeys:
-    """In the slot of the key itself, so that one step finds a key and counts."""
+    """The keys that count an API key's requests, in the slot of its record so that one step reads and counts."""
     return _rate_keys(api_key(key_id))
 
 
@@ -575,7 +575,7 @@ class AssessmentKeys(NamedTuple):
 
 
 def assessment_keys(tenant: str) -> AssessmentKeys:
-    """In one slot, so that one step keeps an assessment and lets go of the oldest."""
+    """The keys of a tenant's assessments, in one slot so that one step adds one and drops the oldest."""
     return AssessmentKeys(*(f"pa:assessments:{{{_q(tenant)}}}:{name}" for name in AssessmentKeys._fields))
 
 
@@ -584,12 +584,12 @@ def tenant_record_key(tenant: str) -> str:
 
 
 def members_of(tenant: str) -> str:
-    """What the members of a tenant's sessions begin with in a partition's sets."""
+    """How the members of a tenant's sessions begin in a partition's sets."""
     return f"{_q(tenant)}:"
 
 
 def spend_key(tenant: str, day: str) -> str:
-    """One day (YYYY-MM-DD by the tenant's calendar)."""
+    """The key of what a tenant spent on one day (YYYY-MM-DD by the tenant's calendar)."""
     return f"pa:spend:{_q(tenant)}:{day}"
 
 
@@ -599,13 +599,13 @@ class SlotKeys(NamedTuple):
 
 
 def slot_keys(tenant: str) -> SlotKeys:
-    """Which sessions of a tenant are worked on, over all executors, and which wait for one, in one slot of Redis."""
+    """The keys of a tenant's sessions that run and of those that wait for an executor, in one slot of Redis."""
     stem = f"pa:seats:{{{_q(tenant)}}}"
     return SlotKeys(f"{stem}:running", f"{stem}:queue")
 
 
 def executors_key(machine: str) -> str:
-    """Which executors there are on one machine."""
+    """The key of the set of executors on one machine."""
     return f"pa:executors:{machine}"
 
 
@@ -630,7 +630,7 @@ class TimerMember(NamedTuple):
 
 
 class WebhookMember(NamedTuple):
-    """A client's webhook as the partition's deliveries name it: one line, told of its task in order."""
+    """A client's webhook as a partition's deliveries name it. It receives a task's events in order."""
 
     tenant: str
     session_id: str
@@ -639,7 +639,7 @@ class WebhookMember(NamedTuple):
 
 
 class PostMember(NamedTuple):
-    """A notice that is delivered once."""
+    """A notice that is delivered once, as a partition's deliveries name it."""
 
     tenant: str
     post_id: str
@@ -655,7 +655,7 @@ class AskedMember(NamedTuple):
 
 
 class NoticeMember(NamedTuple):
-    """Something to be told of an approval; ``step`` counts the levels that it has passed."""
+    """A notice about an approval that is still to be sent; ``step`` counts the levels already passed."""
 
     event: str
     step: str
@@ -666,7 +666,7 @@ class NoticeMember(NamedTuple):
 
 
 class FactMember(NamedTuple):
-    """An event whose facts are to be found."""
+    """An event whose facts are still to be extracted."""
 
     tenant: str
     event_id: str
@@ -707,7 +707,7 @@ def unpack_member(text: str) -> Member:
 
 
 def tenant_of(member: str) -> str:
-    """The tenant of a session, as a member of any set names it."""
+    """The tenant of a session, from a member of any of the sets."""
     return unquote(member.partition(":")[0])
 
 

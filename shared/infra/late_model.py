@@ -1,4 +1,4 @@
-"""A model around a model: one that is loaded when it is first asked, and one that tells a meter what passes through."""
+"""Wrappers of a model: one loads it at the first request, one counts its calls."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ class ClosableModel(Model, Protocol):
 
 
 class LateModel(Model):
-    """``load`` imports and makes the model. It runs in a thread, once, so that everything else goes on meanwhile."""
+    """A model that is loaded at the first request, by ``load`` in a thread, once."""
 
     def __init__(self, load: Callable[[], ClosableModel]) -> None:
         self._load = load
@@ -27,7 +27,7 @@ class LateModel(Model):
         return await model.complete(request)
 
     async def close(self) -> None:
-        """Whoever was never asked holds nothing."""
+        """Close the model, if it was ever loaded."""
         if self._model is not None:
             await self._model.close()
 
@@ -39,7 +39,10 @@ class LateModel(Model):
 
 
 class CountedModel(Model):
-    """``tiers``: the model of each tier, perhaps without its date; another one that answers is its fallback."""
+    """Counts and times the calls of the model inside it.
+
+    ``tiers``: the model of each tier, perhaps without its date. A reply of any other model counts as the fallback's.
+    """
 
     def __init__(self, model: Model, tiers: Mapping[Tier, str], meter: Meter) -> None:
         self._model, self._tiers, self._meter = model, tiers, meter
@@ -66,5 +69,5 @@ class CountedModel(Model):
 
 
 def _name(reply: ModelReply) -> str:
-    """The model that was asked: an endpoint may echo any other name."""
+    """The name of the model that was asked, since an endpoint may echo any other; else the name in the reply."""
     return reply.asked or reply.model

@@ -1,4 +1,4 @@
-"""What is learned of a tenant as the contents of its files, from state Redis in one round trip."""
+"""Reads what is learned of a tenant, as the contents of its files, in one round trip to state Redis."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,10 @@ _SECONDS = 5.0
 
 
 async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, JsonValue]:
-    """Each file's content. May raise ``StoreUnavailable``. Entries that cannot be read are left out."""
+    """The content of each of the tenant's learning files.
+
+    Unreadable entries are left out. Raises ``StoreUnavailable``.
+    """
     names = keys.learned_keys(tenant)
     async with answering(_SECONDS), redis.pipeline(transaction=False) as pipe:
         pipe.lrange(names.cases, 0, -1)
@@ -46,7 +49,7 @@ async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, Json
 
 
 def _cases(rows: list[str]) -> JsonValue:
-    """The oldest first, with the seed's names."""
+    """The cases, oldest first, with the field names of a seed file."""
     return [case for row in reversed(rows) if (case := _case(row))]
 
 
@@ -104,7 +107,7 @@ def _statistics(
 
 
 def _process(template: dict[str, JsonValue]) -> JsonValue:
-    """The seed's names beside the whole template, which holds more than they can say."""
+    """A synthesized process with the field names of a seed file, and the whole template beside them."""
     states = template.get("states")
     gated = isinstance(states, list) and "APPROVAL_GATE" in states
     return {
@@ -121,7 +124,7 @@ def _rename_field(row: dict[str, JsonValue], name: str, instead: str) -> JsonVal
 
 
 def _object(row: str) -> dict[str, JsonValue]:
-    """Empty where the row is none."""
+    """The row's JSON object; empty if the row is not one."""
     try:
         found: JsonValue = json.loads(row)
     except ValueError:

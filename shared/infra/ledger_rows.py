@@ -1,8 +1,8 @@
-"""How an entry of the write ledger stands in its hash: its status, a line break, and the entry, compressed.
+"""Stores an entry of the write ledger in its hash: its status, a line break, and the entry, compressed.
 
-Scripts compare the status, and know the rest by its bytes alone. An entry is stored anew with each step of its write,
-and most of it is what every entry has; that is the compression's dictionary, ``ledger_shapes.txt``. The file never
-changes: entries are read by it. Entries that older revisions stored stand as they are.
+Scripts compare the status and treat the rest as bytes. What most entries have in common is the compression's
+dictionary, ``ledger_shapes.txt``. That file must never change: entries are read with it. Entries that older revisions
+stored uncompressed are read too.
 """
 
 import zlib
@@ -17,13 +17,13 @@ _PLAIN = "{"  # begins an entry that was stored as it is
 
 
 def pack_entry(entry: LedgerEntry) -> str:
-    """The entry as it stands behind its status: equal entries have equal texts."""
+    """The entry, compressed, as it follows its status. Equal entries give equal texts."""
     packing = zlib.compressobj(_LEVEL, zdict=_shapes())
     return b64encode(packing.compress(entry.stored_json().encode()) + packing.flush()).decode()
 
 
 def entry_json(row: str) -> str:
-    """The entry of a row, as JSON. Raises ``ValueError`` for a row that is none."""
+    """The JSON of the entry in a row. Raises ``ValueError`` for a row that cannot be read."""
     packed = row.partition("\n")[2]
     if packed.startswith(_PLAIN):
         return packed
@@ -35,7 +35,7 @@ def entry_json(row: str) -> str:
 
 
 def read_entry(row: str) -> LedgerEntry:
-    """The entry of a row. Raises ``ValueError`` for a row that is none."""
+    """The entry in a row. Raises ``ValueError`` for a row that cannot be read."""
     return LedgerEntry.model_validate_json(entry_json(row))
 
 

@@ -1,4 +1,4 @@
-"""Whether the state's server was replaced by one that may lack acknowledged writes: a replica, or a backup."""
+"""Whether state Redis was replaced by a server that may lack acknowledged writes: a promoted replica or a backup."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -9,11 +9,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Lineage:
-    """What this process knows of the line of servers behind one URL. Every new connection tells it first of all.
+    """Whether the Redis server behind one URL was replaced (failover, restore, crash), as far as this process knows.
 
-    ``confirm_replicas``: how many replicas must have the intent of a write before its request leaves; with one or
-    more, what a promoted replica lacks was never sent.
-    ``problem``: why the server last asked could not say; None if it could, or if none has been asked.
+    Every new connection asks its server that first. ``problem``: why the server asked last could not tell; None if it
+    could, or if none was asked.
+    ``confirm_replicas``: how many replicas must have the intent of a write before its request leaves; with one or more,
+    a promoted replica lacks only intents whose requests were never sent.
     """
 
     def __init__(self, confirm_replicas: int = 0) -> None:
@@ -40,31 +41,31 @@ class Lineage:
         return _moment(self._crashed_us)
 
     def record_answer(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:
-        """Take note of what a connection's server said."""
+        """Take in what a new connection's server answered: microseconds since 1970 of each event, 0 for never."""
         self._failed_over_us = max(self._failed_over_us, failed_over_us)
         self._restored_us = max(self._restored_us, restored_us)
         self._crashed_us = max(self._crashed_us, crashed_us)
         self.problem = None
 
     def unheard(self, problem: "LineageProblem") -> None:
-        """A connection's server could not say: until one can, a failover may go unnoticed."""
+        """Note that a connection's server could not tell: until one can, a failover may go unnoticed."""
         self.problem = problem
 
     def excuse(self) -> None:
-        """The operator says by name that an unnoticed failover is no concern."""
+        """Note that the operator accepts unnoticed failovers (``ALLOW_VOLATILE_REDIS``)."""
         self._excused = True
 
     @property
     def blind(self) -> "LineageProblem | None":
-        """Why an unnoticed failover of Redis is possible now; None where none is, or where it does no harm.
+        """Why a failover of Redis could go unnoticed now; None if it could not, or if it would do no harm.
 
-        While there is a problem, no write may rely on the ledger alone (I3).
+        While there is a reason, no write may rely on the ledger alone (I3).
         """
         return None if self._excused or self.confirm_replicas else self.problem
 
 
 class LineageProblem(NamedTuple):
-    """What the server said in place of an answer. ``may_pass``: no missing right, but a state it may leave."""
+    """Why a server could not tell. ``may_pass``: its state may change by itself; else its user lacks a right."""
 
     said: str
     may_pass: bool
@@ -81,6 +82,6 @@ def _moment(microseconds: int) -> datetime | None:
 
 
 def lineage_of(redis: Redis) -> Lineage:
-    """What is known of the line of servers behind a client of ``connect``; one that knows nothing for any other."""
+    """The lineage of a client made by ``connect``; an empty one for any other client."""
     found = getattr(getattr(redis, "connection_pool", None), "lineage", None)
     return found if isinstance(found, Lineage) else Lineage()

@@ -1,4 +1,4 @@
-"""One subscription a process for everybody who watches tasks."""
+"""One Redis subscription for all who watch tasks in a process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -24,9 +24,9 @@ log = structlog.get_logger()
 
 
 class Live:
-    """Tells listeners what is published on their channel. Use it as an async context manager.
+    """Tells listeners what is published on their channels. Use it as an async context manager.
 
-    A lost connection is made anew and every listener told to look, so nothing is missed.
+    A lost connection is made anew and every listener is told to look for what it missed.
     """
 
     def __init__(self, redis: Redis, quiet_seconds: float = _QUIET_SECONDS) -> None:
@@ -54,7 +54,7 @@ class Live:
 
     @asynccontextmanager
     async def listen(self, channel: str) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever something was published; whoever waits clears it before looking."""
+        """Yields an event that is set whenever something is published. Clear it before you look at what is new."""
         news = asyncio.Event()
 
         def notice(_: str | None) -> None:
@@ -65,7 +65,7 @@ class Live:
 
     @asynccontextmanager
     async def hearing(self, channel: str, hear: Hear) -> AsyncIterator[None]:
-        """``hear`` is called with each message; with None where some may have been missed."""
+        """Calls ``hear`` with each message on the channel, or with None where some may have been missed."""
         self._listeners.setdefault(channel, set()).add(hear)
         try:
             await self._subscribe(channel)
@@ -74,7 +74,7 @@ class Live:
             await self._leave(channel, hear)
 
     async def _subscribe(self, channel: str) -> None:
-        """Return when the server has confirmed: what is published from now on is heard."""
+        """Subscribe to the channel, and return when the server has confirmed it."""
         try:
             async with asyncio.timeout(_CONFIRM_SECONDS):
                 await (await self._request_subscription(channel)).wait()
@@ -98,7 +98,7 @@ class Live:
                 await self._send("UNSUBSCRIBE", channel)
 
     async def _send(self, word: str, channel: str) -> None:
-        """Ask the server; if the connection is lost, the reader notices too and asks anew for everything."""
+        """Send SUBSCRIBE or UNSUBSCRIBE. If the connection is lost, the reader notices too and subscribes again."""
         act = self._pubsub.subscribe if word == "SUBSCRIBE" else self._pubsub.unsubscribe
         try:
             await act(channel)
@@ -115,14 +115,14 @@ class Live:
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _connect(self) -> None:
-        """Ask anew for every channel; meanwhile nobody else may use the subscription, or it would connect twice."""
+        """Subscribe to every channel on a new connection; the lock keeps others from connecting meanwhile."""
         async with asyncio.timeout(_CONFIRM_SECONDS), self._turn:
             await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
             self._pubsub = self._redis.pubsub()
             await self._pubsub.subscribe(LIVE_CHANNEL, *self._listeners)
 
     async def _read(self) -> None:
-        """Until the connection is lost, or a server that was asked for a sign of life gives none."""
+        """Hand messages on until the connection is lost, or a silent server does not answer a ping."""
         asked = False
         while True:
             message = await self._pubsub.get_message(timeout=self._quiet_seconds)

@@ -1,4 +1,4 @@
-"""An ASGI application whose log lines carry the request that they belong to."""
+"""An ASGI application whose log lines carry the id of the request they belong to."""
 
 import logging
 import re
@@ -23,9 +23,10 @@ log = structlog.get_logger()
 
 
 class LoggedApp:
-    """``X-Request-Id`` is the caller's, if it can be used, else a new one; the answer carries it too.
+    """Gives each request an id, its caller's ``X-Request-Id`` if usable, and logs its answer.
 
-    A line an answer at DEBUG, and at WARNING where the fault is ours. No path, no query and no address are in it.
+    The answer carries the id too. It is logged at DEBUG, or at WARNING where the fault is ours, without path, query or
+    address.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -46,30 +46,30 @@ _MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownE
 
 @cache
 def source(name: str, *, again: bool = False) -> str:
-    """A script's text, the common prelude before it. ``again``: for a call whose reply was lost."""
+    """The text of a script with the common prelude. ``again``: for a call whose reply was lost."""
     first = f"local again = {'true' if again else 'false'}"
     return f"{first}\n{(_FOLDER / 'prelude.lua').read_text()}\n{(_FOLDER / f'{name}.lua').read_text()}"
 
 
 @cache
 def digest_of(text: str) -> str:
-    """The name by which a server knows a script."""
+    """The SHA-1 by which a server knows a script."""
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 @runtime_checkable
 class ExchangingPool(Protocol):
-    """Connections of one server that can do without a client around each command."""
+    """A pool that sends commands on a connection of its own, without redis-py's client around each."""
 
     async def exchange(self, rows: Sequence[Words], seconds: float) -> list[object]:
-        """For each command its reply as it came, or the error with which the server refused it; all within a bound."""
+        """The reply to each command, or the error with which the server refused it, within ``seconds``."""
 
 
 class _SharedTrip:
-    """Commands of one client that are asked in the same turn of the event loop go in one round trip.
+    """Sends the commands that callers ask for in the same turn of the event loop in one round trip.
 
-    Whoever asks first sends them all, within ``ANSWER_SECONDS``. If it is cancelled, the others ask again: to them the
-    connection was cut.
+    The first caller sends them all, within ``ANSWER_SECONDS``. If it is cancelled, the others get a connection error
+    and ask again.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -79,7 +79,7 @@ class _SharedTrip:
         self._readers = dict(getattr(redis, "response_callbacks", {})) if self._pool else {}
 
     async def execute(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
-        """For each command its reply, or the error with which the server refused it."""
+        """The reply to each command, or the error with which the server refused it."""
         if self._joining is not None:
             waiting: asyncio.Future[list[object]] = asyncio.get_running_loop().create_future()
             self._joining.append((rows, waiting))
@@ -141,14 +141,14 @@ _TRIPS: "WeakKeyDictionary[Redis, _SharedTrip]" = WeakKeyDictionary()
 
 
 def _trip_of(redis: Redis) -> _SharedTrip:
-    """The one that all scripts on a client share."""
+    """The shared trip of a client, for all scripts that run on it."""
     if (known := _TRIPS.get(redis)) is None:
         known = _TRIPS[redis] = _SharedTrip(redis)
     return known
 
 
 class Scripts:
-    """The scripts on one server. A server that fails for longer than ``patience`` seconds: ``StoreUnavailable``."""
+    """Runs scripts on one server. Raises ``StoreUnavailable`` if it fails for longer than ``patience`` seconds."""
 
     def __init__(self, redis: Redis, patience: float = PATIENCE_SECONDS) -> None:
         self._redis = redis
@@ -171,7 +171,7 @@ class Scripts:
     async def run_confirmed(
         self, name: str, keys: Sequence[str], arguments: Iterable[Argument], replicas: int
     ) -> tuple[Reply, bool]:
-        """The reply, and whether so many replicas had in time what the script wrote."""
+        """The script's reply, and whether ``replicas`` replicas confirmed in time what it wrote."""
         parts = [len(keys), *keys, *arguments]
 
         async def evaluate(again: bool) -> tuple[Reply, bool]:
@@ -186,7 +186,7 @@ class Scripts:
         return await self._retry(evaluate)
 
     async def run_many(self, name: str, calls: Iterable[Call]) -> list[Reply]:
-        """The same script on many sets of keys, in one round trip."""
+        """The replies of one script to several calls, in one round trip."""
         replies = await self.run_each(name, calls)
         for reply in replies:
             if isinstance(reply, ResponseError):
@@ -194,13 +194,13 @@ class Scripts:
         return cast(list[Reply], replies)
 
     async def run_each(self, name: str, calls: Iterable[Call]) -> "list[Reply | ResponseError]":
-        """Like ``run_many``, but a call that the server refused has its error in place of a reply."""
+        """Like ``run_many``, but a call that the server refused gives its error in place of a reply."""
         return await self.run_all((name, *call) for call in calls)
 
     async def run_all(
         self, calls: "Iterable[tuple[str, Sequence[str], Sequence[Argument]]]"
     ) -> "list[Reply | ResponseError]":
-        """Several scripts by name in one round trip, each with its reply, or the error with which it was refused."""
+        """Runs several scripts in one round trip: the reply of each, or the error with which it was refused."""
         rows: list[tuple[str, list[Argument]]] = [(name, [len(keys), *keys, *rest]) for name, keys, rest in calls]
 
         async def evaluate(again: bool) -> "list[Reply | ResponseError]":
@@ -216,7 +216,7 @@ class Scripts:
         return await self._retry(evaluate) if rows else []
 
     async def command(self, *words: Argument) -> object:
-        """One plain command that may be repeated, with the same errors."""
+        """The reply to one plain command, which must be safe to repeat. Raises ``StoreUnavailable``."""
 
         async def execute(_: bool) -> object:
             return await self._execute(*words)
@@ -224,7 +224,7 @@ class Scripts:
         return await self._retry(execute)
 
     async def commands(self, *rows: Words) -> list[object]:
-        """Plain commands that may be repeated, in this order and one round trip."""
+        """The replies to plain commands sent in one round trip, which must be safe to repeat."""
 
         async def execute(_: bool) -> list[object]:
             replies = await self._execute_all(rows)
@@ -250,7 +250,10 @@ class Scripts:
             return cast("list[Reply | ResponseError]", await _pipeline(self._redis, rows))
 
     async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
-        """Act, again and again while the failure may pass, telling all but the first that they repeat."""
+        """Call ``act`` until it succeeds, while patience lasts and the failure may pass.
+
+        ``act`` is told whether this is a repeated call.
+        """
         until = asyncio.get_running_loop().time() + self._patience
         pause, again = _PAUSE_SECONDS, False
         while True:
@@ -270,7 +273,7 @@ def _may_pass(error: Exception) -> bool:
 
 @asynccontextmanager
 async def answering(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
-    """Bounds what is asked of Redis inside, and turns its errors into ``StoreUnavailable``.
+    """Bounds the Redis commands inside to ``seconds`` and turns their errors into ``StoreUnavailable``.
 
     redis-py's own ``socket_timeout`` stays off: it uses ``asyncio.wait_for``, which before Python 3.12 can swallow a
     cancellation, and a turn whose lease is lost, or a process that stops, must not go on.

@@ -1,4 +1,4 @@
-"""Serving an application as what a process is for: until it is told to stop, then finishing what it has begun."""
+"""Serves an application as a process's main work: until SIGTERM or SIGINT, then finishing the requests in hand."""
 
 import asyncio
 import math
@@ -23,34 +23,33 @@ _MARGIN_SECONDS = 2.0  # before the grace is over: enough to send answers that a
 
 
 class Farewell(Protocol):
-    """What an application does from the signal to its end.
+    """What an application does between the signal to stop and its end.
 
-    ``linger_seconds`` long requests are still taken after the signal; ``grace_seconds`` is what requests in hand then
-    have.
+    After the signal, requests are still accepted for ``linger_seconds``; then those in hand have ``grace_seconds``.
     """
 
     linger_seconds: float
     grace_seconds: float
 
     def announce(self) -> None:
-        """The signal has come: say to whoever asks that requests should go elsewhere."""
+        """The signal has come: tell load balancers, as by readiness, to send requests elsewhere."""
         ...
 
     def close(self) -> None:
-        """No more requests are taken: end what would not end by itself."""
+        """No more requests are accepted: end those that would not end by themselves, such as streams."""
         ...
 
     def hurry(self) -> None:
-        """The grace is nearly over: answer with what there is."""
+        """The grace is nearly over: answer what waits with what there is."""
         ...
 
 
 def serve_until_stopped(
     app: ASGIApp, host: str, port: int, farewell: Farewell | None = None, websockets: bool = False
 ) -> None:
-    """Returns after SIGTERM or SIGINT, when the requests in hand are answered or the grace is over.
+    """Serve until SIGTERM or SIGINT, and return when the requests in hand are answered or the grace is over.
 
-    A second signal cuts the lingering short. Only where ``websockets`` are asked for are they spoken.
+    A second signal ends the lingering. WebSockets are off unless ``websockets`` is set.
     """
     grace = GRACE_SECONDS if farewell is None else math.ceil(farewell.grace_seconds)
     stoppable_server(config_of(app, host, port, grace, websockets), farewell).run()
@@ -59,7 +58,7 @@ def serve_until_stopped(
 def stoppable_server(config: uvicorn.Config, farewell: Farewell | None = None) -> uvicorn.Server:
     """A server that heeds SIGTERM and SIGINT from now on, and not only once it runs.
 
-    Once it has stopped it is sent the signal again, by uvicorn, when there is nothing left to end.
+    After it has stopped, uvicorn raises the signal again.
     """
     server = uvicorn.Server(config) if farewell is None else _LingeringServer(config, farewell)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -69,7 +68,7 @@ def stoppable_server(config: uvicorn.Config, farewell: Farewell | None = None) -
 
 
 def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets: bool = False) -> uvicorn.Config:
-    """``X-Forwarded-*`` is left to the application, which knows whom it believes."""
+    """uvicorn's configuration for an application. ``X-Forwarded-*`` is left to it: it knows which proxies to trust."""
     return uvicorn.Config(
         app,
         host=host,

@@ -25,7 +25,7 @@ _KINDS: Mapping[Kind, type[Counter | Gauge]] = {Kind.COUNTER: Counter, Kind.GAUG
 
 
 class Metrics(Meter):
-    """Those that the service shows, and what the client library knows of the process. Others are ignored."""
+    """The metrics that a service exposes, and the client library's own of the process. All others are ignored."""
 
     def __init__(self, service: str) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # untyped; they double what is shown, unread
@@ -57,14 +57,14 @@ class Metrics(Meter):
 
     @override
     def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
-        """Not for a metric that is ever cleared."""
+        """A function that adds to one series of the metric, looked up once. Not for a metric that is ever cleared."""
         found = self._one(metric, labels)
         if isinstance(found, Histogram):
             return found.observe
         return _ignore_value if found is None else found.inc
 
     def clear(self, metric: Metric) -> None:
-        """It is not known until it is put again: no samples, or NaN of a gauge without labels."""
+        """Make the metric unknown until it is put again: it shows no samples, or NaN for a gauge without labels."""
         collector = self._collectors.get(metric.name)
         if collector is None:
             return
@@ -74,7 +74,10 @@ class Metrics(Meter):
         self._series[metric.name].clear()
 
     def _one(self, metric: Metric, labels: Mapping[str, str]) -> _Collector | None:
-        """The series of these labels; one of ``OTHER`` where the metric has as many as it may have."""
+        """The series with these labels; the one of ``OTHER`` once the metric has ``MOST_SERIES``.
+
+        None if not exposed.
+        """
         collector = self._collectors.get(metric.name)
         if collector is None or not metric.labels:
             return collector
@@ -106,12 +109,12 @@ log = structlog.get_logger()
 
 class Reading(Protocol):
     async def read(self, metrics: Metrics) -> None:
-        """Put what is to be known now; what cannot be read is cleared."""
+        """Put the gauges' present values; clear those that cannot be read."""
         ...
 
 
 class MetricsPage:
-    """Scrapes that come together share one reading."""
+    """Answers scrapes, after reading the gauges. Only one scrape reads at a time."""
 
     def __init__(self, metrics: Metrics, readings: Sequence[Reading] = ()) -> None:
         self._metrics, self._readings = metrics, readings
@@ -137,5 +140,5 @@ def metrics_route(page: MetricsPage) -> Route:
 
 
 def metrics_app(page: MetricsPage) -> Starlette:
-    """An application of its own, for a port that only the operators' network reaches."""
+    """An application with nothing but ``/metrics``, for a port that only the operators' network reaches."""
     return Starlette(routes=[metrics_route(page)])

@@ -1,4 +1,4 @@
-"""What models cost: read once from a file, the one beside this by default."""
+"""The prices of models, read from a file: by default the one beside this module."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -18,7 +18,7 @@ class BadPriceFile(CannotStart):
 
 
 class _Model(BaseModel):
-    """US dollars for a million tokens."""
+    """A model's prices, in US dollars for a million tokens."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,7 +29,7 @@ class _Model(BaseModel):
 
 
 class _File(BaseModel):
-    """``as_of`` and ``source`` say whose prices these are."""
+    """A price file. ``as_of`` and ``source`` say when these prices held and who published them."""
 
     source: str
     as_of: str
@@ -37,7 +37,7 @@ class _File(BaseModel):
 
 
 def read_prices(path: Path | None = None) -> Mapping[str, Price]:
-    """Prices by model, the file's laid over ours. Raises ``BadPriceFile``."""
+    """The price of each model; those of the file at ``path`` win over ours. Raises ``BadPriceFile``."""
     own = {} if path is None else _read(path)
     return {**_read(_OURS), **own}
 
@@ -64,5 +64,5 @@ def _price(model: _Model) -> Price:
 
 
 def _nanos(dollars: Decimal) -> int:
-    """Nano-dollars for one token, rounded up."""
+    """The price of one token in nano-dollars, rounded up. ``dollars``: for a million tokens."""
     return -int(-(dollars * NANO) // _MILLION)

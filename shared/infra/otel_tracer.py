@@ -99,7 +99,7 @@ class OtelTracer(Tracer):
 
 
 def _sayable(value: Attribute) -> Attribute:
-    """Names are given by people, too: what the privacy guard marks stands in no trace (I12)."""
+    """The value as it may stand in a trace: what the privacy guard marks is removed from texts (I12)."""
     if isinstance(value, str):
         return _redact_attribute(value)
     return value if isinstance(value, bool | int | float) else tuple(_redact_attribute(one) for one in value)
@@ -113,7 +113,7 @@ _without_marks = lru_cache(maxsize=4_096)(redact_text)  # the same few names, ov
 
 
 def _remote(traceparent: str | None) -> otel.Span:
-    """The span that a ``traceparent`` names; no valid one where it cannot be used (W3C Trace Context, section 3.2)."""
+    """The span that a ``traceparent`` names; an invalid span if it is malformed (W3C Trace Context, section 3.2)."""
     found = _TRACEPARENT.fullmatch(traceparent or "")
     if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
         return otel.INVALID_SPAN
@@ -127,7 +127,7 @@ _SECONDS = 5.0  # for a batch, its repetitions among them
 
 
 class OtlpSpans(SpanExporter):
-    """The SDK's exporter, which may be told to end while it tries a batch again, and then once more by the SDK."""
+    """Exports spans by the SDK's OTLP exporter, and shuts it down only once though both the SDK and we may ask."""
 
     def __init__(self, endpoint: str) -> None:
         self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS)
@@ -139,7 +139,7 @@ class OtlpSpans(SpanExporter):
 
     @override
     def shutdown(self) -> None:
-        """What is not handed over by now is lost."""
+        """End the exporter. Spans that it has not sent by now are lost."""
         if not self._has_ended:
             self._has_ended = True
             self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it has no types

@@ -1,4 +1,4 @@
-"""Optional parts of a service: settings name them, entry points find them, and what is not named is not imported.
+"""Optional parts of a service: settings name them, entry points find them, and only named ones are imported.
 
 Each service has a group of entry points, ``purple_agent.SERVICE``, in ``pyproject.toml``; another distribution may add
 parts to it. Settings hold the names as ``PartNames`` and check them with ``PartGroup.check``.
@@ -28,26 +28,26 @@ PartNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 class PartGroup(Generic[P]):
-    """The parts that one service may load. ``P`` is what their entry points name, such as functions that build them."""
+    """The optional parts of one service. ``P`` is what their entry points name, such as functions that build them."""
 
     def __init__(self, service: str) -> None:
         self.name = f"purple_agent.{service}"
 
     def check(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The same names; raises ``ValueError`` for one that no entry point has. Imports nothing of a part."""
+        """The same names; raises ``ValueError`` for a name without an entry point. Imports no part."""
         for name in names:
             self._entry(name)
         return names
 
     def load(self, name: str) -> P:
-        """Import the part; raises ``CannotStart`` where a library that it needs is not installed."""
+        """Import a part; raises ``CannotStart`` if a library that it needs is not installed."""
         try:
             return cast(P, self._entry(name).load())
         except ModuleNotFoundError as error:
             raise CannotStart(f"The part {name!r} needs {error.name}, which is not installed.") from error
 
     def _entry(self, name: str) -> EntryPoint:
-        """Our own are asked first: to search every installed distribution takes tens of milliseconds."""
+        """The entry point of a part. Ours come first: to search all distributions takes tens of milliseconds."""
         own = _own_entries().get(self.name, {})
         if name in own:
             return EntryPoint(name, own[name], self.name)
@@ -59,10 +59,10 @@ class PartGroup(Generic[P]):
 
 @cache
 def _own_entries() -> Mapping[str, Mapping[str, str]]:
-    """The groups in the project file beside the code, where there is one.
+    """The entry points in the project file beside the code, by group; empty if there is no such file.
 
-    A checkout and an image run from their files: what an editable installation wrote down may be older than they are,
-    and an image has no installation. An installed wheel has no project file, and its metadata are of its own files.
+    A checkout and an image run from their files: an editable installation's metadata may be older than they are, and an
+    image has none. An installed wheel has no project file, and its metadata match its files.
     """
     if not _PROJECT.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""Questions that change nothing, asked again while who should answer is being replaced."""
+"""Repeats questions that change nothing while the service that should answer is being replaced."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,14 +12,15 @@ T = TypeVar("T")
 
 async def retry_patiently(
     ask: Callable[[], Awaitable[T]],
-    unless: tuple[type[Exception], ...],
+    retry_on: tuple[type[Exception], ...],
     pauses: tuple[float, ...] = PAUSES,
     patience: float = PATIENCE,
     never: tuple[type[Exception], ...] = (),
 ) -> T:
-    """The answer, asked for again after each pause; the last error if there is none, or none in time.
+    """The answer of ``ask``, repeated after each of ``pauses`` while it fails with one of ``retry_on``.
 
-    ``patience`` is of the attempts alone: who refuses at once is asked after every pause.
+    Errors in ``never`` are not retried. ``patience``: the seconds that failed attempts and the next pause may take
+    together; where they would take longer, the error is raised.
     """
     clock = asyncio.get_running_loop().time
     spent = 0.0
@@ -29,7 +30,7 @@ async def retry_patiently(
             return await ask()
         except never:
             raise
-        except unless:
+        except retry_on:
             spent += clock() - began
             if spent + pause > patience:
                 raise

@@ -1,4 +1,4 @@
-"""What every process of the product does to itself and to its children."""
+"""Set-up of a process of the product: garbage collection, logging, and its end with its parent."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def tune_gc() -> None:
-    """Set the collector aside after start-up: its full passes are what makes the slowest answers slow."""
+    """Exempt what start-up allocated from garbage collection, whose full passes cause the slowest answers."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 1000)
@@ -39,7 +39,7 @@ def dies_with_parent(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
 
 
 def death_signal(number: int) -> Callable[[], None]:
-    """What asks the kernel to send this process that signal when its parent ends; nothing where there is no Linux."""
+    """A function that asks the kernel to signal this process when its parent ends. It does nothing but on Linux."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def ask_kernel() -> None:
@@ -50,9 +50,9 @@ def death_signal(number: int) -> Callable[[], None]:
 
 
 def configure_logging(service: str, level: int | str = logging.INFO, form: Literal["json", "text"] = "json") -> None:
-    """One line an event on stderr, with time, level and service; libraries' records too, from WARNING up.
+    """Log one line an event to stderr, with time, level and service; other libraries' records from WARNING up.
 
-    In none of them stands what the privacy guard marks, or what has the shape of a credential.
+    No line holds what the privacy guard marks, or what has the shape of a credential.
     """
     least = logging.getLevelNamesMapping()[level.upper()] if isinstance(level, str) else level
     shared: list[structlog.typing.Processor] = [
@@ -77,7 +77,7 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
 
 
 def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Processor:
-    """Last of all, so that no credential is left whoever brought it: an error, a library, an address."""
+    """A processor that renders an event and removes credentials. It comes last, so none gets past it."""
     json, text = (
         structlog.processors.JSONRenderer(default=_represent_value),
         structlog.dev.ConsoleRenderer(colors=False),
@@ -93,12 +93,12 @@ def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Proce
 def _without_marks(
     _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """Nothing that the privacy guard marks stands in a log, not even in the words of an error."""
+    """The event without what the privacy guard marks, even in the words of an error."""
     return without_marks(event, HIDDEN.get())
 
 
 def _represent_value(value: object) -> str:
-    """What is no JSON, as text; an error may quote what it was given."""
+    """A value that JSON does not know, as redacted text: an error may quote what it was given."""
     return redact_text(repr(value), HIDDEN.get())
 
 

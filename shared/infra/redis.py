@@ -1,4 +1,4 @@
-"""Connections to Redis, and the refusal of a server that would forget."""
+"""Connections to Redis, and checks that refuse a server that could lose data."""
 
 import asyncio
 from typing import Annotated, cast
@@ -39,7 +39,7 @@ QueueRedisUrl = Annotated[str, AfterValidator(_readable_queue)]
 
 
 def check_queue(redis_url: str, queue_redis_url: str) -> None:
-    """Raise ``ValueError`` with a sentence if the state's Redis cannot hold the queue and no other is named."""
+    """Raises ``ValueError`` if the state's Redis is a cluster, which cannot hold the queue, and no other is named."""
     if not queue_redis_url and read_address(redis_url).kind == "cluster":
         raise ValueError("QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster, which cannot hold the queue")
 
@@ -60,7 +60,7 @@ def connect(url: str) -> Redis:
 
 
 def queue_connections(url: str) -> FollowingPool:
-    """Connections for arq, which decodes by itself."""
+    """A connection pool for arq, which decodes replies by itself."""
     return FollowingPool(read_address(url), decode=False)
 
 
@@ -91,9 +91,9 @@ async def check_writable(redis: Redis) -> None:
 
 
 def check_lineage(redis: Redis) -> None:
-    """Raise if the server could not say, when it was asked last, whether it is a promoted replica, and that matters.
+    """Raises if a failover of Redis could go unnoticed now.
 
-    ``VolatileRedis`` if it may not say, ``StoreUnavailable`` if it just could not.
+    ``VolatileRedis`` if the server's user lacks the right to tell, ``StoreUnavailable`` if it may pass.
     """
     problem = lineage_of(redis).blind
     if problem is None:
@@ -104,7 +104,7 @@ def check_lineage(redis: Redis) -> None:
 
 
 async def until_durable(redis: Redis, *, allow_volatile: bool = False, seconds: float = START_SECONDS) -> None:
-    """``check_durable`` at a start: a server that does not answer yet is waited for, for so many ``seconds``."""
+    """``check_durable`` at start-up: waits up to ``seconds`` for a server that does not answer yet."""
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
     while True:

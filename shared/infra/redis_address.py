@@ -1,4 +1,4 @@
-"""What a Redis URL says: one server, a service that sentinels watch, or a cluster."""
+"""Parses a Redis URL: one server, a service that sentinels watch, or a cluster."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -22,7 +22,7 @@ LIKE = (
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """``url`` is what is left for redis-py: with the one server's address, or without any for a service's.
+    """A parsed Redis URL. ``url`` is what redis-py is given: it names the one server, or no host for the other kinds.
 
     ``confirm_replicas``: how many replicas must have the intent of a write before its request leaves.
     """
@@ -37,7 +37,7 @@ class RedisAddress:
 
 
 def read_address(url: str) -> RedisAddress:
-    """Raises ``ValueError`` with a sentence that repeats nothing of the URL: it may hold a password."""
+    """Parse a Redis URL. The message of its ``ValueError`` repeats nothing of the URL, which may hold a password."""
     try:
         return _read(url)
     except (ValueError, UnicodeError):

@@ -16,9 +16,9 @@ _CONNECT_SECONDS = 2.0
 
 
 class ClusterRedis(RedisCluster):
-    """What the adapters use of a client, on a cluster. It repeats nothing by itself: whoever calls knows what may be.
+    """A cluster client with the part of redis-py's interface that the adapters use. It retries nothing by itself.
 
-    A pipeline is never a transaction here. News is heard from any node: a cluster tells all of them.
+    A pipeline is never a transaction here. A subscription may be at any node: a cluster publishes to all of them.
     """
 
     def __init__(self, address: RedisAddress) -> None:
@@ -38,7 +38,7 @@ class ClusterRedis(RedisCluster):
         )
 
     async def initialize(self) -> "ClusterRedis":
-        """Find the nodes; that none answers is said as any other lost connection is."""
+        """Find the cluster's nodes; raises ``ConnectionError`` if none answers."""
         try:
             await super().initialize()
         except RedisClusterException as error:  # no RedisError, in redis-py
@@ -49,7 +49,7 @@ class ClusterRedis(RedisCluster):
         return super().pipeline()
 
     def pubsub(self) -> PubSub:
-        """A subscription of its own connection to one node; a further one may lead to another."""
+        """A subscription on a new connection to one node, perhaps another one each time."""
         node = self.get_random_node() if self.nodes_manager.nodes_cache else self._first()
         listener = Redis(
             host=node.host,
@@ -72,5 +72,5 @@ class ClusterRedis(RedisCluster):
 
 
 def cluster_client(address: RedisAddress) -> ClusterRedis:
-    """It connects when it is first used."""
+    """A client of a cluster, which connects when it is first used."""
     return ClusterRedis(address)  # type: ignore[abstract]  # redis-py declares a pool that a cluster's client has not

@@ -35,7 +35,10 @@ log = structlog.get_logger()
 
 
 class _Following(AbstractConnection):
-    """``lineage`` is told what each new connection finds; ``locate`` says where the primary is now."""
+    """A connection that checks its server when it opens.
+
+    ``locate`` finds the primary; ``lineage`` notes its history.
+    """
 
     def __init__(self, *, lineage: Lineage | None = None, locate: Locate | None = None, **options: object) -> None:
         self._lineage, self._locate = lineage, locate
@@ -43,7 +46,7 @@ class _Following(AbstractConnection):
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py's own options
 
     async def connect(self) -> None:
-        """A connection that was not finished must not be used: the next command would read the greeting's answers."""
+        """Connect, and close again if that fails half-way: the next command would read the greeting's replies."""
         self._expired = False
         try:
             await super().connect()  # type: ignore[no-untyped-call]  # redis-py
@@ -58,7 +61,7 @@ class _Following(AbstractConnection):
         await self.ask_lineage()
 
     async def ask_lineage(self) -> None:
-        """Learn whether the server is a promoted replica. A refusal is noted; who stores intents must heed it."""
+        """Ask the server whether it is a promoted replica. A refusal is noted in ``lineage``, not raised."""
         if self._lineage is None:
             return
         await self.send_command("EVAL", source("lineage"), 1, SERVER)
@@ -90,10 +93,10 @@ class _Following(AbstractConnection):
             raise ConnectionError(f"the primary has become a replica: {error}") from error
 
     async def exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        """Send commands, and read the reply to each: its words, or the error with which the server refused it.
+        """Send commands, and read the reply to each, or the error with which the server refused it.
 
-        redis-py's client takes twice as long for it, in retries, callbacks and events of its own. Whatever else goes
-        wrong closes the connection, as there: the next command would read the replies to these.
+        redis-py's client takes twice as long for it, in retries, callbacks and events of its own. Any other failure
+        closes the connection, as there: the next command would read the replies to these.
         """
         packed = b"".join([part for words in rows for part in self.pack_command(*words)])
         watch = asyncio.get_running_loop().call_later(seconds, self._expire)
@@ -115,13 +118,13 @@ class _Following(AbstractConnection):
         return reply
 
     def _expire(self) -> None:
-        """End what waits for replies: a timer that is rarely due costs a tenth of a scope of ``asyncio.timeout``."""
+        """Abort the connection when its replies are late. The timer costs a tenth of ``asyncio.timeout``."""
         self._expired = True
         if self._writer is not None:
             self._writer.transport.abort()
 
     def pack_command(self, *args: EncodableT) -> list[bytes]:
-        """By hiredis, which writes a command as its parser reads a reply: in C."""
+        """The command's bytes, packed by hiredis in C."""
         first = args[0].decode() if isinstance(args[0], bytes) else str(args[0])
         words = args if " " not in first else (*first.split(), *args[1:])
         try:
@@ -131,7 +134,7 @@ class _Following(AbstractConnection):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it is open, and nothing has come that nobody asked for."""
+        """Whether the connection is open and has no unread bytes."""
         reader = self._open_reader
         return reader is not None and not reader._buffer  # type: ignore[attr-defined]  # nothing public tells it
 
@@ -141,8 +144,9 @@ class _Following(AbstractConnection):
         return None if reader is None or reader.at_eof() or reader.exception() is not None else reader
 
     async def can_read_destructive(self) -> bool:
-        """Whether a connection that nobody uses has something to read. It is asked before each command, so what the
-        event loop has read already tells it; redis-py waits for a turn of the loop with a bound of 0 seconds.
+        """Whether an idle connection has something to read; raises ``ConnectionError`` if it was closed.
+
+        It is asked before each command. redis-py would wait a turn of the event loop; what was read already tells it.
         """
         if self._open_reader is None:
             raise ConnectionError("the server has closed the connection")
@@ -154,7 +158,7 @@ class _Following(AbstractConnection):
         await super()._connect()  # type: ignore[safe-super, no-untyped-call]  # the class beside it connects
 
     async def _check_role(self) -> None:
-        """Sentinels may be behind: what they call the primary must say so itself."""
+        """Raises ``ConnectionError`` unless the server calls itself the primary: sentinels may be behind."""
         await self.send_command("ROLE")
         role = cast("list[str | bytes]", await self.read_response())[0]
         if role not in ("master", b"master"):
@@ -181,8 +185,9 @@ _KINDS: Mapping[type[AbstractConnection], type[_Following]] = {
 
 
 class FollowingPool(ConnectionPool):
-    """Connections to the primary at one address, ``CONNECTIONS`` at most. Making one does not hold up those who need
-    another.
+    """A pool of connections to the primary at one address, ``CONNECTIONS`` at most.
+
+    While one connection is being made, others can be taken.
     """
 
     def __init__(self, address: RedisAddress, lineage: Lineage | None = None, *, decode: bool = True) -> None:
@@ -207,7 +212,7 @@ class FollowingPool(ConnectionPool):
 
     @property
     def _has_ready(self) -> bool:
-        """Whether ``get_connection`` waits for nothing."""
+        """Whether ``get_connection`` would return at once."""
         if self._slots.locked() or (self.lineage is not None and self.lineage.blind):
             return False
         waiting = cast("list[_Following]", self._available_connections)
@@ -249,7 +254,7 @@ class FollowingPool(ConnectionPool):
                 await sentinel.aclose()
 
     async def _primary(self) -> tuple[str, int]:
-        """Where the first sentinel that knows says the primary is; raises redis-py's ``ConnectionError``."""
+        """The primary's host and port, from the first sentinel that knows; raises redis-py's ``ConnectionError``."""
         problems = []
         for sentinel in self._sentinels:
             try:

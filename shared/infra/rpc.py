@@ -1,6 +1,6 @@
-"""Something that one service has another one do, and waits for: a short list in Redis, and a reply to each.
+"""Calls from one service to another through Redis: a short list of requests, and a reply to each.
 
-Nothing is promised but an answer: who asks and hears nothing asks again, so what is asked for must bear repetition.
+A caller that gets no answer asks again, so what is asked for must be safe to repeat.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class RpcRequest(NamedTuple):
 
 
 class RpcQueue:
-    """``doer`` is the service that does it. Every method may raise ``StoreUnavailable``."""
+    """The requests to one service, ``doer``. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, doer: str) -> None:
         self._redis = redis
@@ -39,7 +39,7 @@ class RpcQueue:
         self._queue = keys.rpc_queue_key(doer)
 
     async def ask(self, text: str, seconds: float) -> str | None:
-        """The answer; None if nobody gives one in time."""
+        """The answer to a request; None if none comes within ``seconds``."""
         request_id = await self.leave(text, seconds)
         until = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until:
@@ -50,7 +50,7 @@ class RpcQueue:
         return None
 
     async def leave(self, text: str, seconds: float) -> str:
-        """Have it done some time, if somebody comes within so many seconds; the request's id."""
+        """Leave a request that is dropped unless it is taken within about ``seconds``; returns its id."""
         request = RpcRequest(uuid4().hex, text)
         row, lives = "\n".join(request), max(1, round(seconds))
         await self._scripts.commands(
@@ -62,9 +62,9 @@ class RpcQueue:
         return request.request_id
 
     async def serve(self, do: Callable[[str], Awaitable[str]]) -> None:
-        """Do what is asked, one after the other, until cancelled. A store that fails is waited for.
+        """Answer requests with ``do``, one after the other, until cancelled; waits where the store fails.
 
-        ``do`` answers whatever it is given, and raises nothing but ``StoreUnavailable``: then nobody is answered.
+        ``do`` must raise nothing but ``StoreUnavailable``; that request then gets no answer.
         """
         while True:
             try:
@@ -91,9 +91,10 @@ class RpcQueue:
 async def keep_importing(
     queue: RpcQueue, file: LearningFile, import_file: Callable[[FileRequest], Awaitable[FileReport]]
 ) -> None:
-    """Import the files that others ask to have imported; runs until cancelled. ``file``: of a request nobody can read.
+    """Import the learning files that other services ask to have imported, until cancelled.
 
-    ``import_file`` may raise ``StoreUnavailable``; whatever else it raises is told to whoever asked.
+    A failure of ``import_file`` is told to the caller, but for ``StoreUnavailable``. ``file``: what the answer to an
+    unreadable request names.
     """
 
     async def do(text: str) -> str:

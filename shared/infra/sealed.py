@@ -1,4 +1,4 @@
-"""Small secrets at rest: what is kept for somebody in a store that others can read (I12)."""
+"""Encrypts small secrets that are kept in a store that others can read (I12)."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,11 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 
 class CannotOpen(Exception):
-    """None of the keys opens it, or it was damaged."""
+    """The text was closed with none of the keys, or was damaged."""
 
 
 class Seal:
-    """``keys``: Fernet keys, the newest first. New contents take the first; any of them opens older ones."""
+    """Encrypts and decrypts texts. ``keys``: Fernet keys, the newest first; the first encrypts, any decrypts."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._box = MultiFernet([Fernet(key) for key in keys])

@@ -22,7 +22,10 @@ HostList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterVa
 
 
 class SentFileSettings(BaseSettings):
-    """Files are taken where ``ARCHIVE_URL`` is set, which is where they are kept."""
+    """Settings of the files that come with messages.
+
+    They are accepted only where ``ARCHIVE_URL`` is set to keep them.
+    """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -70,7 +73,7 @@ Address = Annotated[str, AfterValidator(_is_address)]
 
 
 class TracingSettings(BaseSettings):
-    """Without an endpoint nothing is traced, and nothing of OpenTelemetry's SDK is loaded."""
+    """OpenTelemetry's own variables. Without an endpoint nothing is traced, and its SDK is not loaded."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -99,14 +102,14 @@ class TracingSettings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _empty_is_not_set(cls, given: object) -> object:
-        """As OpenTelemetry reads its variables."""
+        """The given settings without OpenTelemetry variables that are empty: it counts those as unset."""
         if not isinstance(given, dict):
             return given
         return {name: value for name, value in given.items() if value != "" or not str(name).startswith("otel_")}
 
     @property
     def traces_endpoint(self) -> str:
-        """Where spans go; empty for nowhere."""
+        """The URL that spans are sent to; empty if nothing is traced."""
         if self.otel_sdk_disabled or self.otel_traces_exporter == "none":
             return ""
         base = self.otel_exporter_otlp_endpoint

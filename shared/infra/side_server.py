@@ -1,4 +1,4 @@
-"""An HTTP server beside other work: for health and readiness of a process whose work is something else."""
+"""An HTTP server for health and readiness, beside a process's main work."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 
 
 class QuietServer(uvicorn.Server):
-    """Whoever started it handles the signals; ``should_exit`` ends it."""
+    """A uvicorn server that handles no signals: set ``should_exit`` to end it."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -22,7 +22,7 @@ def side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
 
 @asynccontextmanager
 async def serve_beside(app: ASGIApp, host: str, port: int) -> AsyncIterator[None]:
-    """Serve it on a port of its own meanwhile; 0: not at all."""
+    """Serves ``app`` on a port of its own while the context lasts; not at all if ``port`` is 0."""
     if not port:
         yield
         return

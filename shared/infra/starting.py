@@ -1,4 +1,4 @@
-"""How a service begins: with settings that can be used, or with one sentence that names what is wrong."""
+"""How a service starts: with valid settings, or with one sentence that names what is wrong."""
 
 import sys
 from typing import TypeVar
@@ -23,13 +23,13 @@ def read_settings(kind: type[S], **given: object) -> S:
 
 
 def refuse_start(problem: Exception) -> int:
-    """Say why the service does not start; the exit code for it."""
+    """Write to stderr why the service does not start; returns the exit code for it."""
     sys.stderr.write(f"{problem}\n")
     return CANNOT_START
 
 
 def _sentence(error: ValidationError) -> str:
-    """The first setting that is missing or wrong. A value may hold a password, so none is repeated."""
+    """A sentence about the first setting that is missing or wrong. It repeats no value: one may hold a password."""
     wrong = error.errors(include_url=False, include_input=False)[0]
     what = wrong["msg"].removeprefix("Value error, ").rstrip(".")
     if not wrong["loc"]:

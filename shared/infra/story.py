@@ -1,4 +1,4 @@
-"""A task's events as they are kept, with where they begin and end and the record that stands with them."""
+"""Reads a task's events as they are kept, with the ends of their stream and the task's record."""
 
 from typing import NamedTuple, cast
 
@@ -18,7 +18,11 @@ class Row(NamedTuple):
 
 
 class Story(NamedTuple):
-    """``record`` is JSON, empty if there is none or it was not asked for. ``whole``: no event was ever dropped."""
+    """A page of a task's events, with both ends of its stream and the task's record.
+
+    ``whole``: no event of the stream was ever dropped. ``record`` is JSON, empty if there is none or it was not asked
+    for.
+    """
 
     record: str
     oldest: str
@@ -33,7 +37,10 @@ def place_of(stream_id: str) -> tuple[int, int]:
 
 
 async def read_story(scripts: Scripts, events: str, record: str = "", *, after: str = "0", most: int = 0) -> Story:
-    """``events`` and ``record`` are keys of one task; of the events after that id so many at most."""
+    """Read a task's events after an id, at most ``most`` of them.
+
+    ``events`` and ``record`` are Redis keys of the task.
+    """
     names = [events, record] if record else [events]
     json, oldest, newest, whole, *fields = cast("list[str]", await scripts.run("read_story", names, [after, most]))
     pairs = zip(fields[::2], fields[1::2], strict=True)

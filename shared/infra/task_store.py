@@ -1,4 +1,4 @@
-"""The gateway's side of the durable state: accept, signal, look up, watch."""
+"""The gateway's access to tasks in Redis: accept, signal, look up, watch."""
 
 from collections.abc import AsyncGenerator
 from typing import cast
@@ -18,7 +18,7 @@ from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEn
 
 
 class UnknownTask(LookupError):
-    """No task of that name in the tenant."""
+    """The tenant has no task with that id."""
 
 
 class TaskStore(Tasks):
@@ -50,7 +50,10 @@ class TaskStore(Tasks):
         return await self._accept_at_once(record, turn, message)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        """Put a decision, cancel or deadline before the session's inbox; False if the task is unknown or has ended."""
+        """Put a decision, cancel or deadline ahead of the session's messages; False if the task cannot take it.
+
+        That is so if the task is unknown or has ended.
+        """
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, turn.task_id).record
         names = [record, session.signals, session.turns, session.begun, partition.waiting, partition.leased]
@@ -59,12 +62,12 @@ class TaskStore(Tasks):
         return await self._scripts.run("signal", names, [turn.turn_id, turn.stored_json(), member, waits]) == 1
 
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
-        """The task of that id, or of the newest task known by it."""
+        """The record of the task with that id, or of the newest task it is an alias of; None if there is none."""
         found = await self._resolve(tenant, task_id, session_id)
         return await self._read_record(tenant, *found) if found else None
 
     async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
-        """The task of that id and where its events stand, read in one step."""
+        """The task's record and the ends of its event stream, read in one step; None if there is no such task."""
         found = await self._resolve(tenant, task_id, session_id)
         if found is None:
             return None
@@ -92,7 +95,7 @@ class TaskStore(Tasks):
                     yield row
 
     async def _accept_at_once(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
-        """Store the turn and the task's name in one step."""
+        """Store the turn and the task's alias in one step."""
         reply = await self._accept(record, turn, message, names_task=True)
         if reply[0] == "named":
             await self._take_over_alias(record, reply[1])
@@ -100,7 +103,7 @@ class TaskStore(Tasks):
         return await self._read_acceptance(record, turn, reply)
 
     async def _accept_apart(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
-        """Reserve the task's name first: on a cluster it lies in another slot than the task."""
+        """Store the turn in two steps, the task's alias first: on a cluster that lies in another slot."""
         alias = keys.alias_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
         reply = await self._accept(record, turn, message)
@@ -156,7 +159,7 @@ class TaskStore(Tasks):
         return Accepted(stored or record, turn_id, False)
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
-        """Reserve the task's id before it exists; True if it was free. An id left by a lost accept is taken over."""
+        """Reserve a task's id before the task exists; True if it was free, or left by an accept that failed."""
         name, place = keys.alias_key(record.tenant, record.task_id), _place_of(record)
         if await self._command("SETNX", name, place):
             return True
@@ -167,7 +170,7 @@ class TaskStore(Tasks):
         return True
 
     async def _take_over_alias(self, record: TaskRecord, before: str) -> None:
-        """Let the task's id lead to it; raises ``SessionBelongsToOther`` if a task of another session has it."""
+        """Point the task's id at this task; raises ``SessionBelongsToOther`` if a task of another session has it."""
         task_id, session_id = before.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
@@ -191,5 +194,5 @@ class TaskStore(Tasks):
 
 
 def _place_of(record: TaskRecord) -> str:
-    """What the name of a task leads to."""
+    """The value of a task's alias: its id and its session's."""
     return f"{record.task_id}\n{record.session_id}"

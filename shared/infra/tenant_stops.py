@@ -1,7 +1,7 @@
-"""Stopping a tenant: one row says so, and each partition holds a copy beside its sessions.
+"""Stops a tenant: one row says so, and each partition holds a copy beside its sessions.
 
-The row is written first. The copies are what accepting, claiming and running turns look at. Spreading them again
-changes nothing, so whoever finds that somebody died half-way just does it again.
+The row is written first; accepting, claiming and running turns look at the copies. Spreading the copies again changes
+nothing, so any process may finish what another left half-done.
 """
 
 from typing import cast
@@ -14,14 +14,14 @@ from shared.infra.lua import Argument, Scripts
 
 
 class TenantStops:
-    """Every method may raise ``StoreUnavailable`` and may be repeated."""
+    """Stops tenants and lets them go on. Every method may raise ``StoreUnavailable`` and may be repeated."""
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
         self._spread: dict[str, str] = {}  # what this process has told every partition
 
     async def stop(self, tenant: str, reason: str) -> None:
-        """Take no more messages, and let the tenant's turns that run stop before their next call."""
+        """Refuse the tenant's new messages, and let its running turns stop before their next call."""
         await self._set_stop(tenant, " ".join(reason.split()) or "stopped by an operator")
 
     async def resume(self, tenant: str) -> None:
@@ -34,7 +34,7 @@ class TenantStops:
         return None if row is None else _reason(str(row)) or None
 
     async def spread_anew(self) -> int:
-        """Tell the partitions whatever this process has not told them; how many tenants that were."""
+        """Copy stops to the partitions that this process has not yet copied; returns of how many tenants."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.STOPS))
         news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
         for tenant, row in news.items():

@@ -1,4 +1,4 @@
-"""What this process trusts as a client of others."""
+"""The certificate authorities that this process trusts as a client."""
 
 import ssl
 from functools import cache

@@ -1,4 +1,4 @@
-"""An ASGI application whose requests are spans, within those of their callers."""
+"""An ASGI application that opens a span for each request, as a child of its caller's."""
 
 from collections.abc import MutableMapping
 
@@ -12,12 +12,15 @@ _KNOWN = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 
 def trace_requests(app: ASGIApp, tracer: Tracer) -> ASGIApp:
-    """The application itself where nobody looks; else the same, with a span for each request that is no probe."""
+    """The application with a span for each request that is no probe; unchanged if tracing is off."""
     return TracedApp(app, tracer) if tracer.is_on else app
 
 
 class TracedApp:
-    """The span ends with the answer: that of a stream lasts as long as the stream."""
+    """Opens a span for each request of the application inside it.
+
+    It ends with the answer, a stream's with the stream.
+    """
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
         self._app = app
@@ -42,13 +45,13 @@ class TracedApp:
 
 
 def _method(scope: Scope) -> str:
-    """A word of HTTP: what a caller makes up is no name of a span."""
+    """The HTTP method for a span's name; ``HTTP`` for one that a caller made up."""
     method = str(scope["method"])
     return method if method in _KNOWN else "HTTP"
 
 
 def _traceparent(scope: Scope) -> str | None:
-    """The caller's; of two, none (W3C Trace Context, section 3.2)."""
+    """The caller's ``traceparent`` header; None if there is none or more than one (W3C Trace Context, section 3.2)."""
     given = [value for name, value in scope["headers"] if name == b"traceparent"]
     return given[0].decode("latin-1").strip() if len(given) == 1 else None
 
@@ -60,7 +63,7 @@ def _note_status(span: Span, status: int) -> None:
 
 
 def _note_route(span: Span, method: str, scope: MutableMapping[str, object]) -> None:
-    """The route's pattern, never the path: that has ids in it, and anything a caller puts there."""
+    """Note the route's pattern on the span. Never the path, which holds ids and whatever a caller puts there."""
     pattern = getattr(scope.get("route"), "path", None)
     if isinstance(pattern, str) and pattern:
         span.note({names.HTTP_ROUTE: pattern})

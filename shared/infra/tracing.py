@@ -1,4 +1,4 @@
-"""Tracing a process: on where the operator names a collector, else not there at all."""
+"""Tracing of a process: on if the operator names a collector, else its SDK is not even loaded."""
 
 import logging
 import os
@@ -30,10 +30,10 @@ _SPEAKERS = (
 
 @contextmanager
 def tracing(settings: TracingSettings, service: str, flush_seconds: float = FLUSH_SECONDS) -> Iterator[Tracer]:
-    """The process's tracer. What is recorded goes to the collector from a thread of its own, in batches.
+    """Yields the process's tracer. A thread of its own sends spans to the collector in batches.
 
-    A collector that is away costs the oldest spans of a bounded queue and one line in the log; at the end it is waited
-    for ``flush_seconds``.
+    While the collector is away, the oldest spans of a bounded queue are dropped and one line is logged. At the end the
+    spans left are sent, for at most ``flush_seconds``.
     """
     if not settings.traces_endpoint:
         yield NO_TRACER
@@ -66,7 +66,7 @@ def _provider(settings: TracingSettings, service: str, exporter: "SpanExporter")
 
 
 def _flush(provider: "TracerProvider", exporter: "SpanExporter", seconds: float) -> None:
-    """Hand over what is left, for a bounded time: the SDK itself would wait for half a minute."""
+    """Send the spans that are left, for at most ``seconds``: the SDK itself would take half a minute."""
     leaving = threading.Thread(target=provider.shutdown, daemon=True)
     leaving.start()
     leaving.join(seconds)
@@ -82,7 +82,7 @@ def _say_it_once() -> None:
 
 
 class _Once(logging.Filter):
-    """Lets each kind of message through once in ten minutes: a collector that is away is no news with each batch."""
+    """A log filter that lets each message through once in ten minutes: an absent collector fails with each batch."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Wakes through arq's queue: one job for each session, and a doorbell that rings an executor out of its poll."""
+"""Wakes sessions through arq's queue: one job for each session, and a signal that ends an executor's wait for jobs."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,28 +29,31 @@ def from_bytes(job: bytes) -> dict[str, Json]:
 
 
 class ArqWakes(Wakes):
-    """On ``QUEUE_REDIS_URL``, which may lose all of it; one round trip each. Raises ``StoreUnavailable``."""
+    """Puts sessions in the queue at ``QUEUE_REDIS_URL``, in one round trip each. The queue may be lost.
+
+    Every method may raise ``StoreUnavailable``.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._scripts = Scripts(redis)
 
     async def wake(self, tenant: str, session_id: str) -> None:
-        """Queue the session, if it is not queued, in its tenant's turn."""
+        """Queue the session in its tenant's turn, unless it is queued already."""
         await self._queue([(tenant, session_id)])
 
     async def wake_first(self, tenant: str, session_id: str) -> None:
-        """Queue a session whose work was begun before: it goes before all others."""
+        """Queue a session whose work has begun before all others."""
         await self._queue([(tenant, session_id)], begun=True)
 
     async def wake_unattended(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queue those that are neither in the queue nor just taken from it; which these are."""
+        """Queue those of the sessions that are neither queued nor just taken, and return them."""
         return await self._queue(sessions, unattended=True, begun=begun)
 
     async def end_wake(self, job_id: str, place: int) -> None:
-        """Take a wake that was acted upon from the queue, unless its session was woken meanwhile.
+        """Remove a wake that was acted on from the queue, unless its session was woken meanwhile.
 
         ``place``: the job's score when it was taken.
         """

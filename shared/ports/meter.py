@@ -1,4 +1,4 @@
-"""Counting what happens."""
+"""The port by which code counts and measures what happens."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,29 +7,29 @@ from shared.domain.metric_names import Kind, Metric
 
 
 class Meter(Protocol):
-    """Never raises and never waits; ``labels`` are those that the metric names, all of them."""
+    """Records metrics. It never raises or waits; ``labels`` must be exactly those of the metric."""
 
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
-        """Count on a counter, or change a gauge."""
+        """Add to a counter or a gauge."""
         ...
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
-        """One more value in a histogram."""
+        """Add a value to a histogram."""
         ...
 
     def put(self, metric: Metric, value: float, **labels: str) -> None:
-        """What a gauge shows from now on."""
+        """Set a gauge."""
         ...
 
     def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
-        """``observe`` of a histogram, else ``add``, for whoever records into the same series often."""
+        """A function that records to one series: ``observe`` of a histogram, else ``add``."""
         if metric.kind is Kind.HISTOGRAM:
             return lambda value: self.observe(metric, value, **labels)
         return lambda value: self.add(metric, value, **labels)
 
 
 class NoMeter(Meter):
-    """Counts nothing."""
+    """A meter that records nothing."""
 
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None: ...
 

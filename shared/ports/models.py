@@ -1,4 +1,4 @@
-"""Language models."""
+"""The port to language models."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -24,8 +24,8 @@ StopReason: TypeAlias = Literal["end_turn", "tool_use", "max_tokens", "stop_sequ
 class ToolDefinition(NamedTuple):
     """A tool as a model sees it. ``input_schema`` is a JSON Schema object.
 
-    ``strict``: whether a schema that allows it is enforced on the model's calls; without it, what does not fit
-    comes to the caller.
+    ``strict``: have the API enforce the schema on the model's calls, if the schema allows that; else the caller must
+    check them.
     """
 
     name: str
@@ -39,19 +39,19 @@ class TextBlock(NamedTuple):
 
 
 class StableText(TextBlock):
-    """A text that is the same for many tasks: who answers may keep it, with all that stands before it."""
+    """A text that is the same for many tasks, so the API may cache it with all that stands before it."""
 
     __slots__ = ()
 
 
 class PassingText(TextBlock):
-    """A text of one request alone: later ones of the same history do not have it, and nobody keeps it."""
+    """A text of one request alone: later requests of the same history lack it, so it is not cached."""
 
     __slots__ = ()
 
 
 class ToolUse(NamedTuple):
-    """A call that the model asks for; ``input`` is exact JSON."""
+    """A call that the model asks for. ``input``: its arguments, as exact JSON."""
 
     id: str
     name: str
@@ -59,7 +59,7 @@ class ToolUse(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """What came of a call, as the model is told it."""
+    """The result of a call, as the model is told it."""
 
     tool_use_id: str
     content: str
@@ -67,7 +67,7 @@ class ToolResult(NamedTuple):
 
 
 class ImageBlock(NamedTuple):
-    """A JPEG that a model is shown: ``data`` in base64, empty where it can no longer be had.
+    """An image shown to a model. ``data``: a JPEG in base64, empty if it can no longer be had.
 
     ``digest`` names its content; ``tokens`` is what it counts as.
     """
@@ -79,7 +79,7 @@ class ImageBlock(NamedTuple):
 
 
 class OpaqueBlock(NamedTuple):
-    """A block of a reply that nobody reads, such as a model's thinking: ``json`` is its text, byte for byte.
+    """A block of a reply that no code here reads, such as a model's thinking: ``json`` is its text, byte for byte.
 
     It goes back to ``model``, which made it; in a request to another model it is left out.
     """
@@ -98,10 +98,10 @@ class Message(NamedTuple):
 
 
 class ModelRequest(NamedTuple):
-    """One call. ``system`` blocks stand stable first, for prompt caching; ``schema`` asks for structured output.
+    """One request to a model. Stable ``system`` blocks come first, for prompt caching.
 
-    ``effort``: how thoroughly to think, where the model knows that; another one answers as it always does.
-    ``grows``: a later request begins with these messages, so who answers may keep all of them.
+    ``schema`` asks for structured output. ``effort``: how thoroughly to think; models that do not know it ignore it.
+    ``grows``: a later request begins with these messages, so the API may cache all of them.
     """
 
     tier: Tier
@@ -115,7 +115,7 @@ class ModelRequest(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Tokens as the API counted them: what it says, however odd."""
+    """Token counts as the API reported them, unchecked."""
 
     input: int = 0
     output: int = 0
@@ -124,9 +124,9 @@ class Usage(NamedTuple):
 
 
 class ModelReply(NamedTuple):
-    """``model`` is the name that the endpoint gives its model, ``asked`` the one that it was asked for.
+    """A model's reply. ``model``: the name in the reply; ``asked``: the name in the request.
 
-    ``saw_images``: false where the endpoint takes none, and was asked without those of the request.
+    ``saw_images``: false if the endpoint takes no images, and the request was sent without them.
     """
 
     blocks: tuple[ReplyBlock, ...]
@@ -146,21 +146,24 @@ class ModelReply(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ends at its greatest length: its last call is not whole, and it is not known what would follow."""
+        """Whether the reply was cut off at ``max_tokens``: its last call is incomplete."""
         return self.stop_reason == "max_tokens"
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing in it to act on: neither a word nor a call."""
+        """Whether the reply has neither text nor a call."""
         return not self.tool_uses and not self.text.strip()
 
 
 class ModelUnavailable(Exception):
-    """No answer that could be used: down, slow, refused, cut off or garbage. The message says which, for people."""
+    """No usable reply: the endpoint is down, slow, refused, cut off or sent garbage. The message says which."""
 
 
 class ModelAway(ModelUnavailable):
-    """Overloaded, out of reach or too slow: it may be back in minutes. ``retry_after``: in so many seconds, it says."""
+    """The endpoint is overloaded, out of reach or too slow, and may be back in minutes.
+
+    ``retry_after``: after how many seconds, if it said so.
+    """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -173,5 +176,5 @@ class ModelRefused(ModelUnavailable):
 
 class Model(Protocol):
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """One reply; raises ``ModelUnavailable``."""
+        """The model's reply to one request; raises ``ModelUnavailable``."""
         ...

@@ -1,9 +1,9 @@
-"""What asking a simulator may come to."""
+"""Errors of a request to a simulator."""
 
 
 class SimulatorFailed(Exception):
-    """The simulator is gone, silent, or refused; the message is a sentence for people."""
+    """The simulator could not be reached, did not answer, or refused; the message is for people."""
 
 
 class SimulatorRefused(SimulatorFailed):
-    """It is there, and does not do what it was asked."""
+    """The simulator answered, and refused the request."""

@@ -1,4 +1,4 @@
-"""What any caller of the durable store must be ready for."""
+"""The error that every caller of the durable store must expect."""
 
 
 class StoreUnavailable(Exception):

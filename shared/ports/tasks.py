@@ -1,4 +1,4 @@
-"""The durable tasks as their clients see them: accept, signal, read and watch. All may raise ``StoreUnavailable``."""
+"""The port to the durable tasks: accept, signal, read and watch. All may raise ``StoreUnavailable``."""
 
 from collections.abc import AsyncGenerator
 from typing import NamedTuple, Protocol
@@ -7,7 +7,7 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn
 
 
 class Accepted(NamedTuple):
-    """What became of an offered turn. ``fresh`` is false when the same message had been accepted before."""
+    """An accepted turn. ``fresh``: false if the same message had been accepted before."""
 
     record: TaskRecord
     turn_id: str
@@ -15,10 +15,10 @@ class Accepted(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A task and where its events stand, both at one moment.
+    """A task's record and the ends of its event stream, at one moment.
 
-    ``oldest`` and ``newest`` are the stream ids of the events that are kept, None if there are none; ``whole`` is
-    whether none was ever dropped.
+    ``oldest`` and ``newest`` are the stream ids of the events that are kept, None if there are none; ``whole``: none
+    was ever dropped.
     """
 
     record: TaskRecord
@@ -32,7 +32,7 @@ class SessionBelongsToOther(Exception):
 
 
 class EventsLost(Exception):
-    """A watcher is so far behind that events it has not seen are kept no longer."""
+    """A watcher is so far behind that events it has not seen were dropped."""
 
     def __init__(self, after: str) -> None:
         super().__init__(f"the events after {after} are kept no longer")
@@ -40,11 +40,11 @@ class EventsLost(Exception):
 
 
 class TaskEnded(Exception):
-    """The task had ended before the turn came; nothing was stored."""
+    """The task had ended before the turn was accepted; nothing was stored."""
 
 
 class TenantIsStopped(Exception):
-    """An operator has stopped the tenant: it takes no messages for now; nothing was stored."""
+    """An operator has stopped the tenant, which accepts no messages for now; nothing was stored."""
 
     def __init__(self, tenant: str, reason: str) -> None:
         super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
@@ -52,7 +52,7 @@ class TenantIsStopped(Exception):
 
 
 class TooManyWait(Exception):
-    """More sessions wait for an executor than this installation takes on; nothing was stored."""
+    """More sessions wait for an executor than this installation allows; nothing was stored."""
 
     def __init__(self, waiting: int) -> None:
         super().__init__(f"{waiting} sessions wait for an executor")
@@ -70,15 +70,18 @@ class Tasks(Protocol):
         ...
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        """Put a decision or a cancel before the session's inbox; False if the task has ended."""
+        """Put a decision or a cancel ahead of the session's messages; False if the task has ended."""
         ...
 
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
-        """The task of that id. Here and below: who knows its session says so, and the id is not looked up."""
+        """The record of the task with that id; None if there is none.
+
+        A given ``session_id`` saves looking the id up.
+        """
         ...
 
     async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
-        """The task of that id with the place of its events; every event up to ``newest`` shows in its record."""
+        """The task's record and the ends of its events; the record reflects every event up to ``newest``."""
         ...
 
     def watch(
@@ -86,12 +89,12 @@ class Tasks(Protocol):
     ) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         """Every event of a task after a stream id, with its own id, without gap or repeat; then live, without end.
 
-        Raises ``EventsLost`` where it cannot go on so; who begins at 0 gets what is kept.
+        Raises ``EventsLost`` if the next events were dropped; ``after="0"`` begins with what is kept.
         """
         ...
 
 
 class Wakes(Protocol):
     async def wake(self, tenant: str, session_id: str) -> None:
-        """Ask some executor to claim the session. May be lost or doubled without harm."""
+        """Ask some executor to claim the session. The request may be lost or doubled without harm."""
         ...

@@ -1,4 +1,4 @@
-"""Tenants' records, each in versions that follow one another."""
+"""The port to tenants' records, each kept in numbered versions."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ VERSIONS_KEPT = 50
 
 
 class VersionConflict(Exception):
-    """The record is no longer of the version that the change was made from. ``now``: which it is; 0 is none."""
+    """The record has changed since the version that the change was made from. ``now``: its version; 0 for none."""
 
     def __init__(self, now: int) -> None:
         super().__init__(f"the record is of version {now} by now" if now else "there is no record yet")
@@ -17,18 +17,18 @@ class VersionConflict(Exception):
 
 
 class TenantRecords(Protocol):
-    """All may raise ``StoreUnavailable``."""
+    """The versions of tenants' records. Every method may raise ``StoreUnavailable``."""
 
     async def put(self, tenant: str, version: TenantVersion) -> None:
-        """Let it follow the version before it, if that is the latest; else ``VersionConflict``. May be repeated."""
+        """Add a version, if the one before it is the latest; else ``VersionConflict``. It may be repeated."""
         ...
 
     async def latest(self, tenant: str) -> int:
-        """The number of the version that holds now; 0 if the tenant has no record."""
+        """The number of the tenant's current version; 0 if the tenant has no record."""
         ...
 
     async def version(self, tenant: str, number: int) -> TenantVersion | None:
-        """That version, if it is still kept."""
+        """The version with that number; None if it is not kept."""
         ...
 
     async def history(self, tenant: str) -> Sequence[TenantVersion]:

@@ -1,4 +1,4 @@
-"""Spans: what was done within what, for whoever looks at a task's way through all processes.
+"""The port for spans: what was done within what, so that a task can be followed through all processes.
 
 Attributes are names, counts and states; never a prompt, an argument of a tool, a word of a user or a secret (I12).
 """
@@ -25,52 +25,53 @@ class SpanKind(StrEnum):
 class Span(Protocol):
     @property
     def is_recording(self) -> bool:
-        """Whether anybody will see it: ask before working out attributes that cost something."""
+        """Whether the span is recorded: ask before computing attributes that cost something."""
         ...
 
     def note(self, attributes: Mapping[str, Attribute]) -> None: ...
 
     def event(self, name: str) -> None:
-        """Something that happened at one moment within it."""
+        """Note that something happened at this moment, within the span."""
         ...
 
     def rename(self, name: str) -> None: ...
 
     def record_failure(self, kind: str) -> None:
-        """It did not do what it was for; ``kind`` is an error's type or status, never its words."""
+        """Mark the span as failed; ``kind`` is an error's type or status, never its message."""
         ...
 
 
 class Tracer(Protocol):
-    """Nothing here raises or waits, whatever becomes of what is recorded."""
+    """Opens spans. No method raises or waits, whatever becomes of the spans."""
 
     @property
     def is_on(self) -> bool: ...
 
     def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[Span]:
-        """A span within the current one, and current itself while it is open. An error that leaves it marks it."""
+        """Open a span within the current one, and make it current meanwhile.
+
+        An error that leaves it marks it as failed.
+        """
         ...
 
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[Span]:
-        """A span within one of another process, by its ``traceparent``; the first of a trace without a usable one.
+        """Open a span within one of another process, given by its ``traceparent``; without a valid one, a new trace.
 
-        ``link``: the ``traceparent`` of a span that has to do with it and is not its parent.
+        ``link``: the ``traceparent`` of a related span that is not the parent.
         """
         ...
 
-    def current_span(self) -> Span:
-        """The current span."""
-        ...
+    def current_span(self) -> Span: ...
 
     def traceparent(self) -> str | None:
-        """The current span as W3C Trace Context names it, for another process; None where there is none."""
+        """The current span as a W3C Trace Context header, for another process; None if there is none."""
         ...
 
 
 class NoSpan(Span, AbstractContextManager["NoSpan"]):
-    """The span of nobody: it costs a call, and holds nothing."""
+    """A span that records nothing."""
 
     @property
     def is_recording(self) -> bool:
@@ -107,7 +108,7 @@ _NO_SPAN = NoSpan()
 
 
 class NoTracer(Tracer):
-    """Nobody looks."""
+    """A tracer that records nothing."""
 
     @property
     def is_on(self) -> bool:

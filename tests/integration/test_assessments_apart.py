@@ -4,7 +4,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.contracts.digest import NO_DIGEST, digest_of
-from shared.contracts.outcome import TaskOutcome, ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import PredictionOutcome, TaskOutcome, ThresholdKind
 from shared.domain.words import Strategy, TaskState
 from tests.integration.learner_stage import leave, unsettled
 from tests.integration.memory_stage import MemoryStage, an_outcome_of
@@ -35,7 +35,7 @@ async def test_an_assessment_changes_nothing_that_was_learned(redis: Redis) -> N
 
 def _turn(number: int, tenant: str) -> TaskOutcome:
     """One that would be counted, rewarded, kept and remembered if it were the business's."""
-    limit = ThresholdOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="500", held=False)
+    limit = PredictionOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="500", held=False)
     outcome = an_outcome_of("Mail Ann Lee of Umbrella Corp about EUR 300.00", number, tenant, thresholds=(limit,))
     state = TaskState.FAILED if number % 2 else TaskState.COMPLETED
     return outcome.model_copy(update={"practice": True, "strategy": Strategy.MOA, "state": state})

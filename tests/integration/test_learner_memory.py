@@ -16,7 +16,7 @@ from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
-from shared.contracts.outcome import ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import PredictionOutcome, ThresholdKind
 from shared.contracts.tenant_document import TenantVersion
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
 from shared.domain.partition import PARTITIONS
@@ -47,8 +47,8 @@ class DiesAfterKeeping(RedisFactBook):
         raise StoreUnavailable("killed")
 
 
-def _limit(held: bool | None) -> ThresholdOutcome:
-    return ThresholdOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="500", held=held)
+def _limit(held: bool | None) -> PredictionOutcome:
+    return PredictionOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="500", held=held)
 
 
 def _everywhere() -> Collection[int]:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from services.gateway.features.identity.model import DEFAULT_TENANT
-from shared.contracts.outcome import ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import PredictionOutcome, ThresholdKind
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.learner_stage import leave
 from tests.integration.memory_stage import TERMS, MemoryStage, an_outcome_of
@@ -21,7 +21,7 @@ _PARTS = ("cases", "facts", "entities", "accuracy")
 
 async def _filled(redis: Redis, tenant: str = DEFAULT_TENANT) -> MemoryStage:
     memory = MemoryStage(redis)
-    limit = ThresholdOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="5", held=True)
+    limit = PredictionOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="5", held=True)
     await leave(redis, [an_outcome_of("Pay Initech Ltd for INV-7", 1, tenant, thresholds=(limit,))])
     await memory.learns()
     await memory.remembers()

@@ -13,7 +13,7 @@ from shared.contracts.plan import WritePlan
 from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.installation import Installation
+from shared.infra.installation import InstallationReading
 from shared.infra.metrics import Metrics, MetricsPage, metrics_app
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
@@ -23,7 +23,7 @@ from tests.integration.state_stage import accepted, an_end, begin, begin_next, s
 async def _told(redis: Redis) -> dict[str, float]:
     """Samples by name, and by name and kind where there are several."""
     metrics = Metrics("gateway")
-    await Installation(redis).read(metrics)
+    await InstallationReading(redis).read(metrics)
     found = [sample for family in metrics.registry.collect() for sample in family.samples]
     return {" ".join((sample.name, *sample.labels.values())): sample.value for sample in found}
 
@@ -129,7 +129,7 @@ async def test_letters_and_outcomes_are_counted_over_all_partitions(redis: Redis
 @pytest.mark.promise("metrics.queue")
 async def test_without_redis_the_page_says_so_and_shows_no_old_figures() -> None:
     gone = connect("redis://127.0.0.1:1/0")
-    page = MetricsPage(Metrics("executor"), (Installation(gone),))
+    page = MetricsPage(Metrics("executor"), (InstallationReading(gone),))
     with TestClient(metrics_app(page)) as client:
         shown = client.get("/metrics")
     found = {sample.name: sample.value for one in text_string_to_metric_families(shown.text) for sample in one.samples}

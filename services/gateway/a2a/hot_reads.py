@@ -20,7 +20,13 @@ from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.views import NEW
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.replies import HEADER, PRIVATE, Fault, fault_reply, media_type_of, rest_fault, rpc_result
-from services.gateway.edge.request_limits import Arriving, OwnPages, RequestLimiter, receive_again, receive_at_once
+from services.gateway.edge.request_limits import (
+    OwnPages,
+    PendingMessage,
+    RequestLimiter,
+    receive_again,
+    receive_at_once,
+)
 from services.gateway.features.identity.middleware import AdmittedRequest, CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import Identity
 from shared.infra.counted_app import AnswerCounts
@@ -97,7 +103,9 @@ class HotReads:
         if scope["method"] == "GET":
             return await self._answer(scope, send, _rest_read(scope["path"], head), admitted, began)
         first = receive_at_once(receive)  # who sends it is known before anything of it is read
-        read = None if isinstance(first, Arriving) or first.get("more_body") else _rpc_read(first.get("body", b""))
+        read = (
+            None if isinstance(first, PendingMessage) or first.get("more_body") else _rpc_read(first.get("body", b""))
+        )
         if read is None:
             return await self._app(scope, receive_again(first, receive), send)
         return await self._answer(scope, send, read, admitted, began)

@@ -254,11 +254,11 @@ def no_such_path(verb: str, path: str, status: int, detail: str) -> JSONResponse
 
 def speak_plainly(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(RequestValidationError, _bad_parameter)
 
 
 async def _http(request: Request, error: Exception) -> Response:
-    """A path or method that there is not."""
+    """Answers a path or method that does not exist."""
     if not isinstance(error, HTTPException):
         raise error
     verb, path = request.method, request.url.path
@@ -268,8 +268,8 @@ async def _http(request: Request, error: Exception) -> Response:
     return reply
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
-    """A parameter of a wrong type."""
+async def _bad_parameter(_: Request, error: Exception) -> Response:
+    """Answers a parameter of a wrong type with 400 and its place."""
     if not isinstance(error, RequestValidationError):
         raise error
     found = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())

@@ -1,4 +1,4 @@
-"""Middleware for every request: what is too large, too slow, one too many or sent by a foreign page is refused."""
+"""Middleware for every request: one that is too large, too slow, one too many or sent by a foreign page is refused."""
 
 import asyncio
 import re
@@ -124,7 +124,10 @@ class RequestLimits(NamedTuple):
 
 
 class RequestLimiter:
-    """Middleware. A body's faults reach whoever reads it as ``BadCall``, and the client in any case."""
+    """Middleware that enforces the limits. A fault of the body is raised as ``BadCall`` to its reader.
+
+    If no answer has begun by then, the client gets the fault as the answer.
+    """
 
     def __init__(self, app: ASGIApp, limits: RequestLimits) -> None:
         self._app, self.limits, self._large = app, limits, _LargeBodies(limits.large_bodies)
@@ -140,7 +143,7 @@ class RequestLimiter:
             return await self._pass_on(scope, receive, send)
 
     def refusal(self, scope: Scope) -> JSONResponse | None:
-        """Why the request gets no further, as far as its head tells; None if it does."""
+        """The answer to a request whose head breaks a limit; None if the request may go on."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
             return _error(414, f"the URL is over the limit of {limits.url_bytes} bytes")
@@ -176,7 +179,7 @@ class RequestLimiter:
 
 
 class OpenRequests:
-    """How many requests this process answers now; a context in which there is one more."""
+    """Counts the requests that this process is answering: each runs inside this context."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -189,13 +192,13 @@ class OpenRequests:
 
 
 class _LargeBodies:
-    """How many bodies that only a message may have are in hand: each costs some times its size of memory."""
+    """Counts the bodies in hand that are larger than usual, which only a message may be; each costs memory."""
 
     def __init__(self, most: int) -> None:
         self._most, self._count = most, 0
 
     def take(self) -> None:
-        """Raises ``BadCall``."""
+        """Raises ``BadCall`` if as many as allowed are in hand."""
         if self._count >= self._most:
             raise BadCall(INVALID_REQUEST, "this replica reads as many large messages as it can; try again", status=503)
         self._count += 1
@@ -205,7 +208,7 @@ class _LargeBodies:
 
 
 class _LimitedBody:
-    """A request's body on its way in. The length that a client states is believed if it is too large already."""
+    """Reads a request's body within the limits. A client's ``content-length`` counts only if it is too large."""
 
     def __init__(self, receive: Receive, scope: Scope, limits: RequestLimits, large: _LargeBodies) -> None:
         self._receive, self._limits, self._said = receive, limits, _said_length(scope)
@@ -220,15 +223,15 @@ class _LimitedBody:
             return await self._receive()
         self._check(self._said)
         message = receive_at_once(self._receive)  # most bodies have come by now: they need no timer
-        if isinstance(message, Arriving):
+        if isinstance(message, PendingMessage):
             message = await self._receive_in_time(message)
         self._count(message)
         return message
 
-    async def _receive_in_time(self, arriving: "Arriving") -> Message:
+    async def _receive_in_time(self, pending: "PendingMessage") -> Message:
         try:
             async with asyncio.timeout_at(self._until):
-                return await resume(arriving)
+                return await finish_receiving(pending)
         except TimeoutError:
             seconds = self._limits.body_seconds
             raise BadCall(INVALID_REQUEST, f"the request body took over {seconds:g} seconds", status=408) from None
@@ -250,44 +253,44 @@ class _LimitedBody:
             self._is_large = False
 
 
-class Arriving(NamedTuple):
-    """A message that was asked for and has not come yet."""
+class PendingMessage(NamedTuple):
+    """An ASGI ``receive()`` that was begun and waits: its coroutine, and what that waits for."""
 
     step: "Generator[object, object, Message]"
     waits_for: object
 
 
-def receive_at_once(receive: Receive) -> Message | Arriving:
-    """The next message if it is there, without waiting for it.
+def receive_at_once(receive: Receive) -> Message | PendingMessage:
+    """The next message if it has come, else the pending ``receive()``.
 
     The coroutine is driven by hand: awaiting it would give the event loop a turn even where the message has come
-    already, and most requests are read whole in one piece. What has to wait goes on in ``resume``.
+    already, and most requests are read whole in one piece. What has to wait goes on in ``finish_receiving``.
     """
     step = cast("Generator[object, object, Message]", receive().__await__())
     try:
         waits_for = next(step)
     except StopIteration as received:
         return cast(Message, received.value)
-    return Arriving(step, waits_for)
+    return PendingMessage(step, waits_for)
 
 
-def receive_again(first: Message | Arriving, receive: Receive) -> Receive:
-    """What gives a request's messages from the first one, which was taken, or asked for, already."""
+def receive_again(first: Message | PendingMessage, receive: Receive) -> Receive:
+    """A ``receive`` that gives ``first``, which was taken from ``receive`` already, and then the rest."""
     taken = [first]
 
     async def receiving() -> Message:
         if not taken:
             return await receive()
         message = taken.pop()
-        return await resume(message) if isinstance(message, Arriving) else message
+        return await finish_receiving(message) if isinstance(message, PendingMessage) else message
 
     return receiving
 
 
 @coroutine
-def resume(arriving: Arriving) -> "Generator[object, object, Message]":
-    """Go on with what was begun and waits: what it waits for is awaited in its place."""
-    step, waits_for = arriving
+def finish_receiving(pending: PendingMessage) -> "Generator[object, object, Message]":
+    """Await the message of a pending ``receive()``."""
+    step, waits_for = pending
     while True:
         try:
             sent = yield waits_for

@@ -70,19 +70,19 @@ class Condition(NamedTuple):
         return {name: value for name, value in found.items() if not isinstance(value, UnknownTruth)}
 
     def missing(self, context: Context) -> tuple[str, ...]:
-        """The fields that kept the condition from being decided: absent, or null."""
+        """The fields without which the condition could not be decided: absent, or null."""
         known = self.values(context)
         return tuple(field.name for field in self.fields if known.get(field.name) is None)
 
 
 class ConditionCache(BoundedMemory[str, Condition]):
-    """Parses each text once."""
+    """Parsed conditions by their text; the most recent ones are kept."""
 
     def __init__(self, limit: int = REMEMBERED) -> None:
         super().__init__(limit)
 
     def get(self, text: str) -> Condition:
-        """The condition of that text; raises ``ConditionError``."""
+        """The condition of a text, parsed unless it is in the cache; raises ``ConditionError``."""
         condition = self.find(text)
         if condition is None:
             condition = parse_condition(text)

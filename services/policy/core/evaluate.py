@@ -12,7 +12,7 @@ from services.policy.core.text_rules import text_findings
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.policy import (
     CallContext,
-    CallNeed,
+    CallPrerequisite,
     CallRefusal,
     EvaluateRequest,
     Policy,
@@ -91,7 +91,7 @@ def _verdict(
         plan_hash=request.plan_hash,
         history_hash=_history_hash(request),
         refusals=refusals,
-        needs=tuple(_those(CallNeed, found)),
+        needs=tuple(_those(CallPrerequisite, found)),
         text=next(iter(_those(TextFinding, found)), None),
         reported_rules=tuple(_those(TriggeredRule, reported)),
         reported_refusals=tuple(_those(CallRefusal, reported)),

@@ -28,8 +28,8 @@ from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, is_left_
 from services.policy.core.values import UNKNOWN, ConditionError, Context
 from shared.contracts.policy import (
     CallContext,
-    CallNeed,
     CallOutcome,
+    CallPrerequisite,
     CallRefusal,
     Confirmation,
     EvaluateRequest,
@@ -79,7 +79,7 @@ def _of_call(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[Finding]:
         found = _find(ready, planned) if ready.matches(call.tool) else None
         if found and ready.rule.report_only and isinstance(found, CallRefusal | TriggeredRule):
             yield ReportedFinding(found)
-        elif found and not (ready.rule.report_only and isinstance(found, CallNeed)):
+        elif found and not (ready.rule.report_only and isinstance(found, CallPrerequisite)):
             yield found
 
 
@@ -100,7 +100,7 @@ def _find(ready: ReadyToolRule, planned: _PlannedCall) -> Finding | None:
             if any(before.outcome is CallOutcome.SUCCEEDED for before in opening):
                 return None
             ids = tuple(before.call_id for before in opening if before.call_id is not None)
-            return CallNeed(**_describe(ready, call), any_of=ids) if ids else _refusal(ready, call, shown)
+            return CallPrerequisite(**_describe(ready, call), any_of=ids) if ids else _refusal(ready, call, shown)
         case ToolRuleKind.ONLY_WHEN if ready.condition:
             return _check_condition(ready, ready.condition, planned)
         case ToolRuleKind.ONLY_AFTER_CONFIRMATION if not is_confirmed(call, scene.context, ready.level, confirmations):

@@ -8,7 +8,7 @@ from services.policy.core.conditions import Condition, ConditionCache
 from services.policy.core.grammar import FieldReference
 from services.policy.core.values import ConditionError, Context
 from shared.contracts.policy import (
-    CallNeed,
+    CallPrerequisite,
     CallRefusal,
     ContextValue,
     Policy,
@@ -42,7 +42,7 @@ class ReportedFinding(NamedTuple):
 
 
 Finding: TypeAlias = (
-    TriggeredRule | CallRefusal | CallNeed | ReportedFinding | WaitingRule | PolicyProblem | TextFinding
+    TriggeredRule | CallRefusal | CallPrerequisite | ReportedFinding | WaitingRule | PolicyProblem | TextFinding
 )
 
 

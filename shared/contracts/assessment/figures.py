@@ -1,4 +1,4 @@
-"""The figures of kept assessments: points by criterion, and two assessments side by side."""
+"""Figures from stored assessments: points by criterion, and a comparison of two assessments."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -10,7 +10,7 @@ from shared.domain.estimates import Interval, difference_interval
 
 
 class Line(NamedTuple):
-    """One criterion over all runs. ``reason`` is that of the run with the fewest points."""
+    """The points of one criterion in each run. ``reason``: the explanation of the run with the fewest points."""
 
     dimension: str
     criterion: str
@@ -26,9 +26,9 @@ class Line(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Mean points before and after; ``None`` where one of the two has no such criterion.
+    """Mean points before and after; ``None`` where one assessment lacks the criterion.
 
-    ``interval``: where the difference truly lies, with 95 % confidence; ``None`` where one side is a single run.
+    ``interval``: the 95 % confidence interval of the difference; ``None`` where one side is a single run.
     """
 
     before: float | None
@@ -37,7 +37,7 @@ class Change(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether chance alone would hardly bring such a difference."""
+        """Whether the difference is significant: its 95 % interval does not contain 0."""
         return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
 
     @property
@@ -46,7 +46,7 @@ class Change(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """``names``: of each criterion, as people call it."""
+    """How points changed from one assessment to another. ``names``: each criterion's name for people."""
 
     dimensions: dict[str, Change]
     criteria: dict[str, Change]
@@ -55,7 +55,7 @@ class Comparison(NamedTuple):
 
 
 def lines(assessment: Assessment) -> list[Line]:
-    """By dimension, in the order of the scenario."""
+    """The assessment's criteria with their points, grouped by dimension in the order of the scenario."""
     found: dict[str, list[CriterionResult]] = {}
     for run in assessment.runs:
         for result in run.results.criteria_results:
@@ -66,7 +66,7 @@ def lines(assessment: Assessment) -> list[Line]:
 
 
 def compare_assessments(before: Assessment, after: Assessment) -> Comparison:
-    """Points by criterion, dimension and in all, as means over the runs of each."""
+    """Compare points by criterion, by dimension and in total, as means over the runs of each assessment."""
     first, second = lines(before), lines(after)
     criteria = {line.criterion: line for line in (*first, *second)}
     return Comparison(
@@ -101,11 +101,11 @@ def _change(before: Sequence[float], after: Sequence[float]) -> Change:
 
 
 def _of_runs(listed: Sequence[Line], dimension: str = "") -> list[float]:
-    """The points of each run, of that dimension or of all."""
+    """The total points of each run, in one dimension or in all."""
     columns = [line.points for line in listed if dimension in ("", line.dimension)]
     return [sum(points) for points in zip_longest(*columns, fillvalue=0.0)] or [0.0]
 
 
 def _points(listed: Sequence[Line], criterion: str) -> tuple[float, ...]:
-    """None where there is no such criterion."""
+    """The points of a criterion in each run; empty if there is no such criterion."""
     return next((line.points for line in listed if line.criterion == criterion), ())

@@ -1,4 +1,4 @@
-"""What an assessor and a participant say to each other."""
+"""The messages between an assessor and a participant."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, TypeAlias
@@ -13,12 +13,12 @@ Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
 class Told(BaseModel):
-    """Frozen; what it does not know is ignored."""
+    """Base of the messages: frozen, and unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     def wire(self) -> JsonObject:
-        """As it goes over the line."""
+        """The message as the JSON that is sent."""
         written: JsonObject = self.model_dump(mode="json")
         return written
 
@@ -126,9 +126,9 @@ class AssessmentComplete(Told):
 
 
 def read_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
-    """What a participant answered a turn with; raises ``ValueError`` (a ``ValidationError`` is one).
+    """Parse a participant's answer to a turn; raises ``ValueError`` (a ``ValidationError`` is one).
 
-    Older participants name no type: then the fields tell, a reason alone being an end.
+    Older participants name no type: it is then guessed from the fields; a reason alone means early completion.
     """
     kind = data.get("message_type") or _guess_kind(data)
     if kind == "turn_complete":

@@ -1,4 +1,4 @@
-"""What comes of an assessment."""
+"""The results of an assessment."""
 
 import re
 from datetime import datetime
@@ -154,7 +154,7 @@ class Run(BaseModel):
 
     @property
     def points(self) -> OverallScore:
-        """Without what nobody could judge."""
+        """The run's points without criteria that nobody could judge."""
         return self.results.judged or self.results.scores.overall
 
     @property
@@ -181,12 +181,12 @@ class Assessment(BaseModel):
 
     @property
     def pass_interval(self) -> Interval:
-        """Where the chance to pass truly lies, with 95 % confidence."""
+        """The 95 % confidence interval of the chance that a run passes."""
         return chance_interval(self.passed, len(self.runs))
 
     @property
     def points_interval(self) -> Interval | None:
-        """Where the mean share of the points truly lies, with 95 % confidence; ``None`` after a single run."""
+        """The 95 % confidence interval of the mean share of points; ``None`` after a single run."""
         shares = [run.points.score / run.points.max_score if run.points.max_score else 0.0 for run in self.runs]
         found = mean_interval(shares)
         return None if found is None else Interval(max(0.0, found.low), min(1.0, found.high))
@@ -204,7 +204,7 @@ _CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/-]{8,8192}={0,4}")  # as bearer tokens
 
 
 def agent_key(text: str) -> str:
-    """Without the white space around it; raises ``ValueError``, which tells nothing of it."""
+    """The agent's bearer token without white space around it; its ``ValueError`` does not repeat it."""
     key = text.strip()
     if not _CREDENTIAL.fullmatch(key):
         raise ValueError("the agent's key is no bearer token: 8 or more of A-Z a-z 0-9 - . _ ~ + / and = at its end")

@@ -1,4 +1,4 @@
-"""What the modalities of a simulated world hold and do: calendar, chat, mail, text messages."""
+"""The state and actions of a simulated world's modalities: calendar, chat, mail, text messages."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,13 +13,13 @@ Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
 class Answer(BaseModel):
-    """Frozen; what it does not know is ignored, so that older and newer servers can be read alike."""
+    """Base of a simulator's answers: frozen, and unknown fields are ignored, as of a newer server."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
 class ActionDone(Answer):
-    """``event_id`` names the simulator's event; ``entity_ids`` the messages or appointments, where a server tells."""
+    """An action's result. ``event_id``: the simulator's event; ``entity_ids``: messages or appointments, if named."""
 
     event_id: str
     scheduled_time: Moment
@@ -31,7 +31,7 @@ class ActionDone(Answer):
 
 
 class Attendee(Answer):
-    """``response``: accepted, declined, tentative or needs-action, whichever way the server spells it."""
+    """An attendee. ``response``: accepted, declined, tentative or needs-action, under either name servers use."""
 
     email: str
     display_name: str | None = None
@@ -72,7 +72,7 @@ class Calendar(Answer):
 
 
 class CalendarState(Answer):
-    """It tells no time of its own."""
+    """The calendars and their events. Unlike other states it has no time of its own."""
 
     default_calendar_id: str | None = None
     user_timezone: str | None = None
@@ -89,7 +89,7 @@ class EventsFound(Answer):
 
 
 class ChatMessage(Answer):
-    """``content``: a text, or blocks of which some may be texts."""
+    """A chat message. ``content``: a text, or blocks of which some may be texts."""
 
     message_id: str
     conversation_id: str
@@ -100,7 +100,7 @@ class ChatMessage(Answer):
 
     @property
     def text(self) -> str:
-        """What can be read in it."""
+        """The message's text, its text blocks joined by line breaks."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(
@@ -162,7 +162,7 @@ class EmailThread(Answer):
 
 
 class EmailState(Answer):
-    """``folders`` and ``labels``: the ids under each name, or only how many there are (older servers)."""
+    """The mails. ``folders`` and ``labels``: the ids under each name, or on older servers only their number."""
 
     current_time: Moment | None = None
     user_email_address: str | None = None
@@ -175,7 +175,7 @@ class EmailState(Answer):
     starred_count: int = 0
 
     def in_folder(self, name: str) -> int:
-        """How many mails lie there."""
+        """The number of mails in a folder."""
         held = self.folders.get(name, 0)
         return held if isinstance(held, int) else len(held)
 

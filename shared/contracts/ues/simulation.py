@@ -1,4 +1,4 @@
-"""A simulation's time, course, keys and scenarios."""
+"""A simulator's answers about time, course, keys and scenarios."""
 
 from pydantic import JsonValue
 
@@ -21,7 +21,7 @@ class Execution(Answer):
 
 
 class Advanced(Answer):
-    """``events_executed`` counts every event that ran, failed ones too."""
+    """The result of advancing time. ``events_executed`` counts every event that ran, failed ones too."""
 
     previous_time: Moment
     current_time: Moment
@@ -65,7 +65,7 @@ class SimulationStatus(Answer):
 
 
 class Steps(Answer):
-    """What undo or redo did."""
+    """The result of undo or redo."""
 
     undone_count: int = 0
     redone_count: int = 0
@@ -81,7 +81,7 @@ class Hold(Answer):
 
 
 class SimulatorEvent(Answer):
-    """A change of the world. ``agent_id`` names the key that caused it; ``data`` is left out where few words do."""
+    """A change of the world. ``agent_id``: the key that caused it; ``data``: left out of short answers."""
 
     event_id: str
     scheduled_time: Moment
@@ -101,7 +101,7 @@ class SimulatorEvent(Answer):
 
 
 class EventList(Answer):
-    """``total`` counts what was asked for, the other numbers the whole queue."""
+    """A page of events. ``total`` counts the events that match, the other numbers the whole queue."""
 
     events: tuple[SimulatorEvent, ...] = ()
     total: int = 0
@@ -131,7 +131,7 @@ class ScenarioImport(Answer):
 
 
 class KeyMade(Answer):
-    """``secret`` is shown this once."""
+    """A new key. ``secret`` is shown only here."""
 
     key_id: str
     secret: str
@@ -158,13 +158,13 @@ class Access(Answer):
 
 
 class AccessLog(Answer):
-    """Newest first; ``total`` counts what was asked for."""
+    """Logged requests, newest first; ``total`` counts all that match."""
 
     logs: tuple[Access, ...] = ()
     total: int = 0
 
 
 class World(Answer):
-    """One of several worlds in one server; its routes stand under ``/worlds/{world_id}``."""
+    """One of several worlds in one server, with its routes under ``/worlds/{world_id}``."""
 
     world_id: str

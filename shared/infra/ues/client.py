@@ -28,7 +28,7 @@ class KeysEndpoints:
         return await self._line.get(KeyInfo, f"/keys/{key_id}")
 
     async def revoke(self, key_id: str) -> None:
-        """A key that is not there is as good as revoked."""
+        """Revoke a key. One that does not exist counts as revoked."""
         try:
             await self._line.delete(f"/keys/{key_id}")
         except NotFoundError:
@@ -48,7 +48,7 @@ class AccessLogsEndpoints:
         limit: int | None = None,
         offset: int | None = None,
     ) -> AccessLog:
-        """Newest first."""
+        """The requests that match, newest first."""
         return await self._line.get(
             AccessLog,
             "/access-logs",
@@ -61,7 +61,7 @@ class AccessLogsEndpoints:
 
 
 class WorldsEndpoints:
-    """Several worlds in one server."""
+    """``/worlds``: several worlds in one server."""
 
     def __init__(self, line: WorldLine) -> None:
         self._line = line
@@ -91,7 +91,7 @@ class EnvironmentEndpoints:
 
 
 class PlainEndpoints:
-    """A modality whose answers are taken as they are."""
+    """The endpoints of a modality whose answers stay plain JSON, such as location, weather or contacts."""
 
     def __init__(self, line: WorldLine, name: str) -> None:
         self._line = line
@@ -104,7 +104,9 @@ class PlainEndpoints:
         return await self._line.tell(f"/{self._name}/query", given_values(**asked))
 
     async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
-        """``action`` names the route: update (location, weather), create, block, group/add ... (contacts)."""
+        """Carry out an action, named by its route: update (location, weather), create, block,
+        group/add ... (contacts).
+        """
         return await self._line.post(ActionDone, f"/{self._name}/{action}", body)
 
 
@@ -147,7 +149,7 @@ class CalendarEndpoints:
         return await self._line.ask(EventsFound, "/calendar/query", asked)
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
-        """``fields``: what else an appointment has (attendees, location, recurrence, ...), as the server names it."""
+        """Create an appointment. ``fields``: its further fields (attendees, location, ...) as the server names them."""
         event = given_values(title=title, start=start, end=end, **fields)
         return await self._line.post(ActionDone, "/calendar/create", event)
 
@@ -163,7 +165,7 @@ class CalendarEndpoints:
     async def respond_to_event(
         self, event_id: str, attendee_email: str, response: str, comment: str | None = None
     ) -> ActionDone:
-        """``response``: accepted, declined or tentative."""
+        """Answer an invitation for an attendee. ``response``: accepted, declined or tentative."""
         answer = given_values(event_id=event_id, attendee_email=attendee_email, response=response, comment=comment)
         return await self._line.post(ActionDone, "/calendar/respond", answer)
 
@@ -211,7 +213,7 @@ class ChatEndpoints:
         conversation_id: str = "default",
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> ActionDone:
-        """``role``: user or assistant."""
+        """Add a message to a conversation. ``role``: user or assistant."""
         message = given_values(role=role, content=content, conversation_id=conversation_id, metadata=metadata)
         return await self._line.post(ActionDone, "/chat/send", message)
 
@@ -223,11 +225,11 @@ class ChatEndpoints:
 
 
 class AsyncUESClient:
-    """``async with AsyncUESClient(base_url=..., api_key=...) as ues: await ues.email.get_state()``.
+    """A client of one simulated world: ``async with AsyncUESClient(base_url=..., api_key=...) as ues: ...``.
 
-    Every failure is a ``UESError``. ``retry_enabled``: up to ``max_retries`` more attempts after a lost connection or
-    a 502, 503 or 504, for what changes nothing; of the rest only what was never sent. ``base_url`` may end in the path
-    of a world. All rooms share one HTTP connection pool, or the given ``transport``.
+    Every failure is a ``UESError``. ``retry_enabled``: requests that change nothing are retried up to ``max_retries``
+    times after a lost connection or a 502, 503 or 504, others only if they were never sent. ``base_url`` may end in the
+    path of a world. All modalities share one HTTP connection pool, or the given ``transport``.
     """
 
     def __init__(

@@ -82,7 +82,7 @@ class EmailEndpoints:
         references: Sequence[str] | None = None,
         priority: str | None = None,
     ) -> ActionDone:
-        """A mail from the user."""
+        """Send a mail from the user."""
         mail = given_values(
             from_address=from_address,
             to_addresses=to_addresses,
@@ -115,7 +115,7 @@ class EmailEndpoints:
         priority: str | None = None,
         sent_at: datetime | None = None,
     ) -> ActionDone:
-        """A mail to the user, which arrives at once; one that arrives later is an event of the queue."""
+        """Deliver a mail to the user at once. A later one is created with ``EventsEndpoints.create``."""
         mail = given_values(
             from_address=from_address,
             to_addresses=to_addresses,
@@ -147,7 +147,7 @@ class EmailEndpoints:
         return await self._act("archive", given_values(message_ids=message_ids))
 
     async def delete(self, message_ids: Sequence[str]) -> ActionDone:
-        """Into the trash."""
+        """Move mails to the trash."""
         return await self._act("delete", given_values(message_ids=message_ids))
 
     async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:

@@ -1,4 +1,4 @@
-"""The line to a simulator: one HTTP client, answers as typed models, failures as typed errors, bounded retries."""
+"""Requests to a simulator over one HTTP client: typed answers, typed errors, bounded retries."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from shared.ports.simulator import SimulatorFailed, SimulatorRefused
 
 
 class UESError(SimulatorFailed):
-    """Every failure of the client is one of these; the message is a sentence for people."""
+    """A failure of the client, with a message for people."""
 
 
 class UESConnectionError(UESError):
-    """Nobody was there, or the line was cut."""
+    """The simulator could not be reached, or the connection was lost."""
 
 
 class UESTimeoutError(UESError):
@@ -25,11 +25,11 @@ class UESTimeoutError(UESError):
 
 
 class ProtocolError(UESError):
-    """What came back is no answer of a simulator."""
+    """The answer is not one that a simulator gives."""
 
 
 class APIError(UESError, SimulatorRefused):
-    """The simulator said no. ``body`` is what it said, as JSON if it was any."""
+    """The simulator refused the request. ``body`` is its answer, as JSON if it was JSON."""
 
     def __init__(self, message: str, status_code: int, body: object = None) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class NotFoundError(APIError):
 
 
 class ConflictError(APIError):
-    """409: not in this state of the simulation."""
+    """409: the simulation's state does not allow the request."""
 
 
 class ServerError(APIError):
@@ -63,7 +63,7 @@ _SAID = 500
 
 
 class WorldLine:
-    """``attempts``: how often a request is made at most. What may have been carried out is never sent again."""
+    """Sends requests to one world, each at most ``attempts`` times. What may have been carried out is not repeated."""
 
     def __init__(self, http: httpx.AsyncClient, attempts: int = 1) -> None:
         self._http = http
@@ -74,18 +74,18 @@ class WorldLine:
         return _read(kind, await self._send_request("GET", path, params=params, repeatable=True))
 
     async def ask(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
-        """A POST that changes nothing, and may be repeated."""
+        """The typed answer to a POST that changes nothing, and so may be repeated."""
         return _read(kind, await self._send_request("POST", path, body=body, repeatable=True))
 
     async def post(self, kind: type[M], path: str, body: Mapping[str, JsonValue] | None = None) -> M:
         return _read(kind, await self._send_request("POST", path, body=body))
 
     async def tell(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
-        """A POST whose answer is taken as it is; ``None`` for an empty one."""
+        """The JSON answer to a POST; ``None`` for an empty one."""
         return _json(await self._send_request("POST", path, body=body))
 
     async def get_json(self, path: str, **asked: Value | None) -> JsonValue:
-        """A GET whose answer is taken as it is."""
+        """The JSON answer to a GET."""
         params = {name: _text(value) for name, value in given_values(**asked).items()}
         return _json(await self._send_request("GET", path, params=params, repeatable=True))
 
@@ -128,7 +128,7 @@ class WorldLine:
 
 
 def given_values(**values: Value | None) -> dict[str, JsonValue]:
-    """What was given, as JSON: what is ``None`` is left out, times become text."""
+    """The values that are not ``None``, as JSON; times become text."""
     return {name: _plain(value) for name, value in values.items() if value is not None}
 
 
@@ -163,7 +163,7 @@ def _body(answer: httpx.Response) -> JsonValue:
 
 
 def _message(body: JsonValue) -> str:
-    """The server's own words: ``detail`` (a text, a list, an object's message), else ``message``, else ``error``."""
+    """The server's message: ``detail`` (a text, a list, an object's message), else ``message``, else ``error``."""
     if not isinstance(body, dict):
         return str(body or "")[:_SAID]
     detail = body.get("detail")

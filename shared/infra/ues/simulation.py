@@ -1,4 +1,4 @@
-"""``/simulator/time``, ``/simulation``, ``/events`` and ``/scenario``: what a proctor moves."""
+"""``/simulator/time``, ``/simulation``, ``/events`` and ``/scenario``: how a proctor controls a simulation."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -98,7 +98,7 @@ class EventsEndpoints:
         limit: int | None = None,
         offset: int | None = None,
     ) -> EventList:
-        """In the order of execution; both ends of the stretch of time count."""
+        """The events that match, in the order of execution; ``start_time`` and ``end_time`` are inclusive."""
         return await self._line.get(
             EventList,
             "/events",
@@ -120,7 +120,7 @@ class EventsEndpoints:
         metadata: Mapping[str, JsonValue] | None = None,
         agent_id: str | None = None,
     ) -> SimulatorEvent:
-        """Something that will happen at that time."""
+        """Schedule an event for a time."""
         event = given_values(
             scheduled_time=scheduled_time,
             modality=modality,
@@ -132,7 +132,7 @@ class EventsEndpoints:
         return await self._line.post(SimulatorEvent, "/events", event)
 
     async def next(self) -> SimulatorEvent | None:
-        """The first one to run; ``None`` if nothing waits."""
+        """The next event to run; ``None`` if none waits."""
         try:
             return await self._line.get(SimulatorEvent, "/events/next")
         except NotFoundError:
@@ -153,7 +153,7 @@ class ScenarioEndpoints:
         self._line = line
 
     async def import_full(self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False) -> ScenarioImport:
-        """Replaces time, states and events. A running simulation refuses."""
+        """Replace time, states and events with a scenario's. Refused while the simulation runs."""
         body: JsonObject = given_values(scenario=scenario, strict_modalities=strict_modalities)
         return await self._line.post(ScenarioImport, "/scenario/import/full", body)
 

@@ -61,7 +61,7 @@ class SmsEndpoints:
         attachments: Sequence[Mapping[str, JsonValue]] | None = None,
         replied_to_message_id: str | None = None,
     ) -> ActionDone:
-        """A message from the user."""
+        """Send a message from the user."""
         message = given_values(
             from_number=from_number,
             to_numbers=to_numbers,
@@ -82,7 +82,7 @@ class SmsEndpoints:
         replied_to_message_id: str | None = None,
         sent_at: datetime | None = None,
     ) -> ActionDone:
-        """A message to the user, which arrives at once; one that arrives later is an event of the queue."""
+        """Deliver a message to the user at once. A later one is created with ``EventsEndpoints.create``."""
         message = given_values(
             from_number=from_number,
             to_numbers=to_numbers,

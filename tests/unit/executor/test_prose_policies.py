@@ -6,7 +6,7 @@ from services.executor.core.prime.prose import binding_sentences
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance
-from shared.contracts.policy import CallNeed, CallRefusal, Policy, ToolRule
+from shared.contracts.policy import CallPrerequisite, CallRefusal, Policy, ToolRule
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, JsonObject
@@ -140,7 +140,7 @@ async def test_a_call_waits_for_the_success_of_the_one_before_it() -> None:
         ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}}),
         ("pay_claim", {"claim_id": "C-1", "_call": {"part": 2}}),
     ]
-    need = CallNeed(call_id="c2", any_of=("c1",), rule_id="T2", policy_id="p", reason="approve first")
+    need = CallPrerequisite(call_id="c2", any_of=("c1",), rule_id="T2", policy_id="p", reason="approve first")
     play.policy.says = {"needs": (need,)}
     record = await play.run()
     assert paid == []

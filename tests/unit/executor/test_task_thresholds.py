@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.contracts.outcome import ThresholdOutcome
+from shared.contracts.outcome import PredictionOutcome
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import RuleAction
@@ -27,7 +27,7 @@ def _stage(*, triggered: bool) -> Stage:
     return stage
 
 
-def _limit(stage: Stage) -> ThresholdOutcome:
+def _limit(stage: Stage) -> PredictionOutcome:
     outcome = next(end.outcome for end in stage.turns.ends if end.outcome)
     return next(one for one in outcome.thresholds if one.name == "amount")
 

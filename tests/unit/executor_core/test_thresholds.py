@@ -8,7 +8,7 @@ from services.executor.core.prime.known import describe_limits, thresholds
 from services.executor.core.reflect.outcome import threshold_outcomes
 from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.outcome import Threshold, ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
 from shared.contracts.plan import Origin
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.exact_json import JsonObject
@@ -222,6 +222,6 @@ def test_a_computed_credit_is_compared_with_what_was_written_for_it() -> None:
 
 
 def test_what_a_later_version_adds_does_not_keep_an_outcome_from_being_read() -> None:
-    one = ThresholdOutcome(kind=ThresholdKind.VARIANCE, name="variance", sign="", predicted="1.50")
+    one = PredictionOutcome(kind=ThresholdKind.VARIANCE, name="variance", sign="", predicted="1.50")
     text = one.model_dump_json().replace('"v":1', '"v":2,"later":true')
-    assert ThresholdOutcome.model_validate_json(text).predicted == "1.50"
+    assert PredictionOutcome.model_validate_json(text).predicted == "1.50"

@@ -21,7 +21,7 @@ from cli.launcher import Stack, running
 from cli.stack.plan import StackOptions, free_ports
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, loads_object, plain
-from shared.infra.installation import Installation
+from shared.infra.installation import InstallationReading
 from shared.infra.redis import connect
 from shared.infra.tls import trusted_certificates
 from tools.bench.overhead.spending import cpu_ms
@@ -149,7 +149,7 @@ class _Burst:
         self._stack, self._queue, self._plan = stack, queue, plan
         self._flood = GatewayClient(stack.url("gateway"), flooding, keyed=True)
         self._quiet = GatewayClient(stack.url("gateway"), asking, keyed=True)
-        self._installation = Installation(state)
+        self._installation = InstallationReading(state)
         self._drained = asyncio.Event()
         self._used: list[float] = []
         self._most_waiting = 0

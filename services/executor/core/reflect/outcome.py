@@ -19,7 +19,7 @@ from services.executor.core.session.values import NamedValue, kind_of
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.outcome import Said, TaskOutcome, Threshold, ThresholdKind, ThresholdOutcome
+from shared.contracts.outcome import PredictionOutcome, Said, TaskOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, i_json, loads, loads_object, walk_json, wire
@@ -40,7 +40,7 @@ _HOLDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
 }
 
 
-def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[ThresholdOutcome, ...]:
+def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
     """What became of each prediction: the limits known in PRIME, then the variances and credits that the executor
     computed from the facts.
     """
@@ -55,7 +55,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
     return (*limits, *(_outcome_of_figure(value, proved) for value in _predicted_values(progress.dossier)))
 
 
-def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> ThresholdOutcome | None:
+def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> PredictionOutcome | None:
     """The outcome of a rule's limit that let a value through which the tool's own server refused as beyond a limit;
     None if no server did.
     """
@@ -68,7 +68,7 @@ def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[Ledge
     )
     if actual is None or limited is None or _HOLDS[limit.sign](actual, limited):
         return None
-    return ThresholdOutcome(
+    return PredictionOutcome(
         kind=limit.kind,
         name=limit.name,
         sign=limit.sign,
@@ -92,9 +92,9 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
                 yield number
 
 
-def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
+def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
     actual = _compared_value(limit, dossier, proved)
-    return ThresholdOutcome(
+    return PredictionOutcome(
         kind=limit.kind,
         name=limit.name,
         sign=limit.sign,
@@ -137,7 +137,7 @@ def _predicted_values(dossier: Dossier) -> Iterator[NamedValue]:
     return (value for value in figures if kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
 
 
-def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
+def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
     """The outcome of a computed figure.
 
     Its actual value is what a verified write was given for it: traced to the figure, or under its name, or the only
@@ -149,7 +149,7 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Thre
         or [*_only_numbers_of_tools_named(proved, value.figure)]
     )
     actual = _common_value(found)
-    return ThresholdOutcome(
+    return PredictionOutcome(
         kind=kind_of(value.figure),
         name=value.name,
         sign="",
@@ -323,14 +323,14 @@ def _details(progress: Progress | None, scored: Score) -> dict[str, JsonValue]:
     return {**said, "strategy_fell_back": progress.fell_back} if progress and progress.fell_back else said
 
 
-def _thresholds(ended: FinishedRun, hidden: Mapping[str, MarkKind]) -> tuple[ThresholdOutcome, ...]:
+def _thresholds(ended: FinishedRun, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
     if ended.progress is None:
         return ()
     found = threshold_outcomes(ended.progress, ended.writes)
     return tuple(_remove_marks(one, hidden) for one in found if one.actual is not None)
 
 
-def _remove_marks(one: ThresholdOutcome, hidden: Mapping[str, MarkKind]) -> ThresholdOutcome:
+def _remove_marks(one: PredictionOutcome, hidden: Mapping[str, MarkKind]) -> PredictionOutcome:
     said = {"name": one.name, "predicted": one.predicted, "actual": one.actual, "source": one.source}
     return one.model_copy(update=without_marks(said, hidden))
 

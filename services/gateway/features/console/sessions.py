@@ -78,13 +78,19 @@ class Visitor(NamedTuple):
 
 
 class Gate:
-    """A revoked or expired key is out with its next request: nothing but the credential itself is remembered."""
+    """Finds who a console request's sign-in cookie speaks for.
+
+    The key behind the cookie is checked anew at each request, so a revoked or expired one is refused at once.
+    """
 
     def __init__(self, identity: Identity, sign_ins: SignIns) -> None:
         self._identity, self._sign_ins = identity, sign_ins
 
     async def visitor(self, request: Request) -> Visitor | None:
-        """Raises ``StoreUnavailable`` and ``IssuerUnavailable``."""
+        """Who is signed in; None for nobody, or for a key that no longer holds.
+
+        Raises ``StoreUnavailable`` and ``IssuerUnavailable``.
+        """
         secret = request.cookies.get(COOKIE, "")
         credential = await self._sign_ins.find(secret) if secret else None
         if credential is None:
@@ -95,7 +101,10 @@ class Gate:
             return None
 
     async def caller_of(self, credential: SignInCredential) -> Caller:
-        """Raises ``Unauthenticated``, ``InvalidField`` and ``StoreUnavailable``."""
+        """The caller that a credential identifies.
+
+        Raises ``Unauthenticated``, ``InvalidField`` and ``StoreUnavailable``.
+        """
         headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
         let_in = await self._identity.identify(headers)
         return self._identity.caller_of(let_in, {} if let_in else {"principal": _all_of(credential.name)})

@@ -62,7 +62,7 @@ def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
 
 
 def facts_view(remembered: TenantMemory) -> dict[str, JsonValue]:
-    """``holds`` is false of a fact that a newer one contradicts. ``finding`` says what finding them took."""
+    """The facts as JSON. ``holds``: no newer fact contradicts it. ``finding``: what extracting the facts cost."""
     finding: dict[str, JsonValue] = {name: count for name, count in remembered.finding.items() if name != "version"}
     return {"facts": [_fact(fact) for fact in remembered.facts], "finding": finding}
 
@@ -72,7 +72,7 @@ def entities_view(remembered: TenantMemory) -> dict[str, JsonValue]:
 
 
 def accuracy_view(remembered: TenantMemory) -> dict[str, JsonValue]:
-    """``trust`` is what tasks are told: trust, verify, drift, or nothing yet."""
+    """The accuracy of predictions as JSON. ``trust`` is what tasks are told: trust, verify, drift, or nothing yet."""
     rows = sorted(remembered.accuracy.items())
     return {"accuracy": [_accuracy(process, kind, row) for (process, kind), row in rows]}
 

@@ -55,7 +55,7 @@ def list_options(params: JsonObject) -> ListOptions:
         session=id_at(params, "contextId", "contextId"),
         states=_states(text_at(params, "status", "status")),
         since=_moment(text_at(params, "statusTimestampAfter", "statusTimestampAfter")),
-        size=_size(params),
+        size=_page_size(params),
         token=text_at(params, "pageToken", "pageToken") or "",
     )
     length = history_length(params, "historyLength", Dialect.A2A_1_0)
@@ -93,7 +93,7 @@ def _mode(item: Json, path: str) -> str:
     return item.partition(";")[0].strip().lower()
 
 
-def _size(params: JsonObject) -> int:
+def _page_size(params: JsonObject) -> int:
     size = count_at(params, "pageSize", "pageSize")
     if size is None:
         return USUAL

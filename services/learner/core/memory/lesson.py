@@ -36,9 +36,9 @@ def read(event: str) -> TaskOutcome:
 
 
 def lesson_in(delivery: Delivery) -> Lesson | None:
-    """What was delivered, by its digest if it has one, else by the outcome itself; raises ``Unreadable``.
+    """The lesson of a delivery, from its digest if it has one, else from the outcome; raises ``Unreadable``.
 
-    ``None``: practice, of which nothing is learned and which is not counted.
+    ``None`` for practice, of which nothing is learned and which is not counted.
     """
     if delivery.digest is not None:
         return lesson_by(delivery.digest)

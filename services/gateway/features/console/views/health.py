@@ -205,7 +205,7 @@ def day_rows(days: Sequence[DayCounts]) -> tuple[DayRow, ...]:
 
 
 def waited_for_people(record: TaskRecord) -> bool:
-    """An approval's id stays with a task that has ended; what was asked does not."""
+    """Whether the task ever waited for a person. An ended task keeps its approval's id, but not what was asked."""
     return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
 
 
