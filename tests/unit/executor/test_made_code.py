@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.adapters.monty_sandbox import MontySandbox
-from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, readable
+from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, parse_outcome
 from services.executor.core.figures.catalogue import CALCULATORS, OPERATIONS
 from services.executor.core.model.made_code import (
     BadCode,
@@ -192,7 +192,7 @@ def test_a_gap_that_describes_no_calculator_is_none(spec: Spec) -> None:
 @pytest.mark.promise("made.sandbox.limits")
 @pytest.mark.parametrize("text", ["1E+999999", "1E-999999", "NaN", "Infinity", "9" * 121, "1" + "0" * 30, "abc", ""])
 def test_what_comes_out_is_a_figure_of_a_sensible_size(text: str) -> None:
-    assert readable(text).error
+    assert parse_outcome(text).error
 
 
 @pytest.mark.promise("made.sandbox.limits")

@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.session.values import Fact
 from services.executor.core.states.template import TEMPLATES, Template
-from services.executor.core.write.notices import tells
+from services.executor.core.write.notices import is_addressed_to
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -247,4 +247,4 @@ KNOWN = (
 )
 def test_whom_a_notice_tells(tool: str, arguments: JsonObject, told: bool) -> None:
     notice = _notice(tool, arguments)
-    assert tells(notice, "vendor", WritePlan(task_id="t", calls=(CREATED, notice)), KNOWN) is told
+    assert is_addressed_to(notice, "vendor", WritePlan(task_id="t", calls=(CREATED, notice)), KNOWN) is told

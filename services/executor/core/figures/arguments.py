@@ -1,4 +1,4 @@
-"""What an argument of a tool is for: an amount, an identifier, an account, a recipient, or something less strict."""
+"""What an argument of a tool is for, and every scalar of an answer with its place."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ LONGEST_FIELD = 6  # words; a longer text is prose
 
 
 class ArgumentHints(NamedTuple):
-    """What name and schema say of the value, beside its kind."""
+    """What the name and schema of an argument say of its value."""
 
     kind: ArgumentKind = ArgumentKind.OTHER
     is_in_minor_units: bool = False
@@ -104,9 +104,9 @@ _SHAPES = {
 
 
 def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind:
-    """What the argument is for, by its schema, then its name, then what the value looks like.
+    """What the argument is for, by its schema, then its name, then the form of its value.
 
-    ``name`` may be a path, ``payee.account.iban``: its last part decides where it says something, else those before it.
+    ``name`` may be a path, ``payee.account.iban``: its last part decides if it says something, else the part before it.
     """
     if isinstance(value, bool) or "enum" in schema or "const" in schema or schema.get("type") == "boolean":
         return ArgumentKind.CHOICE
@@ -122,7 +122,7 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
 
 
 def hints_of(name: str, schema: JsonObject, value: Json) -> ArgumentHints:
-    """The kind, and the unit and the writing that name and description settle."""
+    """The argument's kind, and the unit and form of number that its name and description settle."""
     words = split_name(name.rsplit(".", 1)[-1])
     said = str(schema.get("description", ""))
     return ArgumentHints(
@@ -159,7 +159,7 @@ def _kind_of_number(words: tuple[str, ...], schema: JsonObject) -> ArgumentKind:
     given = frozenset(words)
     last = words[-1] if words else ""
     if last in ("id", "ids") or (last in _IDENTIFIER and given.isdisjoint(_QUANTITY) and "of" not in given):
-        return _by_first_words(given) or ArgumentKind.IDENTIFIER
+        return _account_or_recipient(given) or ArgumentKind.IDENTIFIER
     if given & _ACCOUNT and not given & _AMOUNT:
         return ArgumentKind.ACCOUNT
     if last in _NAMES_OF_DATES and last not in _PLAIN_MONEY:
@@ -173,7 +173,7 @@ def _kind_of_number(words: tuple[str, ...], schema: JsonObject) -> ArgumentKind:
     return ArgumentKind.AMOUNT if says_money or {"credit", "limit"} <= given else ArgumentKind.QUANTITY
 
 
-def _by_first_words(given: frozenset[str]) -> ArgumentKind | None:
+def _account_or_recipient(given: frozenset[str]) -> ArgumentKind | None:
     if given & _ACCOUNT:
         return ArgumentKind.ACCOUNT
     return ArgumentKind.RECIPIENT if given & _RECIPIENT - {"to"} else None
@@ -224,7 +224,7 @@ def _kind_of_short_text(words: tuple[str, ...], value: str, schema: JsonObject) 
 
 
 def _kind_by_parent(words: tuple[str, ...], otherwise: ArgumentKind) -> ArgumentKind:
-    """``payee.name`` and ``recipients[0]`` are recipients."""
+    """The kind that an outer name gives a part: ``payee.name`` and ``recipients[0]`` are recipients."""
     given = frozenset(words)
     if given & _ACCOUNT:
         return ArgumentKind.ACCOUNT
@@ -241,7 +241,7 @@ def _unit_of(words: tuple[str, ...], said: str) -> Unit | None:
 
 
 class FieldStanding(StrEnum):
-    """How a value stands in an answer. ``PROSE``: the whole answer is a text, which the tool or somebody else wrote."""
+    """Whether a value is data or text. ``PROSE``: the whole answer is a text, which the tool or somebody else wrote."""
 
     STRUCTURED = "structured"
     FREE_TEXT = "free text"
@@ -249,7 +249,7 @@ class FieldStanding(StrEnum):
 
 
 class FieldRecord(NamedTuple):
-    """The nearest object around a value that has an identifier: its path, the identifying field and that one's text."""
+    """The nearest object around a value that has an identifier: its path, the identifying field and the identifier."""
 
     path: str
     field: str
@@ -257,7 +257,7 @@ class FieldRecord(NamedTuple):
 
 
 class ReadField(NamedTuple):
-    """One scalar where it stands. ``parent`` and ``name`` make its path."""
+    """One scalar of an answer, with its place. ``parent`` and ``name`` make its path."""
 
     fact_id: str
     parent: str
@@ -289,9 +289,9 @@ _OWN_ID = ("id", "uuid")
 
 
 def read_fields(fact_id: str, answer: Json) -> Iterator[ReadField]:
-    """Every scalar of an answer once, whatever the nesting; JSON within strings is read as well.
+    """Yields every scalar of an answer once, whatever the nesting; JSON within strings is read as well.
 
-    JSON within somebody's text, such as a mail's body, stays free text. Keys that are identifiers are values, too.
+    JSON within somebody's text, such as a mail's body, stays free text. Keys that are identifiers count as values, too.
     """
     walk = [_FieldStep("", "", answer, None, 0, is_free=False)]
     while walk:
@@ -301,13 +301,13 @@ def read_fields(fact_id: str, answer: Json) -> Iterator[ReadField]:
             yield from (_field(fact_id, one) for one in inner if _is_leaf(one.value))
             walk.extend(one for one in reversed(inner) if not _is_leaf(one.value))
             if isinstance(step.value, dict):
-                yield from _keys_of(fact_id, step, step.value)
+                yield from _identifying_keys(fact_id, step, step.value)
         elif step.value is not None and not isinstance(step.value, bool):
             yield _field(fact_id, step)
 
 
 def _is_leaf(value: Json) -> bool:
-    """A value that is surely a number or a text, not JSON within a text."""
+    """Whether a value is surely a number or a text, and not JSON within a text."""
     return (
         value.lstrip()[:1] not in _OPENING
         if isinstance(value, str)
@@ -343,8 +343,8 @@ def _steps_into(step: _FieldStep) -> Iterator[_FieldStep]:
             yield _FieldStep(step.parent, f"{step.name}[{index}]", inner, step.record, depth, step.is_free)
 
 
-def _keys_of(fact_id: str, step: _FieldStep, value: JsonObject) -> Iterator[ReadField]:
-    """``{"EXP-1006": {...}}``: the key is the record's identifier."""
+def _identifying_keys(fact_id: str, step: _FieldStep, value: JsonObject) -> Iterator[ReadField]:
+    """Yields the keys that are identifiers of records: ``{"EXP-1006": {...}}``."""
     for key, inner in value.items():
         if isinstance(inner, dict) and _looks_like_code(key):
             place = _join_names(step.parent, step.name)
@@ -372,7 +372,7 @@ def _join_names(parent: str, name: str) -> str:
 
 
 def _record_of(item: JsonObject, path: str, name: str) -> FieldRecord | None:
-    """The object as a record, if a field or its key names it; a field ``id`` before any other."""
+    """The object as a record, if one of its fields or its key identifies it; a field ``id`` counts before any other."""
     best = ""
     for key, value in item.items():
         if identifies_a_record(key) and isinstance(value, str | int) and not isinstance(value, bool):

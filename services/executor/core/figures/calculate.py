@@ -85,7 +85,7 @@ WHERE: Mapping[str, JsonValue] = {
 
 
 def operations_in_words() -> str:
-    """Every operation with its operands, in order."""
+    """A text that lists every operation with its operands, in order."""
     named: dict[str, list[str]] = {}
     for name, operation in OPERATIONS.items():
         named.setdefault(operation.arguments, []).append(name)
@@ -94,7 +94,7 @@ def operations_in_words() -> str:
 
 
 def calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
-    """The local tool, with the operations that were made at run time beside those that are built in."""
+    """The definition of the tool ``calculate``, with the built-in operations and those that were made at run time."""
     extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
     told = operations_in_words() + (f"; made for this: {extra}" if extra else "")
     properties: dict[str, JsonValue] = {
@@ -115,9 +115,9 @@ CALCULATE = calculate_tool()
 
 
 def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
-    """The value of one calculation, with where each operand stands, so that ``evaluate`` gives it again.
+    """The value of one calculation, with the places of its operands, so that ``evaluate`` gives it again.
 
-    Raises ``CannotCalculate`` with a sentence that a model can mend its call by, and ``NotRun`` where a made tool has
+    Raises ``CannotCalculate`` with a sentence by which a model can mend its call, and ``NotRun`` where a made tool has
     to run first.
     """
     operation = _operation(given.get("operation"), made)
@@ -172,7 +172,7 @@ def _operand(text: str, operation: str, place: int, sources: OperandSources) -> 
 
 
 def _read_list(given: Json) -> Json:
-    """A list that was written out as a text."""
+    """The given value, read as JSON if it is a list written as a text."""
     if not isinstance(given, str) or not given.lstrip().startswith("["):
         return given
     try:
@@ -182,7 +182,9 @@ def _read_list(given: Json) -> Json:
 
 
 def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
-    """Field, sign and value of each condition, whether written as an object or as ``status = open``."""
+    """Yields field, sign and value of each condition, whether written as an object or as ``status = open``. Raises
+    ``CannotCalculate``.
+    """
     for field, sign, value in _written_conditions(given):
         if not field or sign not in SIGNS:
             raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
@@ -229,7 +231,7 @@ def _is_field(name: str, operands: Iterable[Operand], sources: OperandSources) -
 
 
 def _free_name(wanted: str, operation: str, known: KnownFigures) -> str:
-    """A name that nothing else has, and that no reference or path looks like."""
+    """A name for the value that no other value has, and that looks like no reference or path."""
     name = re.sub(r"\W+", "_", wanted).strip("_")[:_LONGEST_NAME] or f"{operation}_{len(known.values) + 1}"
     taken = {plain_name(value.name) for value in known.values} | {plain_name(fact.ref) for fact in known.facts}
     if re.fullmatch(r"r?\d+(?:_.*)?|today|tomorrow|yesterday|now", name, re.I):
@@ -277,7 +279,7 @@ LOOK = ToolDefinition(
 
 
 class _ListPart(NamedTuple):
-    """What of the rows is wanted."""
+    """Which columns and rows of a list are wanted."""
 
     fields: list[str]
     skip: int
@@ -285,9 +287,9 @@ class _ListPart(NamedTuple):
 
 
 def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
-    """The rows that are asked for, within ``MOST`` characters, and a note on what is left out.
+    """The rows that are asked for, within ``MOST_SHOWN`` characters, and a note on what is left out.
 
-    Raises ``CannotCalculate`` with a sentence that a model can mend its call by.
+    Raises ``CannotCalculate`` with a sentence by which a model can mend its call.
     """
     try:
         fact, cells = _rows(given, facts)
@@ -302,7 +304,7 @@ def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Js
         return {**counted, **_count_distinct(kept, distinct), **said}
     kept = _sort(kept, read_text(given.get("sort_by")), descending=given.get("descending") is True)
     part = _ListPart(
-        _names(given.get("fields")), _number(given.get("skip")) or 0, _number(given.get("first")) or len(kept)
+        _names(given.get("fields")), _row_count(given.get("skip")) or 0, _row_count(given.get("first")) or len(kept)
     )
     return {**counted, **_show(kept, part), **said}
 
@@ -327,12 +329,12 @@ def _rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
 
 
 def _wrap_rows(cells: Sequence[Cell]) -> list[Cell]:
-    """What is no record has its value in a field of that name."""
+    """The cells as rows: a value that is no record becomes one with a field ``value``."""
     return [cell if isinstance(cell.value, dict) else cell._replace(value={"value": cell.value}) for cell in cells]
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text, long ones in pieces."""
+    """The lines of a text, long ones cut into pieces."""
     size = _MOST_OF_A_ROW // 4
     return [line[at : at + size] for line in text.splitlines() for at in range(0, max(len(line), 1), size)]
 
@@ -346,7 +348,7 @@ def _filter(cells: list[Cell], where: Json, today: date) -> list[Cell]:
 
 
 def _sort(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
-    """By number, by date or by text; rows without the field come last."""
+    """The rows by number, by date or by text; those without the field come last."""
     if not name:
         return cells
     found = [*zip(read_field_of_rows(cells, name, " to sort by"), cells, strict=True)]
@@ -357,7 +359,7 @@ def _sort(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
 
 
 def _build_sort_keys(values: Sequence[Json]) -> Mapping[str, tuple[int, object, str]]:
-    """By what each value is sorted: numbers first, then dates, then words."""
+    """The sort key of each value, by its JSON: numbers first, then dates, then words."""
     order = find_date_order(values)
     keys: dict[str, tuple[int, object, str]] = {}
     for value in values:
@@ -393,7 +395,7 @@ def _show(cells: Sequence[Cell], part: _ListPart) -> JsonObject:
 
 
 def _take_fitting(rows: Sequence[Json]) -> list[Json]:
-    """As many rows as fit."""
+    """The first rows, as many as fit in an answer."""
     size, shown = 0, []
     for row in rows:
         size += len(dumps(row)) + 1
@@ -409,6 +411,6 @@ def _names(given: Json) -> list[str]:
     return [read_text(name) for name in given] if isinstance(given, list) else []
 
 
-def _number(given: Json) -> int | None:
+def _row_count(given: Json) -> int | None:
     amount = read_amount(given)
     return int(amount.number) if amount is not None and amount.number >= 0 else None

@@ -1,8 +1,8 @@
-"""What a calculator is, built in or made by a model: the checks that its figures pass, and rounding.
+"""What a calculator is, built in or made by a model, with the checks of its figures and the rounding of its answer.
 
 A calculator takes its figures in the order that its ``arguments`` name them and answers unrounded unless it says
-otherwise; ``calculate`` rounds the answer once. Rates are in percent: 7.5 is 7.5 %. What a made tool
-comes to is what the sandbox said, and nothing else.
+otherwise; ``calculate`` rounds the answer once. Rates are in percent: 7.5 is 7.5 %. The answer of a made tool comes
+from the sandbox alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,9 @@ class CalculatorResult(StrEnum):
 
 @dataclass(frozen=True)
 class Calculator:
-    """``arguments``: names by comma; the last ends in ``...`` where it may repeat. ``dates``: its figures are days."""
+    """A formula with its arguments. ``arguments``: names by comma; the last ends in ``...`` if it may repeat.
+    ``dates``: its figures are days.
+    """
 
     arguments: str
     result: CalculatorResult
@@ -42,19 +44,19 @@ class Calculator:
         return self.function(*figures, places=places) if self.rounds_parts else self.function(*figures)
 
     def fits(self, number: int) -> bool:
-        """Whether it takes so many figures."""
+        """Whether it takes this number of figures."""
         names = self.arguments.split(", ")
         single = [name for name in names if not name.endswith("...")]
         return number == len(single) if len(single) == len(names) else number >= max(len(single), 1)
 
 
 def money(arguments: str) -> Callable[[_Formula], Calculator]:
-    """Makes a formula a calculator of money."""
+    """A decorator that makes a formula a calculator of money."""
     return _calculator(arguments, CalculatorResult.MONEY)
 
 
 def ratio(arguments: str, *, dates: bool = False) -> Callable[[_Formula], Calculator]:
-    """Makes a formula a calculator of a ratio, a count or a length of time."""
+    """A decorator that makes a formula a calculator of a ratio, a count or a length of time."""
     return _calculator(arguments, CalculatorResult.RATIO, dates)
 
 
@@ -68,21 +70,21 @@ def to_minor_unit(amount: Decimal, places: int) -> Decimal:
 
 
 def whole(number: Decimal, name: str, low: int = 1, high: int = 1200) -> int:
-    """A figure that counts things; ``CannotCalculate`` unless it is whole and within the bounds."""
+    """The figure as an integer; raises ``CannotCalculate`` unless it is whole and within the bounds."""
     if number != number.to_integral_value() or not low <= number <= high:
         raise CannotCalculate(f"{name} must be a whole number from {low} to {high}, not {number:f}")
     return int(number)
 
 
 def positive(number: Decimal, name: str) -> Decimal:
-    """The figure; ``CannotCalculate`` unless it is above zero."""
+    """The figure; raises ``CannotCalculate`` unless it is above zero."""
     if number <= 0:
         raise CannotCalculate(f"{name} must be above zero, not {number:f}")
     return number
 
 
 def not_negative(number: Decimal, name: str) -> Decimal:
-    """The figure; ``CannotCalculate`` if it is below zero."""
+    """The figure; raises ``CannotCalculate`` if it is below zero."""
     if number < 0:
         raise CannotCalculate(f"{name} must not be below zero, not {number:f}")
     return number
@@ -94,12 +96,14 @@ def percent_of(amount: Decimal, percent: Decimal) -> Decimal:
 
 
 def total(figures: Figures) -> Decimal:
-    """Their sum; 0 of none."""
+    """The sum of the figures; 0 if there are none."""
     return sum(figures, Decimal(0))
 
 
 def divide_lists(figures: Figures, number: int) -> list[Figures]:
-    """So many lists of equal length, given one after the other."""
+    """The figures divided into this number of lists of equal length; raises ``CannotCalculate`` if that is not
+    possible.
+    """
     size, odd = divmod(len(figures), number)
     if odd or not size:
         lists = {2: "two", 3: "three"}[number]
@@ -108,9 +112,10 @@ def divide_lists(figures: Figures, number: int) -> list[Figures]:
 
 
 def split(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
-    """Parts in proportion to the weights that sum to the whole: each is the step between two rounded running shares.
+    """The amount split in proportion to the weights: each part is the step between two rounded running shares.
 
-    No part is more than one minor unit from its exact share. The whole's own excess places stay in the last part.
+    The parts sum to the whole. No part is more than one minor unit from its exact share. The whole's own excess places
+    stay in the last part.
     """
     sum_of_weights = positive(total([not_negative(weight, "a weight") for weight in weights]), "the weights")
     parts, seen, given = [], Decimal(0), Decimal(0)
@@ -126,7 +131,7 @@ MOST_DIGITS = 24  # half of those that are calculated with, so that sums and pro
 
 
 def fits(number: Decimal, most: int = MOST_DIGITS) -> bool:
-    """Whether it is a number of so many digits, none of them too far from the point to be written out."""
+    """Whether the number has at most ``most`` digits, none of them farther than that from its decimal point."""
     _, digits, exponent = number.as_tuple()
     return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
 
@@ -140,30 +145,32 @@ _RATIO_PLACES = 6
 _LONGEST_RESULT, _MOST_DIGITS = 120, 24
 
 
-class Call(NamedTuple):
-    """One tool over figures, as decimal texts."""
+class ToolRun(NamedTuple):
+    """One run of a made tool on figures, given as decimal texts."""
 
     tool: MadeTool
     figures: tuple[str, ...]
 
 
 class Outcome(NamedTuple):
-    """``value`` is a decimal text; with ``error``, there is none."""
+    """What a run of a made tool gave: ``value`` as a decimal text, or else an ``error``."""
 
     value: str = ""
     error: str = ""
 
 
 class NotRun(Exception):
-    """A result is needed that has not been worked out: whoever can wait has it run, and asks again."""
+    """The result of a made tool is needed that was not run yet: the caller has it run, and calculates again."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: ToolRun) -> None:
         super().__init__(call.tool.name)
         self.call = call
 
 
 class MadeToolResults:
-    """Results are known once they were run; ``fresh`` knows none, so that an audit works out everything again."""
+    """The made tools of a task with the results of their runs. ``fresh`` has the tools and no results, so that an audit
+    works out everything again.
+    """
 
     def __init__(self, tools: Iterable[MadeTool] = ()) -> None:
         self.tools: Mapping[str, MadeTool] = {tool.name: tool for tool in tools}
@@ -172,13 +179,13 @@ class MadeToolResults:
     def fresh(self) -> "MadeToolResults":
         return MadeToolResults(self.tools.values())
 
-    def learn(self, call: Call, outcome: Outcome) -> None:
+    def learn(self, call: ToolRun, outcome: Outcome) -> None:
         self._outcomes[call.tool.name, call.figures] = outcome
 
     def calculate(self, operation: str, operands: Sequence[Decimal], places: int) -> Decimal:
         """The result, rounded once and half up: money to ``places``, all else to six.
 
-        Raises ``CannotCalculate``, and ``NotRun`` where the sandbox has not been asked yet.
+        Raises ``CannotCalculate``, and ``NotRun`` if the tool has not been run on these figures yet.
         """
         tool = self.tools[operation]
         if not tool.fits(len(operands)):
@@ -186,7 +193,7 @@ class MadeToolResults:
         too_long = next((operand for operand in operands if not fits(operand)), None)
         if too_long is not None:
             raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
-        call = Call(tool, tuple(map(decimal_text, operands)))
+        call = ToolRun(tool, tuple(map(decimal_text, operands)))
         outcome = self._outcomes.get((operation, call.figures))
         if outcome is None:
             raise NotRun(call)
@@ -196,8 +203,8 @@ class MadeToolResults:
             return to_minor_unit(Decimal(outcome.value), places if tool.result == "money" else _RATIO_PLACES)
 
 
-def readable(text: str) -> Outcome:
-    """What the sandbox said as an outcome: a plain decimal of a sensible length, or an error."""
+def parse_outcome(text: str) -> Outcome:
+    """The sandbox's text as an outcome: a plain decimal of a sensible length, or an error."""
     try:
         number = Decimal(text[:_LONGEST_RESULT])
     except ArithmeticError:

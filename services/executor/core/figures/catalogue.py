@@ -24,7 +24,9 @@ OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 
 
 def describe_calculators() -> str:
-    """Every calculator with its figures, those that take the same together: ``npv(rate %, flow...); a/b(base)``."""
+    """A text that lists every calculator with its figures, those with the same figures together: ``npv(rate %,
+    flow...); a/b(base)``.
+    """
     named: dict[str, list[str]] = {}
     for name, calculator in CALCULATORS.items():
         named.setdefault(calculator.arguments, []).append(name)
@@ -32,7 +34,8 @@ def describe_calculators() -> str:
 
 
 def calculate(operation: str, operands: Sequence[Decimal], places: int = 2) -> Decimal:
-    """The result of a calculator; ``CannotCalculate`` if unknown, of wrong arity, by zero or of too long figures.
+    """The result of a calculator; raises ``CannotCalculate`` for an unknown one, a wrong number of figures, too long
+    figures or a division by zero.
 
     ``places`` are those of the currency's minor unit, to which money is rounded; all else has six places.
     """

@@ -29,7 +29,9 @@ _AMOUNT = ("amount", "value", "total", "units")
 
 
 class Cell(NamedTuple):
-    """One value. ``records``: the objects that it stands in, the outermost first; ``field``: its name in the last."""
+    """One value with its place. ``records``: the objects that it stands in, the outermost first; ``field``: its name in
+    the last.
+    """
 
     value: Json
     records: tuple[JsonObject, ...] = ()
@@ -44,7 +46,9 @@ class Cell(NamedTuple):
 
 
 def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
-    """A field of a record by its name, however the name is written: ``due date``, ``dueDate``, ``due_date``."""
+    """The name and value of a record's field, however the name is written: ``due date``, ``dueDate``, ``due_date``;
+    None if it has none.
+    """
     if name in record:
         return name, record[name]
     wanted = plain_name(name)
@@ -52,7 +56,9 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
 
 
 def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
-    """A field, perhaps with dots, of the record that a cell stands in, or else of the nearest one around it."""
+    """The name and value of a field, perhaps with dots, in the record of a cell, or else in the nearest one around it
+    that has it.
+    """
     own = [cell.value] if isinstance(cell.value, dict) else []
     for record in (*own, *reversed(cell.records)):
         found = _find_field_inside(record, name)
@@ -62,7 +68,9 @@ def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
 
 
 def find_currency_name(cell: Cell) -> str:
-    """The currency that a cell's own record names, or the nearest record around it that names one."""
+    """The currency that a cell's own record names, else the nearest record around it that names one; empty if none
+    does.
+    """
     for record in reversed(cell.records):
         value = record.get("currency") or next((record[key] for key in record if plain_name(key) in _CURRENCY), None)
         if isinstance(value, str) and value:
@@ -71,7 +79,9 @@ def find_currency_name(cell: Cell) -> str:
 
 
 def unwrap_money(cell: Cell) -> Cell:
-    """An amount that is written as an object, ``{"amount": 5, "currency": "EUR"}``, as the amount in its record."""
+    """The cell; for an amount that is written as an object, ``{"amount": 5, "currency": "EUR"}``, the cell of the
+    amount in it.
+    """
     if not isinstance(cell.value, dict) or not any(plain_name(key) in _CURRENCY for key in cell.value):
         return cell
     for name in _AMOUNT:
@@ -82,7 +92,9 @@ def unwrap_money(cell: Cell) -> Cell:
 
 
 def rank_naming_field(field: str) -> int | None:
-    """How well a field names its record: ``id`` before ``order_id`` before ``name``; None where it does not."""
+    """How well a field names its record, lower is better: ``id`` before ``order_id`` before ``name``; None if it does
+    not.
+    """
     words = plain_name(field).split(" ")
     return 2 * _NAMING.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING else None
 
@@ -114,7 +126,7 @@ _TIMES = {"secs": "seconds", "mins": "minutes", "hrs": "hours"} | {
 
 
 class ListColumn(NamedTuple):
-    """What one operand selects. ``missing``: rows of its list that have nothing there."""
+    """The cells that one operand selects. ``missing``: how many rows of its list have nothing there."""
 
     operand: Operand
     cells: list[Cell]
@@ -123,7 +135,7 @@ class ListColumn(NamedTuple):
 
     @property
     def written(self) -> str:
-        """How a message names it."""
+        """The operand as a message names it."""
         own = self.operand
         if own.source == "result":
             return f"{own.ref}{'' if own.path[:1] in ('', '[') else '.'}{own.path}"
@@ -131,17 +143,17 @@ class ListColumn(NamedTuple):
 
 
 def flatten_columns(columns: Iterable[ListColumn]) -> list[Cell]:
-    """The cells of all columns; a currency code names a currency and is no figure."""
+    """The cells of all columns, money objects as their amounts; currency codes, which are no figures, are left out."""
     return [unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
 
 
 def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
-    """The columns that are not only there to name a currency."""
+    """The columns that do not only name a currency."""
     return [column for column in columns if not column.cells or not all(is_currency(one.value) for one in column.cells)]
 
 
 def take_single_cell(column: ListColumn, operation: str) -> Cell:
-    """The one cell of a column; ``CannotCalculate`` where there are several or none."""
+    """The one cell of a column; raises ``CannotCalculate`` if there are several or none."""
     if len(column.cells) == 1:
         return unwrap_money(column.cells[0])
     if not column.cells:
@@ -153,7 +165,7 @@ def take_single_cell(column: ListColumn, operation: str) -> Cell:
 
 
 def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
-    """A cell as a number with its unit; ``CannotCalculate`` names what is none."""
+    """A cell as a number with its unit; raises ``CannotCalculate``, naming the cell, if it is none."""
     amount = read_amount(cell.value)
     if amount is None and isinstance(cell.value, str):
         amount = read_implied_word(cell.value)
@@ -164,7 +176,7 @@ def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
 
 
 def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
-    """A cell as a date; ``CannotCalculate`` names what is none, or could be two."""
+    """A cell as a date; raises ``CannotCalculate``, naming the cell, if it is none or could be two."""
     day = read_date(cell.value, order)
     if day is None:
         raise _no_date(cell, operation)
@@ -201,7 +213,9 @@ def drop_empty_cells(column: ListColumn) -> ListColumn:
 
 
 def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
-    """The currency of all amounts; ``CannotCalculate`` where they have several, but for what multiplies by rates."""
+    """The currency of all amounts, empty if none has one; raises ``CannotCalculate`` if they differ, unless the
+    operation multiplies by rates.
+    """
     cells = [cell for column in columns for cell in column.cells]
     hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
     currency = one_currency(hints)
@@ -215,8 +229,9 @@ def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
 
 
 def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
-    """The unit of all amounts; ``CannotCalculate`` where two differ. A number without a unit has that of the others,
-    but for cents: an amount beside them is of whole units."""
+    """The unit of all amounts; raises ``CannotCalculate`` if two differ. A number without a unit has that of the
+    others, except beside cents, where it counts as whole units.
+    """
     units = dict.fromkeys(amount.unit for amount in amounts if amount.number)
     named = [unit for unit in units if unit]
     if len(named) > 1 or ("cents" in units and "" in units):
@@ -231,7 +246,7 @@ def is_of_rate(cell: Cell) -> bool:
 
 
 def find_field_unit(field: str) -> str:
-    """What a field's name says it is counted in: ``amount_cents``, ``duration_minutes``."""
+    """The unit that a field's name gives, ``amount_cents``, ``duration_minutes``; empty if none."""
     words = reversed(plain_name(field).split())
     return next(("cents" if word in _CENTS else _TIMES[word] for word in words if word in _CENTS | _TIMES.keys()), "")
 
@@ -294,7 +309,9 @@ _UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 
 
 def same(shown: Json, claimed: Json) -> bool:
-    """Equal, or the same figure in the same unit, the same moment or day, or the same text but for case and space."""
+    """Whether two values are equal, or are the same figure in the same unit, the same moment or day, or the same text
+    but for case and space.
+    """
     if shown == claimed:
         return True
     moment = _moment(shown)
@@ -309,7 +326,9 @@ def same(shown: Json, claimed: Json) -> bool:
 
 
 def _moment(value: Json) -> datetime | None:
-    """A date with an hour, whichever way it and its zone are written; without a zone it is that of no other one."""
+    """A date with a time as a datetime, however it and its zone are written; None for anything else. One without a zone
+    equals none that has one.
+    """
     if not isinstance(value, str) or not _MOMENT.match(value):
         return None
     try:
@@ -335,9 +354,11 @@ SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDU
 
 
 def condition(text: str) -> Holds:
-    """Whether a record meets it. Figures count by their value and days by the calendar; ``null`` is nothing there.
+    """A test of whether a record meets the condition.
 
-    A record without the field meets no comparison; nor does one whose value cannot be compared with the other."""
+    Figures are compared by value and days by the calendar; ``null`` means empty. A record without the field meets no
+    comparison, nor does one whose value cannot be compared.
+    """
     field, sign, literal = parse_condition(text)
     return lambda record: _meets(record.get(field) if isinstance(record, dict) else None, sign, literal)
 
@@ -354,7 +375,7 @@ def parse_condition(text: str) -> tuple[str, str, str | None]:
 
 
 def identity(value: Json) -> Decimal | str | None:
-    """What values that count as the same have in common: a figure by its value, anything else as it is written."""
+    """A key that is equal for values that count as the same: a figure by its value, anything else as it is written."""
     number = figure(value)
     if number is not None:
         return number
@@ -362,7 +383,7 @@ def identity(value: Json) -> Decimal | str | None:
 
 
 def meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
-    """Whether a value stands in a relation to another; what cannot be compared stands in none but ``!=``."""
+    """Whether a value stands in the relation ``sign`` to another; a value that cannot be compared meets only ``!=``."""
     if sign == IS_EMPTY:
         return is_empty(value)
     if sign == IS_NOT_EMPTY:
@@ -378,7 +399,9 @@ def meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
 
 
 def find_meeting(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:
-    """Which values of a list stand in the relation. Words in another case are the same only where none is in this."""
+    """For each value of a list whether it stands in the relation. Words that differ in case are the same only if none
+    has the same case.
+    """
     pairs = list(zip(values, against, strict=True))
     if sign not in ("=", "!="):
         return [meets(value, sign, other, order) for value, other in pairs]
@@ -406,7 +429,9 @@ def are_same(value: Json, other: Json, order: DateOrder = "") -> bool:
 
 
 def compare(value: Json, other: Json, order: DateOrder = "") -> int | None:
-    """Less, the same or more, as -1, 0 or 1, of two numbers or two dates; None if they cannot be compared."""
+    """-1, 0 or 1 as the first of two numbers or two dates is less, the same or more; None if they cannot be
+    compared.
+    """
     one, two = read_amount(value), read_amount(other)
     if one is not None and two is not None:
         return (one.number > two.number) - (one.number < two.number)
@@ -433,7 +458,7 @@ def _text(value: Json) -> str:
 
 
 def _meets(value: Json, sign: str, literal: str | None) -> bool:
-    """In a path words are compared as they are written, case and all."""
+    """Whether a value meets a condition of a path, in which words are compared as they are written, case and all."""
     if sign in ("=", "!="):
         return (identity(value) == identity(literal)) is (sign == "=")
     return meets(value, sign, literal)

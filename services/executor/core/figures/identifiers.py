@@ -20,7 +20,7 @@ class IdentifierForm(StrEnum):
 
 
 class WrittenIdentifier(NamedTuple):
-    """An identifier where it stands in a text."""
+    """An identifier with its place in a text."""
 
     start: int
     end: int
@@ -51,7 +51,9 @@ _LINK_END = ".,;:!?)]}"
 
 
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
-    """The links, addresses, accounts and telephone numbers: what is never read as a number or a date."""
+    """Yields the links, addresses, accounts and telephone numbers of a text: what is never read as a number or a
+    date.
+    """
     for match in _SPECIAL.finditer(text):
         form = IdentifierForm(match.lastgroup or IdentifierForm.CODE)
         written = match[0].rstrip(_LINK_END) if form in (IdentifierForm.LINK, IdentifierForm.EMAIL) else match[0]
@@ -59,7 +61,7 @@ def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
 
 
 def find_codes(text: str) -> Iterator[WrittenIdentifier]:
-    """Every further token with a digit: ``EXP-1006``, ``INV_22``, ``4411``; numbers and dates are among them."""
+    """Yields every further token with a digit: ``EXP-1006``, ``INV_22``, ``4411``; numbers and dates are among them."""
     for match in _CODE.finditer(text):
         if has_digit(match[0]) and not _ORDINAL.fullmatch(match[0]):
             yield WrittenIdentifier(*match.span(), match[0], IdentifierForm.CODE)
@@ -67,7 +69,7 @@ def find_codes(text: str) -> Iterator[WrittenIdentifier]:
 
 
 def _joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
-    """``EXP-1/EXP-2`` is also two codes; ``PO/2024/17`` is one."""
+    """Yields the codes that a slash joins, ``EXP-1/EXP-2``; ``PO/2024/17`` is one code and gives none."""
     parts = text.split("/")
     if len(parts) > 1 and all(has_digit(part) and not part.isdecimal() for part in parts):
         for part in parts:
@@ -76,7 +78,7 @@ def _joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
 
 
 def is_duration(text: str) -> bool:
-    """Whether it is a length of time as ISO 8601 writes it: days and hours need no source."""
+    """Whether the text is a length of time in ISO 8601, of days and hours, which needs no source."""
     return _DURATION.fullmatch(text) is not None
 
 
@@ -85,7 +87,7 @@ def has_digit(text: str) -> bool:
 
 
 def identifier_key(text: str) -> tuple[str, ...]:
-    """What an identifier is compared by: its runs of letters and of digits, whatever stands between them.
+    """The key by which identifiers are compared: the runs of letters and of digits, whatever stands between them.
 
     ``EXP-1006``, ``exp 1006`` and ``EXP1006`` are one; ``1-12`` and ``11-2`` are two. Telephone numbers, IBANs and long
     digits in groups are compared without their gaps; mail addresses and links with every mark.
@@ -119,7 +121,7 @@ _AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECAS
 
 
 def opened_addresses(arguments: JsonObject) -> Iterator[str]:
-    """The addresses in a read's arguments that its tool may open."""
+    """Yields the addresses in a read's arguments that its tool may open."""
     for name, text in walk_json(arguments):
         value = text.strip() if isinstance(text, str) else ""
         links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierForm.LINK]
@@ -129,7 +131,7 @@ def opened_addresses(arguments: JsonObject) -> Iterator[str]:
 
 
 def without_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
-    """The text with each link and image to a strange address as plain text, and without the address."""
+    """The text in which each link or image to a strange address is plain text, and the address is left out."""
 
     def plain(match: re.Match[str]) -> str:
         return match["label"] if is_strange(match["target"]) else match[0]

@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.figures.calculator import NOTHING, Call, MadeToolResults, NotRun, Outcome, readable
+from services.executor.core.figures.calculator import NOTHING, MadeToolResults, NotRun, Outcome, ToolRun, parse_outcome
 from services.executor.core.figures.catalogue import OPERATIONS, describe_calculators
 from services.executor.core.model.made_code import (
     BadCode,
@@ -46,16 +46,16 @@ async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, 
             made.learn(missing.call, await _run_journaled(ctx, key, missing.call))
 
 
-async def run(sandbox: Sandbox, call: Call) -> Outcome:
+async def run(sandbox: Sandbox, call: ToolRun) -> Outcome:
     """Its outcome in a fresh sandbox; raises ``SandboxUnavailable``."""
     text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
-        return readable(await sandbox.run(text, call.figures))
+        return parse_outcome(await sandbox.run(text, call.figures))
     except CodeFailed as error:
         return Outcome(error=str(error))
 
 
-async def _run_journaled(ctx: TurnContext, key: str, call: Call) -> Outcome:
+async def _run_journaled(ctx: TurnContext, key: str, call: ToolRun) -> Outcome:
     figures: list[Json] = list(call.figures)
     asked = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
 
@@ -188,7 +188,7 @@ class _Making:
     async def _prove(self, tool: MadeTool, case: MadeCase) -> None:
         """Run the case twice, each time in a fresh sandbox: what differs from run to run is no calculator."""
         try:
-            outcomes: list[Outcome] = [await run(self._ctx.ports.sandbox, Call(tool, case.inputs)) for _ in range(2)]
+            outcomes: list[Outcome] = [await run(self._ctx.ports.sandbox, ToolRun(tool, case.inputs)) for _ in range(2)]
         except SandboxUnavailable as error:
             raise NotMade(f"the sandbox cannot be had: {error}") from error
         first, again = outcomes

@@ -45,7 +45,7 @@ from services.executor.core.states.machine import DispatchRefused, require_permi
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.turn.waits import rest_for_model
 from services.executor.core.write.mutations import send_plan_calls
-from services.executor.core.write.notices import append_missing_notice, hold_back, not_made, quiet_rest
+from services.executor.core.write.notices import append_missing_notice, leave_out_early_notices, not_made, quiet_rest
 from services.executor.core.write.sending import AgentAtWork
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
@@ -328,7 +328,7 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
                 return stands
             progress = stands
         if progress.state is FsmState.SCHEDULE_NOTIFY:
-            await hold_back(ctx, progress)
+            await leave_out_early_notices(ctx, progress)
         if pause := await quiet_rest(ctx, progress):
             return Resting(progress, pause)
         try:
@@ -379,7 +379,7 @@ async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
     await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
     if FsmState.SCHEDULE_NOTIFY in progress.path:
         return _count_calls(progress, (ToolClass.CHANGE,))
-    await hold_back(ctx, progress)
+    await leave_out_early_notices(ctx, progress)
     await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
     return _count_calls(progress, (ToolClass.CHANGE, ToolClass.NOTIFY))
 

@@ -29,9 +29,10 @@ _VANISHING = frozenset("cancel void withdraw archive terminate".split())  # besi
 
 
 class WriteEvidence(NamedTuple):
-    """What is known of one write. ``result`` is None where the answer was lost; ``before`` where nothing was read.
+    """What is known of one write.
 
-    ``asked``: the read-back's own arguments.
+    ``result`` is None where the answer was lost, ``before`` where nothing was read. ``asked``: the read-back's own
+    arguments.
     """
 
     tool: str
@@ -56,7 +57,9 @@ class ProofFinding(NamedTuple):
 
 
 class _Compared(NamedTuple):
-    """The call's fields in one record: those that show it newly, those that did so before, whether one denies it."""
+    """How one record shows the fields that the call set: ``new`` since the call, ``old`` as before it, ``missing`` if
+    one is not shown, ``denied`` if one has another value.
+    """
 
     new: Mapping[str, Leaf]
     old: Mapping[str, Leaf]
@@ -65,7 +68,9 @@ class _Compared(NamedTuple):
 
 
 class _Claims(NamedTuple):
-    """``own``: the fields that the call set, or the operator expects; ``said``: what the answer said."""
+    """The values that a read may confirm. ``own``: the fields that the call set, or the operator expects; ``said``:
+    what the answer said; ``ids``: the identifiers among the arguments.
+    """
 
     own: Sequence[Leaf]
     said: Sequence[Leaf]
@@ -73,13 +78,17 @@ class _Claims(NamedTuple):
 
 
 def find_proof(evidence: WriteEvidence) -> ProofFinding:
-    """What the reads before and after show of the write; the answer's own words are what a read may confirm."""
+    """Compares the reads before and after a write with what the call set and the answer said, and says what they show
+    of it.
+    """
     found = _search(evidence, _collect_claims(evidence))
     return found if found.shown else found._replace(shown=_find_done_by_verb(evidence))
 
 
 def shows_already(evidence: WriteEvidence) -> bool:
-    """Whether what was read before the call shows all that it sets, or says of its record what the tool's verb does."""
+    """Whether the read before the call already shows all that it sets, or its record in the state that the tool's verb
+    leads to.
+    """
     as_read = evidence._replace(result=None, after=evidence.before)
     if evidence.before is None:
         return False
@@ -111,7 +120,7 @@ def _search(evidence: WriteEvidence, claims: _Claims) -> ProofFinding:
     gone = _find_absent(evidence, before, after, claims)
     if gone:
         return ProofFinding(shown=gone)
-    earlier = _Earlier(nodes_of(evidence.before))
+    earlier = _EarlierRecords(nodes_of(evidence.before))
     told = [node for node in after.direct if not _repeats_question(node, evidence.asked, claims)]
     changed = _search_changed(told, earlier, claims, evidence)
     if changed.shown or evidence.before is None:
@@ -128,9 +137,9 @@ def _search(evidence: WriteEvidence, claims: _Claims) -> ProofFinding:
 
 
 def _search_changed(
-    nodes: Sequence[RecordNode], earlier: "_Earlier", claims: _Claims, evidence: WriteEvidence
+    nodes: Sequence[RecordNode], earlier: "_EarlierRecords", claims: _Claims, evidence: WriteEvidence
 ) -> ProofFinding:
-    """What the records tell that were there before, or of which nobody knows whether they were."""
+    """What is shown by the records that were there before, or of which it is not known whether they were."""
     also_before: Sequence[str] = ()
     denied = False
     for node in nodes:
@@ -165,7 +174,9 @@ def _collect_claims(evidence: WriteEvidence) -> _Claims:
 
 
 def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
-    """What ``{"field": "status", "value": "closed"}`` sets, in the arguments or in an item of them."""
+    """The fields that pairs such as ``{"field": "status", "value": "closed"}`` set, in the arguments or in an item of
+    them.
+    """
     found: list[Leaf] = []
     for node in nodes_of(arguments):
         name = next((node.record[key] for key in _FIELD_NAMED if key in node.record), None)
@@ -176,16 +187,16 @@ def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
 
 
 def _may_confirm(leaf: Leaf) -> bool:
-    """Whether a field of an answer speaks of what was written: not of the call, not of a clock, not of an id."""
+    """Whether a field of an answer tells what was written: it is a text, and no acknowledgement, time or id."""
     acknowledges = leaf.name.lower() in ("status", "result") and str(leaf.value).lower() in ("ok", "success")
     is_text = isinstance(leaf.value, str) and not read_whole_days(leaf.value[:10])
     return not leaf.items and is_text and not acknowledges and not names_a_record(leaf.name)
 
 
 def _compare(node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, heard: bool) -> _Compared:
-    """Every field that the call set, as the record shows it now and as it did before.
+    """Compares every field that the call set with the record as it is now and as it was.
 
-    ``heard``: whether what the answer said counts, where no field that the call set shows it.
+    ``heard``: whether what the answer said counts, where no field that the call set shows the write.
     """
     leaves = [leaf for leaf in leaves_of(node.record) if _is_in_reach(leaf, claims)]
     old = {leaf.path: leaf.value for leaf in leaves_of(earlier.record)} if earlier else {}
@@ -194,7 +205,7 @@ def _compare(node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, h
     kept: dict[str, Leaf] = {}
     missing = denied = False
     for claim in claims.own:
-        if _names_it(claim, node):
+        if _is_id_of(claim, node):
             continue
         leaf = leaf_for(claim, leaves)
         if leaf is None:
@@ -225,21 +236,25 @@ def _is_in_reach(leaf: Leaf, claims: _Claims) -> bool:
     return leaf.items <= named or sets_items
 
 
-def _names_it(claim: Leaf, node: RecordNode) -> bool:
-    """Whether a claim is the record's own id, or that of a record around it."""
+def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
+    """Whether the claim's value is the id of the record, or of one around it."""
     is_id = names_a_record(claim.name) or looks_like_a_name(claim.value)
     return is_id and any(one.own is not None and same(one.own, claim.value) for one in (node, *node.around))
 
 
 def _is_mere_id(claim: Leaf) -> bool:
-    """Whether it is an identifier under which the record has another: it refers elsewhere, and denies nothing."""
+    """Whether the claim is a field ``id``: where the record has another value there, it refers to something else and
+    denies nothing.
+    """
     return names_a_record(claim.name) and claim.name.lower() == "id"
 
 
 def _compare_new_record(
     node: RecordNode, before: Subjects, after: Subjects, claims: _Claims, evidence: WriteEvidence
 ) -> ProofFinding:
-    """A record that was not there before: one more shows the call's fields than did so then, and not several."""
+    """What a record shows that was not there before: proof if exactly one more record than before has the call's
+    fields.
+    """
     heard = node.own is not None and str(node.own) in dumps(evidence.result)
     compared = _compare(node, None, claims, heard=heard)
     own_ids = [key for key in node.record if names_a_record(key) and key not in evidence.asked]
@@ -272,8 +287,8 @@ def _agrees(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
     return all(path in shown and (shown[path] == value or same(shown[path], value)) for path, value in fields.items())
 
 
-class _Earlier:
-    """The records of the read before, by what each is known by: its place, and its own id or its first identifier."""
+class _EarlierRecords:
+    """The records of the read before, found by their place and id."""
 
     def __init__(self, nodes: Sequence[RecordNode]) -> None:
         self._by_identity: dict[tuple[tuple[str, ...], str], list[RecordNode]] = {}
@@ -281,13 +296,15 @@ class _Earlier:
             self._by_identity.setdefault(_identity(node), []).append(node)
 
     def find(self, node: RecordNode) -> RecordNode | None:
-        """The record as it was; of several that cannot be told apart one that is unchanged, if there is any."""
+        """The record as it was before, or None. Of several that cannot be told apart, an unchanged one if there
+        is any.
+        """
         found = self._by_identity.get(_identity(node), [])
         return next((old for old in found if old.record == node.record), found[0] if found else None)
 
 
 def _identity(node: RecordNode) -> tuple[tuple[str, ...], str]:
-    """A record without an own id goes by its first identifier; the others may be what was changed."""
+    """The record's place, and its own id or else its first identifier; others may be what was changed."""
     first = next((f"{key}={value}" for key, value in node.record.items() if names_a_record(key)), "")
     own = first if node.own is None else f"={node.own}"
     return node.place, own.strip().casefold()
@@ -298,19 +315,19 @@ def _is_named(node: RecordNode, claims: _Claims) -> bool:
 
 
 def _repeats_question(node: RecordNode, asked: JsonObject, claims: _Claims) -> bool:
-    """Whether a record shows only what the read itself asked for: a server may repeat that and know nothing."""
+    """Whether a record shows only what the read asked for: a server may repeat that without knowing anything."""
     wanted = {claim.name for claim in claims.own}
     beside = [key for key in node.record if key not in asked]
     return not any(names_a_record(key) or key in wanted or _tells(node.record[key]) for key in beside)
 
 
 def _tells(value: Json) -> bool:
-    """Whether a value may tell something: an empty one, and a yes or no such as ``found``, tells nothing."""
+    """Whether a value can tell something: not an empty one, nor a yes or no such as ``found``."""
     return value not in (None, "", [], {}) and not isinstance(value, bool)
 
 
 def _find_absent(evidence: WriteEvidence, before: Subjects, after: Subjects, claims: _Claims) -> list[str]:
-    """What a call that removes was to remove, was there before, and is there no more."""
+    """Sentences on what a call was to remove, that was there before and is there no more."""
     words = words_of_tool(evidence.tool)
     if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
         return []
@@ -327,7 +344,7 @@ def _find_absent(evidence: WriteEvidence, before: Subjects, after: Subjects, cla
 
 
 def _find_targets(evidence: WriteEvidence, nouns: frozenset[str]) -> Mapping[str, Json]:
-    """The ids of what a call removes: those of what its tool is about, or the only one that it gives."""
+    """The ids of what a call removes, by argument: those that fit the tool's noun, or the only one that it gives."""
     ids = identifiers_in(evidence.arguments)
     return _find_named_targets(evidence, nouns) or (ids if len(ids) == 1 else {})
 
@@ -348,8 +365,10 @@ def _is_called(node: RecordNode, name: str, value: Json) -> bool:
 
 
 def _find_taken_out(evidence: WriteEvidence, before: Subjects, after: Subjects) -> Iterator[str]:
-    """Values of the call that a list of the record had before and has no more: ``remove_tag``, ``unassign_user``."""
-    claims, then = leaves_of(evidence.arguments), _Earlier(before.direct)
+    """Sentences on values of the call that a list of the record had before and has no more: ``remove_tag``,
+    ``unassign_user``.
+    """
+    claims, then = leaves_of(evidence.arguments), _EarlierRecords(before.direct)
     for node in after.direct:
         earlier = then.find(node)
         now = {leaf.path: leaf for leaf in leaves_of(node.record)}
@@ -364,10 +383,10 @@ def _find_taken_out(evidence: WriteEvidence, before: Subjects, after: Subjects) 
 def _find_done_by_verb(evidence: WriteEvidence) -> list[str]:
     """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status.
 
-    Not where another changed field says something else than the call's argument of that name.
+    Empty if another changed field has a value other than the call's argument of that name.
     """
     done, claims = participles(evidence.tool), _collect_claims(evidence)
-    before = _Earlier(nodes_of(evidence.before))
+    before = _EarlierRecords(nodes_of(evidence.before))
     for node in _subjects_of(evidence, evidence.after).direct:
         earlier = before.find(node)
         if earlier is None:
@@ -385,12 +404,14 @@ def _find_done_by_verb(evidence: WriteEvidence) -> list[str]:
 
 
 def _says_done(leaf: Leaf, done: frozenset[str]) -> bool:
-    """A status that is now "approved", or a field ``approved`` that is now true."""
+    """Whether a field has a form of the verb as its value, "approved", or as its name with the value true."""
     return str(leaf.value).lower() in done or (leaf.value is True and leaf.name.lower().removeprefix("is_") in done)
 
 
 def participles(tool: str) -> frozenset[str]:
-    """What the first word of a tool's name has done: ``cancel_order`` has ``canceled``, or ``cancelled``."""
+    """The past participles of a tool's verb, in every possible spelling: ``cancel_order`` gives ``canceled`` and
+    ``cancelled``.
+    """
     verb = words_of_tool(tool).verb
     regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
     return frozenset(regular | {_IRREGULAR.get(verb, verb + "ed")})

@@ -17,8 +17,8 @@ from services.executor.core.write.sending import (
     find_truth,
     hear_reply,
     is_with_agent,
+    keeps_key,
     prepare,
-    same_key,
     send,
     under_our_key,
 )
@@ -31,7 +31,7 @@ from shared.domain.words import DOUBTS, SENDABLE, FsmState, Resolution, ToolClas
 
 
 class PlannedWrite(NamedTuple):
-    """A call of a plan that is to be made. ``state``: the state of the machine in which it is made."""
+    """One planned call that is to be made. ``state``: the state in which it is made."""
 
     ctx: TurnContext
     progress: Progress
@@ -52,9 +52,9 @@ _SETTLED = (
 
 
 async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
-    """Ask for the verdict again before a call is sent, unless this attempt had it within ``verdict_seconds``.
+    """Asks for the verdict again before a call is sent, unless this attempt had it within ``verdict_seconds``.
 
-    Ends the run where it does not let the plan pass any more; as ``Escalated`` if a part of the plan is done already.
+    Raises if the plan may not go on: ``Escalated`` if a part of it is done already, else ``Failed`` or ``Rejected``.
     """
     plan = progress.dossier.plan
     if plan is None or has_fresh_verdict(ctx, plan.hash):
@@ -89,7 +89,7 @@ async def send_plan_calls(ctx: TurnContext, progress: Progress, state: FsmState,
 
 
 async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
-    """Settle what is still in flight, whatever else happens to the task: a write is never left without its truth.
+    """Settles every write that is still in flight, so that none is left undecided whatever happens to the task.
 
     An agent that is at work or asks is told to stop where the task ``ends``.
     """
@@ -111,7 +111,9 @@ async def _renew(ctx: TurnContext, progress: Progress) -> None:
 
 
 async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
-    """Which earlier call failed that this one shares its part with, or whose answer it needs; empty if none did."""
+    """A sentence on the earlier failed call that shares its part of the task with this one, or whose answer this one
+    needs; empty if there is none.
+    """
     known = await entries(ctx.store, plan)
     if call.call_id in known and known[call.call_id].status not in SENDABLE:
         return ""
@@ -124,7 +126,7 @@ async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
 
 
 async def _carry_out_call(write: PlannedWrite) -> Failed | None:
-    """Make the call, unless it was made, and settle it; why it came to nothing, or None where it took its way."""
+    """Makes the call, unless it was made, and settles it. Returns the failure if the call failed, else None."""
     ctx, call = write.ctx, write.call
     try:
         with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
@@ -139,7 +141,7 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
 
 
 async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
-    """Make a call's compensation, as any write: intent, call, result, read-back, once; why it did not take hold."""
+    """Makes a call's compensation, once, like any write. Returns why it did not take hold; empty if it did."""
     if call.compensation is None:
         return ""
     try:
@@ -150,7 +152,9 @@ async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
 
 
 async def _settle_call(write: PlannedWrite) -> LedgerEntry:
-    """The call's entry once there is nothing more to be done about it. Raises ``Doubtful`` for one in doubt."""
+    """Makes the call if it was not made, and settles it; returns its entry. Raises ``Doubtful`` for a write in
+    doubt.
+    """
     ctx, plan, call = write.ctx, write.plan, write.call
     known = (await ctx.store.ledger()).get(write_key(plan, call))
     while known is None or known.status not in _SETTLED:
@@ -172,14 +176,14 @@ async def _settle_call(write: PlannedWrite) -> LedgerEntry:
 
 
 def _refuse_to_send(call: PlannedCall, known: LedgerEntry | None) -> LedgerEntry:
-    """The entry of a call whose plan is being taken back, as it stands; raises ``NotSent`` where there is none."""
+    """The entry as it stands, for a call whose plan is being taken back; raises ``NotSent`` if there is none."""
     if known is None:
         raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
     return known
 
 
 async def _send_call(write: PlannedWrite, known: LedgerEntry | None) -> LedgerEntry:
-    """The entry after the call went out, on a verdict that is fresh, or after it was seen that it must not."""
+    """Sends the call on a fresh verdict, unless a read shows that it must not be sent again; returns its entry."""
     ctx, progress, plan, call = write.ctx, write.progress, write.plan, write.call
     await renew_if_old(ctx, progress)
     try:
@@ -191,7 +195,7 @@ async def _send_call(write: PlannedWrite, known: LedgerEntry | None) -> LedgerEn
             raise
         note = f"no answer came, and it cannot be sent again: {unprepared.reason}"
         return await store_status(ctx, known, WriteStatus.IN_DOUBT, note)
-    if known is not None and under_our_key(known) and not same_key(known, sending.tool):
+    if known is not None and under_our_key(known) and not keeps_key(known, sending.tool):
         return await store_status(
             ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key"
         )
@@ -216,9 +220,9 @@ MakesCompensation: TypeAlias = Callable[[PlannedCall], Awaitable[str]]
 async def take_back(
     ctx: TurnContext, plan: WritePlan, failed: PlannedCall, failure: Failed, compensate: MakesCompensation
 ) -> RunEnds:
-    """Take back what the calls before the failed one did, the latest first; how the run ends then.
+    """Compensates what the calls before the failed one did, the latest first, and returns how the run ends.
 
-    It stops at the first compensation that fails: a person decides about the rest.
+    Stops at the first compensation that fails: a person decides about the rest.
     """
     done: list[str] = []
     problem = ""
@@ -233,12 +237,12 @@ async def take_back(
 
 
 async def is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
-    """Whether an earlier attempt began to take back what the plan did: then nothing of the plan itself is sent."""
+    """Whether an attempt has begun to take back what the plan did: then nothing of the plan itself is sent."""
     return any(entry.compensates is not None for entry in (await entries(ctx.store, plan)).values())
 
 
 class TakenBack(NamedTuple):
-    """What came of taking back; ``left`` names what took hold, or may have, and still stands."""
+    """What was taken back; ``left`` names what took hold, or may have, and still stands."""
 
     done: Sequence[str] = ()
     left: Sequence[str] = ()
@@ -271,12 +275,12 @@ _STANDS = (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT)
 
 
 def _calls_before(plan: WritePlan, failed: PlannedCall) -> Sequence[PlannedCall]:
-    """The calls before it that carry out the same part of the task."""
+    """The calls before the failed one that carry out the same part of the task."""
     return [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
 
 
 async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
-    """Raises ``NotSent`` naming the rule, if the call that has to come first did not succeed."""
+    """Raises ``NotSent``, naming the rule, if a call that a rule wants made first did not succeed."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
     if plan is None or not needs:
@@ -289,18 +293,18 @@ async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCa
 
 
 class OutOfTurn(NotSent):
-    """The change before it is not proved, so this one is not made."""
+    """A change is not made because the change before it is not proved."""
 
 
 class _Change(NamedTuple):
-    """A change of any plan of the task, with what the ledger holds of it."""
+    """A change of any plan of the task, with its ledger entry if it was begun."""
 
     call: PlannedCall
     entry: LedgerEntry | None
 
     @property
     def lets_go_on(self) -> bool:
-        """Whether it is proved, or an operator said that it is left undone."""
+        """Whether it is proved, or an operator said to go on without it."""
         return took_hold(self.entry) or _is_left_to_operator(self.entry)
 
     @property
@@ -327,7 +331,7 @@ async def refuse_out_of_turn(ctx: TurnContext, progress: Progress, call: Planned
 
 
 async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCall) -> list[_Change]:
-    """The changes of all plans up to the call; none for what only takes one of them back."""
+    """The changes of all the task's plans up to the call; empty for a compensation, which stands in none of them."""
     found: list[_Change] = []
     for plan in progress.dossier.every_plan:
         known = await entries(ctx.store, plan)
@@ -339,13 +343,13 @@ async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCal
 
 
 def _is_done(change: _Change, later: Sequence[_Change]) -> bool:
-    """Whether it lets what follows go out, or was made good by a later one that does."""
+    """Whether the change lets what follows go out, or a later one that does makes it good."""
     made_good = (one.lets_go_on for one in later if _makes_good(one.call, change.call))
     return change.lets_go_on or (change.did_nothing and any(made_good))
 
 
 def _makes_good(call: PlannedCall, failed: PlannedCall) -> bool:
-    """Whether it is the same change of the same record once more, with other details perhaps."""
+    """Whether the call is the failed change made once more: same tool, part and record, perhaps with other details."""
     if (call.connection_id, call.tool, call.part) != (failed.connection_id, failed.tool, failed.part):
         return False
     named = {name for name in (*call.arguments, *failed.arguments) if identifies(name)}
@@ -353,7 +357,7 @@ def _makes_good(call: PlannedCall, failed: PlannedCall) -> bool:
 
 
 def _is_left_to_operator(entry: LedgerEntry | None) -> bool:
-    """Whether an operator said that the plan goes on without it."""
+    """Whether an operator said that the plan goes on without the write."""
     return entry is not None and entry.resolved is not None and entry.resolved.resolution is Resolution.SKIP
 
 

@@ -1,4 +1,6 @@
-"""Notices, in whichever state they go out: none says done of what may not be; who has to be told is told (I4)."""
+"""Notices: none reports a change that may not be done, those who have to be told are told, and quiet hours are kept
+(I4).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -27,20 +29,20 @@ class LeftOut(NamedTuple):
     why: str
 
     def as_json(self) -> Json:
-        """As a model sees it, beside the writes that were made."""
+        """The call as a model sees it, beside the writes that were made."""
         call = self.call
         known: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
         return {**known, "status": "not made", "result": None, "note": self.why}
 
 
 def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
-    """The answer with it; a list stays a list, to the byte (I9)."""
+    """The answer with the remarks below it; a list stays as it is, to the byte (I9)."""
     said = remarks_below(ctx, dossier)
     return text if is_exact_match(text) or not said else text.rstrip() + said
 
 
 def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
-    """What stands under an answer of this run; empty if there is nothing to be said."""
+    """What is said below an answer of this run: calls not made, files not read; empty if nothing."""
     missing, endpoint = not_made(ctx, dossier), ctx.record.request.tools_endpoint
     said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
     if not ctx.toolbox.tools and endpoint is not None:
@@ -51,37 +53,37 @@ def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
 
 
 def not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOut]:
-    """The calls that the plans of the task went on without, but those that a later plan made after all."""
+    """The calls that the plans of the task went on without, except those that a later plan made after all."""
     missing: list[LeftOut] = []
     made: set[tuple[str, str, str]] = set()
     for plan in reversed(dossier.every_plan):
         left = left_out_calls(ctx, plan)
-        missing = [*(one for one in left if _what(one.call) not in made), *missing]
-        made |= {_what(call) for call in plan.calls} - {_what(one.call) for one in left}
+        missing = [*(one for one in left if _call_identity(one.call) not in made), *missing]
+        made |= {_call_identity(call) for call in plan.calls} - {_call_identity(one.call) for one in left}
     return missing
 
 
 async def leave_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, why: str) -> None:
-    """Store that the plan goes on without the call, so that no later attempt makes it out of its order."""
+    """Stores that the plan goes on without the call, so that no later attempt makes it out of order."""
     ctx.journal.tell("note", call=call.call_id, tool=call.tool, left_out=why)
-    ctx.journal.add(_key(plan, call), "note", why)
+    ctx.journal.add(_step_key(plan, call), "note", why)
 
 
 def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
-    return ctx.journal.get(_key(plan, call)) is not None
+    return ctx.journal.get(_step_key(plan, call)) is not None
 
 
 def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOut]:
     """The calls that the plan went on without, in their order."""
-    known = [(call, ctx.journal.get(_key(plan, call))) for call in plan.calls] if plan else []
+    known = [(call, ctx.journal.get(_step_key(plan, call))) for call in plan.calls] if plan else []
     return [LeftOut(call, why) for call, why in known if why is not None]
 
 
-def _what(call: PlannedCall) -> tuple[str, str, str]:
+def _call_identity(call: PlannedCall) -> tuple[str, str, str]:
     return (call.connection_id, call.tool, call.arguments_json)
 
 
-def _key(plan: WritePlan, call: PlannedCall) -> str:
+def _step_key(plan: WritePlan, call: PlannedCall) -> str:
     return f"left-out:{write_key(plan, call)}"
 
 
@@ -89,7 +91,7 @@ _BODIES = "body message text content html note comment description".split()  # t
 _NO_BODIES = frozenset("subject title recipient to cc bcc from sender channel name email phone address".split())
 
 
-class Going(NamedTuple):
+class NoticeRelease(NamedTuple):
     """Whether a notice may go out now. ``sentence``: what is added to its text; ``why_not``: what holds it back."""
 
     allowed: bool
@@ -98,14 +100,15 @@ class Going(NamedTuple):
 
 
 def acknowledged_sentence(*changes: PlannedCall) -> str:
-    """What a notice says of changes that their servers acknowledged, and that no read could prove."""
+    """The sentence in a notice on changes that their servers acknowledged and no read could prove."""
     named = "; ".join(dict.fromkeys(" ".join(words_of(change.tool)) for change in changes))
     confirmed = "not yet confirmed" if len(changes) == 1 else "not all of it confirmed yet"
     return f"Please note: accepted by the system, but {confirmed}: {named}."
 
 
 def with_sentences(plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> WritePlan:
-    """The plan with the sentence of each notice that has a place for one, to be frozen, approved and hashed with it.
+    """The plan in which each notice that has a place for it has its sentence on unproved changes, to be frozen,
+    approved and hashed with it.
 
     ``tools``: by connection and name.
     """
@@ -113,9 +116,9 @@ def with_sentences(plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> Wr
 
 
 def text_place(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[str, ...] | None:
-    """Where the free text of a notice stands in its arguments, if the sentence fits there; None if nothing is plain.
+    """The path to the free text of a notice in its arguments, if the sentence fits there; None if it is not plain.
 
-    An argument that is called so, in its schema or an object of it; else the only text of several words.
+    It is an argument that is called so, also inside an object; else the only text of several words.
     """
     texts = list(_texts_of_arguments(arguments, tool.parameters))
     known = [text for name in _BODIES for text in texts if words_of(text.path[-1])[-1:] == [name]]
@@ -127,7 +130,7 @@ def text_place(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[s
 
 
 def with_sentence(arguments: JsonObject, place: Sequence[str], sentence: str) -> JsonObject:
-    """The arguments with the sentence at the end of the notice's text."""
+    """The arguments with the sentence at the end of the text at ``place``."""
     name, *further = place
     value = arguments[name]
     if further and isinstance(value, dict):
@@ -137,19 +140,19 @@ def with_sentence(arguments: JsonObject, place: Sequence[str], sentence: str) ->
 
 def may_go_out(
     notice: PlannedCall, plan: WritePlan, ledger: Mapping[str, LedgerEntry], *, after_proof: bool = False
-) -> Going:
-    """Whether every change that the notice tells of is proved, or acknowledged and contradicted by no read.
+) -> NoticeRelease:
+    """Whether every change that the notice is_addressed_to of is proved, or acknowledged and contradicted by no read.
 
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant wants proof and nothing less. A notice that
     was frozen without a sentence waits for proof, too.
     """
     open_ones = [change for change in changes_told_by(notice, plan) if not took_hold(ledger.get(change.call_id))]
     if not open_ones:
-        return Going(allowed=True)
+        return NoticeRelease(allowed=True)
     unsure = [change for change in open_ones if not _is_acknowledged(ledger.get(change.call_id))]
     if unsure or after_proof or not notice.if_acknowledged:
-        return Going(allowed=False, why_not=_why_not(unsure or open_ones, ledger))
-    return Going(allowed=True, sentence=notice.if_acknowledged)
+        return NoticeRelease(allowed=False, why_not=_why_not(unsure or open_ones, ledger))
+    return NoticeRelease(allowed=True, sentence=notice.if_acknowledged)
 
 
 def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
@@ -216,7 +219,7 @@ def _status(entry: LedgerEntry | None) -> str:
 _GONE_OUT = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
 
 
-def tells(call: PlannedCall, party: str, plan: WritePlan, facts: Iterable[Fact]) -> bool:
+def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Iterable[Fact]) -> bool:
     """Whether a notice of the plan goes to somebody who is called ``party`` (a word such as "vendor").
 
     What a text says of them does not count: a letter about the vendor is not a letter to the vendor.
@@ -232,8 +235,8 @@ def tells(call: PlannedCall, party: str, plan: WritePlan, facts: Iterable[Fact])
     return not given.isdisjoint(_texts_of_party(party, facts))
 
 
-async def hold_back(ctx: TurnContext, progress: Progress) -> None:
-    """Leave out the notices of which a change is neither verified nor acknowledged; what has gone out already stays."""
+async def leave_out_early_notices(ctx: TurnContext, progress: Progress) -> None:
+    """Leaves out the unsent notices that tell of a change which is neither verified nor acknowledged."""
     plan = progress.dossier.plan
     known = await entries(ctx.store, plan) if plan else {}
     for call in plan.calls if plan else ():
@@ -246,7 +249,9 @@ async def hold_back(ctx: TurnContext, progress: Progress) -> None:
 
 
 def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
-    """What is to be said to a model whose plan changes something, and does not tell whom it could and has to tell."""
+    """A sentence for a model whose plan changes something and does not tell those whom it could and has to tell; else
+    empty.
+    """
     party = progress.template.notice_to
     notifying = sorted({tool.name for tool in ctx.toolbox.tools.values() if tool.tool_class is ToolClass.NOTIFY})
     if not party or not notifying or not _changes_anything(plan) or _notices_to(plan, party, progress):
@@ -258,7 +263,9 @@ def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
 
 
 async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progress:
-    """The answered progress, which says if nobody told whom the process has to tell; a list stays one (I9)."""
+    """The answered progress, which says so if those were not told whom the process has to tell; an answer that is a
+    list stays one (I9).
+    """
     said, answer = await _missing_notice(ctx, progress), progress.dossier.answer or ""
     if not said:
         return progress
@@ -267,7 +274,7 @@ async def append_missing_notice(ctx: TurnContext, progress: Progress) -> Progres
 
 
 def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
-    """The texts that facts show under the party's name: who they are, and where they are reached."""
+    """The texts that stand in facts under the party's name: who they are, and where they are reached."""
     for fact in facts:
         if fact.ok:
             yield from _texts(fact.result, party, under=says(fact.tool, party))
@@ -285,7 +292,9 @@ def _texts(value: Json, party: str, *, under: bool) -> Iterator[str]:
 
 
 async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
-    """Of all plans together: a notice tells of what was changed until then, in its own plan or an earlier one."""
+    """A sentence if the party was not told of the changes of all plans together, else empty. A notice tells of what was
+    changed until then, in its own plan or an earlier one.
+    """
     party, untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
@@ -297,7 +306,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     if not untold:
         return ""
     offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
-    none = "the plan has no notice to them" if offered else "no tool is offered that tells anybody"
+    none = "the plan has no notice to them" if offered else "no tool is offered that is_addressed_to anybody"
     return f"The {party} was not told: {reasons[0] if reasons else none}."
 
 
@@ -315,11 +324,11 @@ def _changes_anything(plan: WritePlan) -> bool:
 
 def _notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[PlannedCall, ...]:
     notices = (call for call in plan.calls if call.tool_class is ToolClass.NOTIFY)
-    return tuple(call for call in notices if tells(call, party, plan, progress.dossier.facts))
+    return tuple(call for call in notices if is_addressed_to(call, party, plan, progress.dossier.facts))
 
 
 async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
-    """The wait that is due before the notices of the plan; None where they may go out.
+    """The wait until the quiet hours end, if notices of the plan are left to send; None if they may go out.
 
     Judged by the store's clock once in each attempt at a turn, and journaled, so that a replay judges the same.
     """
@@ -339,7 +348,7 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
 
 
 async def _unsent_notices(ctx: TurnContext, progress: Progress) -> tuple[PlannedCall, ...]:
-    """The notices that are still to go out."""
+    """The notices of the plan that are still to be sent."""
     plan = progress.dossier.plan
     if plan is None:
         return ()

@@ -1,6 +1,7 @@
-"""Sending one call of a plan: what may be refused is refused first, then intent, call, answer (I3).
+"""Sending one call of a plan: what may be refused is refused first, then come intent, call and answer (I3).
 
-A call of an agent's skill may take its time: what became of it, what it asks a person, and how it is stopped.
+A call of an agent's skill may take its time: this file also asks what became of it, hears what it asks a person, and
+stops it.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that pro
 
 
 class Sending(NamedTuple):
-    """One call that may go out now. ``known`` is what the ledger holds of it already, if it holds anything."""
+    """One call that is ready to be sent. ``known`` is its ledger entry so far, if there is one."""
 
     plan: WritePlan
     call: PlannedCall
@@ -54,13 +55,17 @@ class Sending(NamedTuple):
 async def prepare(
     ctx: TurnContext, plan: WritePlan, call: PlannedCall, state: FsmState, known: LedgerEntry | None
 ) -> Sending:
-    """Everything that may be refused is refused here, before anything is stored or sent: raises ``NotSent``."""
+    """Checks the call, resolves its arguments and reads the state before it. Raises ``NotSent`` if it may not be made;
+    nothing is stored or sent here.
+    """
     tool = ctx.toolbox.find(call.connection_id, call.tool)
     if tool is None:
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
         require_permitted(state, tool)
-        arguments = await _as_told(ctx, plan, call, tool, resolve(call.arguments, await results(ctx.store, plan)))
+        arguments = await _with_notice_sentence(
+            ctx, plan, call, tool, resolve(call.arguments, await results(ctx.store, plan))
+        )
     except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     problems = problems_with(arguments, tool)
@@ -70,10 +75,12 @@ async def prepare(
     return Sending(plan, call, tool, arguments, await _state_before(ctx, plan, call, known), known, undone)
 
 
-async def _as_told(
+async def _with_notice_sentence(
     ctx: TurnContext, plan: WritePlan, call: PlannedCall, tool: Tool, arguments: JsonObject
 ) -> JsonObject:
-    """A notice's arguments with its frozen sentence, where a change that it tells of is only acknowledged."""
+    """A notice's arguments with its frozen sentence, if a change that it tells of is only acknowledged. Raises
+    ``NotSent`` if it may not go out.
+    """
     if not call.if_acknowledged:
         return arguments
     going = may_go_out(call, plan, await entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof)
@@ -85,9 +92,10 @@ async def _as_told(
 
 
 async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], Awaitable[None]]) -> LedgerEntry:
-    """Store the intent, make the call, store what came. Repeated only while no connection could be made.
+    """Stores the intent, makes the call and stores the answer.
 
-    ``still_allowed`` is asked right before: what was read for the proof may have taken its time.
+    Repeats it only while no connection could be made. ``still_allowed`` is called right before each attempt, since the
+    read before the call may have taken its time.
     """
     for pause in (*_CONNECT_PAUSES, None):
         await ctx.journal.look()
@@ -98,7 +106,7 @@ async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], A
             _refuse_if_held_up(ctx, opening)
             answer = await call_tool(ctx, sending.tool, as_sent(entry, sending.tool))
         except ToolUnreachable as error:
-            sending = sending._replace(known=await _unsent(ctx, sending, entry, str(error), last=pause is None))
+            sending = sending._replace(known=await _store_unsent(ctx, sending, entry, str(error), last=pause is None))
             if pause is None:
                 return sending.known or entry
             await asyncio.sleep(pause)
@@ -111,14 +119,16 @@ async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], A
 
 
 def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
-    """A process that was frozen after it stored the intent must not send it late: others may have judged it by then."""
+    """Raises ``ToolUnreachable`` if the process was frozen after it stored the intent: another may have judged the call
+    by now.
+    """
     late = asyncio.get_running_loop().time() - opening
     if late > max(ctx.limits.settle_margin_seconds, _HELD_UP_SECONDS):
         raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
 
 
-async def _unsent(ctx: TurnContext, sending: Sending, entry: LedgerEntry, why: str, *, last: bool) -> LedgerEntry:
-    """Nothing went out this time. What an earlier sending came to is as open as before."""
+async def _store_unsent(ctx: TurnContext, sending: Sending, entry: LedgerEntry, why: str, *, last: bool) -> LedgerEntry:
+    """Stores that nothing went out this time. What became of an earlier sending stays open."""
     if not under_our_key(sending.known):
         return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
     status = WriteStatus.IN_DOUBT if last else WriteStatus.RESEND
@@ -128,12 +138,14 @@ async def _unsent(ctx: TurnContext, sending: Sending, entry: LedgerEntry, why: s
 
 
 def under_our_key(known: LedgerEntry | None) -> bool:
-    """Whether a write that may be sent again relies on the server's honouring our key, and on nobody's word."""
+    """Whether the write may be sent again only because the server honours our idempotency key, and not on an operator's
+    word.
+    """
     return known is not None and known.status is WriteStatus.RESEND and known.resolved is None
 
 
-def same_key(known: LedgerEntry, tool: Tool) -> bool:
-    """Whether a resend reaches a server that still takes our key where the first sending had it.
+def keeps_key(known: LedgerEntry, tool: Tool) -> bool:
+    """Whether a resend carries our idempotency key where the first sending had it.
 
     To an agent only what it never had goes out again, or a person's answer for the first time.
     """
@@ -141,7 +153,9 @@ def same_key(known: LedgerEntry, tool: Tool) -> bool:
 
 
 async def _state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, known: LedgerEntry | None) -> str:
-    """What is read before the call; a resend under our key keeps what was read before the first sending."""
+    """What the read-back shows before the call, as JSON; a resend under our key keeps what was read before the first
+    sending.
+    """
     if known is not None and under_our_key(known) and known.before_json is not None:
         return known.before_json
     if call.read_back is not None:
@@ -196,7 +210,7 @@ class AgentAtWork(Exception):
 
 
 def question_timer(entry: LedgerEntry) -> Timer | None:
-    """What ends the wait for an answer to the entry's question."""
+    """The timer that ends the wait for an answer to the entry's question; None if it waits without end."""
     return Timer(entry.decide_by, f"{_SUBJECT}{entry.question_id}") if entry.decide_by else None
 
 
@@ -207,7 +221,7 @@ def is_with_agent(entry: LedgerEntry) -> bool:
 
 
 async def find_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
-    """The entry once what is open about it is settled, by its agent's word where it has one, else by reading.
+    """Settles what is open about a write, by its agent's word if it has one, else by reading, and returns its entry.
 
     Without ``may_resend`` nothing more is sent, and an agent that has not finished is told to stop. Raises
     ``AgentAtWork``.
@@ -240,11 +254,11 @@ async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
 
 
 async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
-    """The entry as its agent says that it stands; None where it cannot be asked, or does not know."""
+    """The entry by what its agent says of the call; None if it cannot be asked, or does not know."""
     tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
     if tool is None:
         return None
-    connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or _is_over(ctx, entry)
+    connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or _is_overdue(ctx, entry)
     sent, seconds, session = as_sent(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
     try:
         answer = await ctx.ports.tools.ask_outcome(connection, sent, seconds, session, stop_agent=stop_agent)
@@ -278,15 +292,15 @@ async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resen
 
 
 def _next_look(ctx: TurnContext, entry: LedgerEntry) -> Rest:
-    """Later the longer the agent has been at work; the wait costs no working time."""
+    """The wait until the agent is asked again, longer the longer it has been at work; it costs no working time."""
     now = ctx.journal.now
     worked = (now - _sending_time(entry, now)).total_seconds()
     until = now + timedelta(seconds=min(max(_FIRST_LOOK, worked / 4), _LONGEST_PAUSE))
     return Rest(until, f"the agent {entry.call.connection_id!r} is at work on {entry.call.call_id} {entry.call.tool}")
 
 
-def _is_over(ctx: TurnContext, entry: LedgerEntry) -> bool:
-    """Whether the agent has had as long as a decision may take."""
+def _is_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
+    """Whether the agent has been at work for as long as a decision may take."""
     now = ctx.journal.now
     return _is_at_work(entry) and now >= _sending_time(entry, now) + timedelta(hours=ctx.tenant.approval_hours)
 

@@ -1,4 +1,4 @@
-"""From a call that went out to the truth about it: by its answer and by reading, never by sending again (I3, I4)."""
+"""Finds out what became of a call that was sent: by its answer and by reading, never by sending it again (I3, I4)."""
 
 import asyncio
 import base64
@@ -25,12 +25,12 @@ from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 
 async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
-    """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``."""
+    """Makes one call and never repeats it; raises ``ToolUnreachable`` or ``ToolSilent``."""
     return await dispatch_call(ctx, tool, await _with_contents(ctx, arguments), reads=False)
 
 
 async def _with_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
-    """With the bytes of files in a person's answer to an agent, which stand in no journal."""
+    """The arguments with the bytes of the files in a person's answer to an agent, which no journal holds."""
     parts = arguments.get(PARTS)
     if not isinstance(parts, list):
         return arguments
@@ -38,7 +38,7 @@ async def _with_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
 
 
 async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
-    """A file that is no longer kept is named to the agent."""
+    """The part with its file's bytes, or a text that names the file if it is no longer kept."""
     file_id = part.get(FILE_ID) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(file_id, str):
         return part
@@ -50,7 +50,9 @@ async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
-    """What the read-back shows before the call; None where it cannot be asked yet (it needs the call's own result)."""
+    """What the read-back shows before the call; None if it cannot be made yet because it needs the call's own
+    result.
+    """
     if call.read_back is None:
         return None
     try:
@@ -61,9 +63,9 @@ async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall
 
 
 async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
-    """What the read-back shows after the call; nothing (``[]``) where it says that there is no such record.
+    """What the read-back shows after the call: ``[]`` if it says that there is no such record.
 
-    None where it cannot be asked or does not answer.
+    None if it cannot be made or gets no answer.
     """
     read_back = entry.call.read_back
     own: dict[str, Json] = {entry.call.call_id: loads(entry.result_json)} if entry.result_json is not None else {}
@@ -76,7 +78,7 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
 
 def evidence(entry: LedgerEntry, after: Json) -> WriteEvidence:
-    """What is known of a write, for judging it."""
+    """What a write is judged by: its arguments and answer, and the reads before and after it."""
     call = entry.call
     return WriteEvidence(
         tool=call.tool,
@@ -90,7 +92,9 @@ def evidence(entry: LedgerEntry, after: Json) -> WriteEvidence:
 
 
 def was_so_before(entry: LedgerEntry) -> bool:
-    """Whether what was read before the call shows all that the call sets: it was so, or the call was made before."""
+    """Whether the read before the call shows all that the call sets: it was so already, or the call had been made
+    before.
+    """
     return shows_already(evidence(entry, None))
 
 
@@ -102,14 +106,14 @@ async def _read_state(ctx: TurnContext, call: PlannedCall, arguments: JsonObject
         answer = await dispatch_call(ctx, reader, arguments, reads=True)
         if failure_of(answer) is not None:
             return [] if says_absent(answer.content) else None
-        return [] if answer.content is None else await _whole(ctx, call, reader, arguments, answer.content)
+        return [] if answer.content is None else await _read_all_rows(ctx, call, reader, arguments, answer.content)
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
         return None
 
 
-async def _whole(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: JsonObject, first: Json) -> Json:
-    """All rows of a list that comes in parts; None if not all can be had: a part proves neither yes nor no."""
+async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: JsonObject, first: Json) -> Json:
+    """All rows of a list that comes in parts; None if not all can be read: a part proves neither yes nor no."""
     found = listing(reader, arguments, first, ctx.limits.lists)
     if found is None:
         return first
@@ -127,7 +131,9 @@ async def _whole(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: J
 
 
 class WriteJudgement(NamedTuple):
-    """``contradicted``: the read shows something else than what was to be written, and not merely nothing of it."""
+    """The status of a write, with a note. ``contradicted``: a read shows something else than what was to be written,
+    and not merely nothing of it.
+    """
 
     status: WriteStatus
     note: str
@@ -135,7 +141,7 @@ class WriteJudgement(NamedTuple):
 
 
 def judge(evidence: WriteEvidence) -> WriteJudgement:
-    """Verified or unverified for a write that was answered."""
+    """Judges a write that was answered: verified or unverified."""
     found = find_proof(evidence)
     if found.shown:
         return WriteJudgement(WriteStatus.VERIFIED, f"read back: {', '.join(found.shown)}")
@@ -150,7 +156,7 @@ def judge(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def judge_lost(evidence: WriteEvidence) -> WriteJudgement:
-    """The same where no answer came: the difference between the reads before and after is all there is."""
+    """Judges a write that got no answer, by the difference between the reads before and after alone."""
     if evidence.after == evidence.before:
         return WriteJudgement(WriteStatus.ABSENT, "no answer came, and the read-back shows no change")
     found = find_proof(evidence)
@@ -161,7 +167,7 @@ def judge_lost(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def judge_refused(evidence: WriteEvidence, said: str, *, was_sent_before: bool = False) -> WriteJudgement:
-    """The same for an answer that is an error, where a read answered: one that wrote all the same is found out.
+    """Judges a write that was answered with an error, by what a read shows: the server may have written all the same.
 
     ``was_sent_before``: an earlier sending of the same write got no answer, and may be what the read shows.
     """
@@ -177,10 +183,10 @@ def judge_refused(evidence: WriteEvidence, said: str, *, was_sent_before: bool =
 
 
 def judge_unread(entry: LedgerEntry) -> WriteJudgement:
-    """The same where no read shows what became of it: an error alone does not always say that nothing was written.
+    """Judges a write that was answered with an error and that no read shows.
 
-    It does where the protocol, the operator's catalogue or a clear reason says so, of this sending and not of an
-    earlier one that was lost. A notice is not read back, and is refused.
+    It is in doubt unless the protocol, the operator's catalogue or a clear reason says that nothing was written, and no
+    earlier sending was lost. A notice is not read back, and counts as refused.
     """
     if entry.call.tool_class is not ToolClass.CHANGE or (entry.not_begun and not _was_lost_before(entry)):
         return WriteJudgement(WriteStatus.REFUSED, f"the server refused: {entry.refusal}")
@@ -191,7 +197,7 @@ def judge_unread(entry: LedgerEntry) -> WriteJudgement:
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
-    """Store the server's answer, before anything is made of it: a successor must know it too."""
+    """Stores the server's answer before anything is concluded from it, so that a later attempt knows it too."""
     if answer.unfinished is not None:
         return await store_unfinished(ctx, entry, answer.unfinished)
     if not answer.is_error:
@@ -206,7 +212,7 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
 
 
 async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unfinished) -> LedgerEntry:
-    """Store which of the agent's tasks the call is, and what it asks; without a question it is at work."""
+    """Stores which of the agent's tasks the call is, and what it asks; without a question it is at work."""
     replies = entry.agent.replies if entry.agent else 0
     if not unfinished.question:
         before = entry.agent or AgentCall(task="")
@@ -221,7 +227,7 @@ async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unf
 
 
 async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
-    """The entry once what is open about it is settled: a lost answer, a proof, a refusal to be checked.
+    """Settles what is open about a write (a lost answer, a proof, a refusal) and returns its entry.
 
     ``may_resend``: a lost call whose server honours our key comes back as ``RESEND``, while sendings are left.
     """
@@ -240,17 +246,20 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
 
 
 async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
-    """Store what is known of a write now. A doubt or question is given the time until which somebody may speak."""
+    """Stores a write's new status and note. A doubt or question also gets the time until which somebody may decide or
+    answer.
+    """
     return await _store_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
 
 
 async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -> None:
-    """Settle what is in flight where no tool server can be asked: nothing is verified then, and nothing is guessed.
+    """Settles writes that are in flight where no tool server can be asked: none becomes verified, and nothing is
+    guessed.
 
-    The tenant's record is not read either: how long a doubt waits was stored when its call went out.
+    The tenant's record is not read either: how long a doubt waits was stored when its call was sent.
     """
     for entry in (await store.ledger()).values():
-        status = _unread(entry)
+        status = _status_unread(entry)
         if status is not None:
             await wait_until_closed(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
@@ -258,9 +267,9 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
 
 
 def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
-    """What shows that a write took hold after all, which an operator wants sent again; None if nothing does.
+    """A note on what shows that a write took hold after all, which an operator wants sent again; None if nothing does.
 
-    What the operator was shown is no news: only what a read shows beyond that counts.
+    Only what a read shows beyond what the operator was shown counts.
     """
     known = _read_when_decided(entry)
     if not _is_retried(entry) or known is None or now_json == dumps(None):
@@ -271,7 +280,7 @@ def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
 
 
 def is_found_done(entry: LedgerEntry, now_json: str) -> bool:
-    """Whether a write that an operator wants sent again is shown by a read, and nobody could read anything before."""
+    """Whether a read now shows a write that an operator wants sent again, when no read had an answer before."""
     if not _is_retried(entry) or _read_when_decided(entry) is not None:
         return False
     return was_so_before(entry.model_copy(update={"before_json": now_json}))
@@ -282,18 +291,18 @@ def _is_retried(entry: LedgerEntry) -> bool:
 
 
 def _read_when_decided(entry: LedgerEntry) -> str | None:
-    """What a read had shown when an operator spoke; None where none had an answer."""
+    """What a read had shown, as JSON, when an operator decided; None if no read had an answer."""
     return next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
 
 
 def _was_lost_before(entry: LedgerEntry) -> bool:
-    """Whether an earlier sending may have taken hold, as far as any operator said."""
+    """Whether an earlier sending may have taken hold, and no operator has decided about it."""
     spoken_of = {word.doubt for word in entry.resolutions}
     return any(f"{entry.key}:{attempt.number}" not in spoken_of for attempt in entry.earlier)
 
 
-def _unread(entry: LedgerEntry) -> WriteStatus | None:
-    """What a write is that is open, and cannot be looked at; None for one that is not open."""
+def _status_unread(entry: LedgerEntry) -> WriteStatus | None:
+    """The status of an open write that cannot be read; None for one that is not open."""
     match entry.status:
         case WriteStatus.SENDING | WriteStatus.ASKED:
             return WriteStatus.IN_DOUBT
@@ -323,7 +332,9 @@ async def _store_entry(
 
 
 async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
-    """Read back a write that was answered with an error: a server may have written all the same."""
+    """Reads back a write that was answered with an error, since the server may have written all the same, and stores
+    the result.
+    """
     after = await read_state_after(ctx, entry)
     seen = evidence(entry, after)
     said, again = entry.refusal or "", bool(entry.earlier)
@@ -332,7 +343,7 @@ async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
 
 
 async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
-    """Read back a write that was answered, and say what the read shows."""
+    """Reads back a write that was answered, and stores what the read shows."""
     if entry.call.read_back is None:
         return await store_status(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
     after = await read_state_after(ctx, entry)
@@ -342,7 +353,7 @@ async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
 
 
 async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -> LedgerEntry:
-    """Settle a call whose answer never came, after its time has passed, by reading."""
+    """Settles a call that got no answer, by reading once its time has passed."""
     await wait_until_closed(ctx.store, ctx.journal, entry)
     if not _can_be_read_back(entry):
         judgement, lost = WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
@@ -361,7 +372,7 @@ async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -
 
 
 async def wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
-    """Until the call's time has passed by the store's clock; the lease is kept alive by its heartbeat meanwhile."""
+    """Waits until the call's time has passed by the store's clock; the heartbeat keeps the lease alive meanwhile."""
     journal.note_time(await store.pulse())
     if entry.open_until is not None:
         await asyncio.sleep(max(0.0, (entry.open_until - journal.now).total_seconds()))
