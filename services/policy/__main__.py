@@ -1,6 +1,6 @@
-"""``python -m services.policy``: serves verdicts until SIGTERM, then finishes what it has begun.
+"""``python -m services.policy``: serves verdicts until SIGTERM, then finishes the requests in hand.
 
-``check`` and ``backtest`` try a policy before it rules.
+``check`` and ``backtest`` try a policy before it takes effect.
 """
 
 # ruff: noqa: E402  # the collector is set aside between the imports
@@ -25,7 +25,7 @@ gc.enable()
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
+    """Runs the service or a command; returns the exit code: 2 for a setting that cannot be used."""
     if arguments and arguments[0] == "check":
         return check(arguments[1:])
     if arguments and arguments[0] == "backtest":

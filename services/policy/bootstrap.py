@@ -1,4 +1,4 @@
-"""Joins the service's parts."""
+"""Joins the service's ports and adapters."""
 
 from fastapi import FastAPI
 
@@ -11,5 +11,5 @@ _NOBODY = NoMeter()
 
 
 def build(settings: PolicySettings, meter: Meter = _NOBODY) -> FastAPI:
-    """The application, with a memory of parsed conditions of its own."""
+    """The application, with its own cache of parsed conditions."""
     return application(ConditionCache(), settings.max_body_bytes, meter)

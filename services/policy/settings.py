@@ -7,7 +7,7 @@ from shared.infra.service_settings import LogSettings, TracingSettings
 
 
 class PolicySettings(TracingSettings, LogSettings):
-    """Environment variables of the same names in capitals; there is nothing that must be given."""
+    """The service's settings, from environment variables of the same names in capitals. None is required."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 

@@ -1,4 +1,4 @@
-"""What a turn may do with tools that are called without a plan: asked once, then decided where they are called."""
+"""Decides once a turn which tools may be called without a plan, so that no call of them needs a verdict."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ from shared.contracts.policy import Confirmation, ToolRuleKind
 
 
 def allowances(request: AllowanceRequest, prepared: ReadyPolicies) -> Allowances:
-    """What holds for each tool that is under a rule. Raises ``TooMuch`` for a request over the service's bounds."""
+    """What holds for each tool that a rule covers. Raises ``TooMuch`` for a request over the service's bounds."""
     _refuse_too_much(request, prepared)
     earlier = past(request.history)
     found = (_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
@@ -33,7 +33,7 @@ def allowances(request: AllowanceRequest, prepared: ReadyPolicies) -> Allowances
 def _allowance(
     offered: OfferedTool, ready: Sequence[ReadyPolicy], earlier: Sequence[Earlier], given: Sequence[Confirmation]
 ) -> ToolAllowance | None:
-    said = [say for policy in ready for say in _say(policy, offered, earlier, given)]
+    said = [say for policy in ready for say in _bars_of_policy(policy, offered, earlier, given)]
     if not said:
         return None
     return ToolAllowance(
@@ -45,18 +45,18 @@ def _allowance(
     )
 
 
-def _say(
+def _bars_of_policy(
     policy: ReadyPolicy, offered: OfferedTool, earlier: Sequence[Earlier], given: Sequence[Confirmation]
 ) -> Iterator[Bar | None]:
-    """What each rule says; None where that depends on the call."""
+    """Yields why the policy bars the tool, or None for each rule that depends on the call."""
     if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
         yield Bar(rule_id="toolDefault", policy_id=policy.policy.id, reason=why_left_out(offered.tool, policy.policy))
     for ready in policy.tool_rules:
         if ready.matches(offered.tool) and not ready.rule.report_only:
-            yield from _of_rule(ready, offered.tool, earlier, given)
+            yield from _bars_of_rule(ready, offered.tool, earlier, given)
 
 
-def _of_rule(
+def _bars_of_rule(
     ready: ReadyToolRule, tool: str, earlier: Sequence[Earlier], given: Sequence[Confirmation]
 ) -> Iterator[Bar | None]:
     bar = Bar(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))

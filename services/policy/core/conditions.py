@@ -1,4 +1,4 @@
-"""Conditions ready to decide: each a tree of closures, so no ``eval`` and no text at evaluation time."""
+"""Conditions compiled to closures, so that evaluation needs neither ``eval`` nor parsing."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -24,7 +24,7 @@ Held = TypeVar("Held")
 
 
 class BoundedMemory(Generic[Key, Held]):
-    """What was not used for longest is forgotten when the weights exceed ``limit``."""
+    """A cache that drops the least recently used entries when its weights exceed ``limit``."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -57,7 +57,7 @@ _OF_NUMBERS = {**_OF_TEXTS, ">": "__lt__", "<": "__gt__", ">=": "__le__", "<=": 
 
 
 class Condition(NamedTuple):
-    """``decide`` answers true, false or unknown for a context, or raises ``ConditionError``."""
+    """A parsed condition. ``decide`` gives true, false or unknown for a context, or raises ``ConditionError``."""
 
     tree: Node
     fields: tuple[FieldReference, ...]  # each once, in the order of the text
@@ -65,7 +65,7 @@ class Condition(NamedTuple):
     decide: Decide
 
     def values(self, context: Context) -> dict[str, ContextValue]:
-        """The fields that the condition reads and the context has."""
+        """The values, in a context, of the fields that the condition reads; absent ones are left out."""
         found = {field.name: value_at(context, field.path) for field in self.fields}
         return {name: value for name, value in found.items() if not isinstance(value, UnknownTruth)}
 
@@ -99,7 +99,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def value_at(context: Context, path: Sequence[str]) -> Value:
-    """The value at a dotted path, or unknown where a step is missing or leads through something without fields."""
+    """The value at a path; unknown if a step is missing or leads through something that has no fields."""
     for step in path[:-1]:
         inner = context.get(step)
         if not isinstance(inner, dict):
@@ -109,7 +109,7 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
 
 
 def decider(node: Node) -> Decide:
-    """A closure that decides the condition: true, false or unknown; it raises ``ConditionError``."""
+    """A closure that decides a condition for a context: true, false or unknown. It raises ``ConditionError``."""
     match node:
         case SignNode("&&" | "||" as sign, terms):
             return _junction(tuple(map(decider, terms)), settles=sign == "||")
@@ -122,9 +122,9 @@ def decider(node: Node) -> Decide:
             match operands:
                 case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _OF_NUMBERS:
                     wanted = int(number) if number == number.to_integral_value() else number  # whole ones are faster
-                    return _short_way(name, type(wanted), getattr(wanted, _OF_NUMBERS[sign]), general)
+                    return _fast_path(name, type(wanted), getattr(wanted, _OF_NUMBERS[sign]), general)
                 case (FieldReference((name,)), Constant(str() as text)) if sign in _OF_TEXTS:
-                    return _short_way(name, str, getattr(text, _OF_TEXTS[sign]), general)
+                    return _fast_path(name, str, getattr(text, _OF_TEXTS[sign]), general)
             return general
         case FieldReference((name,)):
             return _flag(name, True, _locate(truth, (node,), node.position))
@@ -133,7 +133,7 @@ def decider(node: Node) -> Decide:
 
 
 def _junction(terms: Sequence[Decide], *, settles: bool) -> Decide:
-    """``settles``: the value of one term that settles the answer."""
+    """A closure for ``||`` or ``&&``; ``settles`` is the value of a term that decides the whole."""
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2  # in halves, so that two thousand terms are eleven calls deep
@@ -158,7 +158,7 @@ def _opposite(decide: Decide) -> Decide:
 
 
 def _flag(name: str, wanted: bool, decide: Decide) -> Decide:
-    """Whether a plain field is true, or false; ``decide`` says so of all values that are neither."""
+    """A closure for a field used as a boolean, ``wanted`` or not. ``decide`` handles values that are not booleans."""
 
     def is_as_wanted(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)
@@ -167,8 +167,8 @@ def _flag(name: str, wanted: bool, decide: Decide) -> Decide:
     return is_as_wanted
 
 
-def _short_way(name: str, kind: type, holds: Callable[[object], bool], general: Decide) -> Decide:
-    """Of a plain field: ``holds`` where its value is of that type and no other; ``general`` decides all else."""
+def _fast_path(name: str, kind: type, holds: Callable[[object], bool], general: Decide) -> Decide:
+    """A closure that compares values of one type by ``holds``, and leaves all others to ``general``."""
 
     def decide_plainly(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)
@@ -180,7 +180,7 @@ def _short_way(name: str, kind: type, holds: Callable[[object], bool], general: 
 
 
 def _locate(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
-    """A closure whose errors say where in the text they arise."""
+    """A closure that compares operands and adds ``position`` to its errors."""
     readers = tuple(map(_reader, operands))
 
     def compare_or_locate(context: Context) -> Truth:

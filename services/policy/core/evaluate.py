@@ -1,4 +1,4 @@
-"""The verdict: what all rules of all policies find, brought down to pass, approval, escalation, refusal or block."""
+"""Combines the findings of all rules of all policies into one verdict: pass, approval, escalation, refusal or block."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
@@ -43,7 +43,7 @@ def evaluate(request: EvaluateRequest, conditions: ConditionCache) -> Verdict:
 
 
 def decide(request: EvaluateRequest, prepared: ReadyPolicies) -> Verdict:
-    """As ``evaluate``, where the policies were prepared before; the request's own are not looked at."""
+    """Decides a request under policies that were prepared before; the request's own are ignored."""
     _refuse_too_much_work(request, prepared)
     _refuse_too_much_searching(request.text, prepared)
     seen = [(ready, scenes(ready.policy, request)) for ready in prepared.ready]
@@ -58,7 +58,7 @@ def decide(request: EvaluateRequest, prepared: ReadyPolicies) -> Verdict:
 
 
 def _rules_call(ready: ReadyPolicy, call: CallContext, scene: CallScene) -> bool:
-    """Whether a rule of the policy applies to the call."""
+    """Whether a tool rule or a condition of the policy applies to the call."""
     about_tools = (rule for rule in ready.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
     return any(about_tools) or applies_to_call(ready.rules_of_calls, scene)
 
@@ -69,11 +69,11 @@ def _verdict(
     found: Sequence[Finding],
     ruled: dict[str, tuple[str, ...]],
 ) -> Verdict:
-    triggered = _those(TriggeredRule, found)
-    problems = tuple(_each_problem_once([*prepared.problems, *_those(PolicyProblem, found)]))
-    undecided = [one.rule_id for one in _those(WaitingRule, found)]
-    reported = [one.found for one in _those(ReportedFinding, found)]
-    refusals = tuple(_those(CallRefusal, found))
+    triggered = _of_kind(TriggeredRule, found)
+    problems = tuple(_each_problem_once([*prepared.problems, *_of_kind(PolicyProblem, found)]))
+    undecided = [one.rule_id for one in _of_kind(WaitingRule, found)]
+    reported = [one.found for one in _of_kind(ReportedFinding, found)]
+    refusals = tuple(_of_kind(CallRefusal, found))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
     return Verdict(
@@ -91,15 +91,15 @@ def _verdict(
         plan_hash=request.plan_hash,
         history_hash=_history_hash(request),
         refusals=refusals,
-        needs=tuple(_those(CallPrerequisite, found)),
-        text=next(iter(_those(TextFinding, found)), None),
-        reported_rules=tuple(_those(TriggeredRule, reported)),
-        reported_refusals=tuple(_those(CallRefusal, reported)),
+        needs=tuple(_of_kind(CallPrerequisite, found)),
+        text=next(iter(_of_kind(TextFinding, found)), None),
+        reported_rules=tuple(_of_kind(TriggeredRule, reported)),
+        reported_refusals=tuple(_of_kind(CallRefusal, reported)),
         ruled_calls=ruled,
     )
 
 
-def _those(kind: type[_Kind], found: Iterable[object]) -> list[_Kind]:
+def _of_kind(kind: type[_Kind], found: Iterable[object]) -> list[_Kind]:
     return [one for one in found if isinstance(one, kind)]
 
 
@@ -109,12 +109,12 @@ def _highest(triggered: Iterable[TriggeredRule]) -> str | None:
 
 
 def _each_problem_once(problems: Iterable[PolicyProblem]) -> Iterable[PolicyProblem]:
-    """A rule that fails alike for every call is one problem."""
+    """The problems without repeats: a rule that fails alike for every call is one problem."""
     return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
 
 
 def _history_hash(request: EvaluateRequest) -> str | None:
-    """Changes when an earlier call or a confirmation is added; apart from the context, which these do not change."""
+    """The hash of earlier calls and confirmations; None if there are none."""
     if not (request.history or request.confirmations):
         return None
     calls: list[Json] = [[call.tool, call.outcome.value, plain(call.fields)] for call in request.history]
@@ -123,7 +123,7 @@ def _history_hash(request: EvaluateRequest) -> str | None:
 
 
 def _refuse_too_much_work(request: EvaluateRequest, prepared: ReadyPolicies) -> None:
-    """Raise ``TooMuch`` where rules times calls would keep the service from its other callers."""
+    """Raises ``TooMuch`` if rules times calls would keep the service from its other callers."""
     if (work := _work(request, prepared)) > MAX_WORK:
         calls = max(1, len(request.calls))
         sentence = f"{prepared.rules} rules over {calls} calls are too much: {work} steps, {MAX_WORK} allowed"
@@ -131,7 +131,7 @@ def _refuse_too_much_work(request: EvaluateRequest, prepared: ReadyPolicies) -> 
 
 
 def _refuse_too_much_searching(text: str | None, prepared: ReadyPolicies) -> None:
-    """Raise ``TooMuch`` for a text that is too long for the patterns that would search it."""
+    """Raises ``TooMuch`` for a text too long for the patterns and keywords that would search it."""
     if not text or not (prepared.pattern_sizes or prepared.keywords):
         return
     size = 4 * len(text)
@@ -158,7 +158,7 @@ _NOTED = "policy:"  # how the executor's journal names what it asked of this ser
 
 
 class DecidedPlan(NamedTuple):
-    """One plan of a task, as it was decided at last."""
+    """One plan of a task, with its final verdict."""
 
     task_id: str
     text: str
@@ -167,7 +167,7 @@ class DecidedPlan(NamedTuple):
 
 
 class BacktestedPlan(NamedTuple):
-    """One plan under both policies, in a few words each; ``why`` names the rules that make the difference."""
+    """The verdicts on one plan under both policies, in words; ``why`` lists the rules that differ."""
 
     task_id: str
     text: str
@@ -181,10 +181,10 @@ class BacktestedPlan(NamedTuple):
 
 
 def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
-    """Each plan of the task, those that were refused and planned again too.
+    """The plans of an archived task, including those that were refused and planned again.
 
-    Empty for a task that planned no writes, or that was archived before plans were noted. A read that was decided by
-    itself is no plan: it was judged by the rules about tools alone.
+    Empty for a task that planned no writes, or that was archived before plans were noted. Single reads are not plans:
+    they were judged by tool rules alone.
     """
     noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_NOTED)]
     found = [_read_plan(task, note) for note in noted if "request" in note and "verdict" in note]
@@ -199,7 +199,7 @@ def _read_plan(task: ArchivedTask, note: JsonObject) -> DecidedPlan:
 
 
 def backtest_plan(known: DecidedPlan, changed: Sequence[Policy], conditions: ConditionCache) -> BacktestedPlan:
-    """The plan decided again, the changed policies in the place of those of the same id, new ones beside them."""
+    """Decides a plan again; each changed policy replaces the one with its id, or is added."""
     ids = {policy.id for policy in changed}
     policies = (*(policy for policy in known.request.policies if policy.id not in ids), *changed)
     verdict = evaluate(known.request.model_copy(update={"policies": policies}), conditions)
@@ -209,7 +209,7 @@ def backtest_plan(known: DecidedPlan, changed: Sequence[Policy], conditions: Con
 
 
 def in_words(verdict: Verdict) -> str:
-    """What a verdict comes to: the strictest of its findings."""
+    """The verdict in a few words: the strictest of its findings."""
     if verdict.problems:
         return "policy invalid"
     if verdict.blocked:

@@ -1,6 +1,6 @@
-"""What rules with conditions find in one scene, and which of them apply to its call.
+"""What the conditional rules find in one scene, and which of them apply to its call.
 
-A rule that applies may still find nothing. What is not known keeps a call waiting only where the rule applies to it.
+A rule that applies may still find nothing. An unknown field makes a call wait only if the rule applies to it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,11 +28,10 @@ _CALLS_OWN = ("tool", "call_id")  # no record says these
 
 
 class CallScene(NamedTuple):
-    """``proven``: the facts without what only the request gives; None where everything is known from elsewhere too.
+    """The facts for one planned call. ``proven``: those not given by the request alone; None if all are proven.
 
-    ``recorded``: the facts with what a record says instead, for each that says something else; ``judges_records``:
-    whether the policy asks for these where the call itself decides. ``proven_by_record``: what is proven, and what such
-    a record says of the rest.
+    ``recorded``: the facts as a record has them, for each record that differs; ``judges_records``: whether the policy
+    looks at these where the call itself decides. ``proven_by_record``: the proven facts, completed from such a record.
     """
 
     call: CallContext | None
@@ -49,20 +48,20 @@ class CallScene(NamedTuple):
 
     @property
     def unknown(self) -> tuple[str, ...] | None:
-        """The fields that the call has without a known value; None where nobody tells."""
+        """The fields that the call has without a known value; None if the sender does not tell."""
         return self.call.unknown_fields if self.call else None
 
     @property
     def contexts(self) -> Sequence[Context]:
-        """All that is looked at: the facts, what of them is proven, and what records say instead."""
+        """All versions of the facts that rules look at: as given, proven, and as records have them."""
         proven = () if self.proven is None else (self.proven,)
         return (self.context, *proven, *self.recorded, *self.proven_by_record)
 
 
 def scenes(policy: Policy, request: EvaluateRequest) -> tuple[CallScene, ...]:
-    """A scene for each planned call, in the order of the plan; one without a call where there are none.
+    """One scene for each planned call, in the order of the plan; a single one without a call if there are none.
 
-    Where several know a field: the policy's own facts, then the request's, then the call's fields, then its true tool.
+    A later source of a field wins: the policy's own facts, the request's, the call's fields, the call's true tool.
     """
     context = {**policy.context, **request.context}
     if not request.calls:
@@ -84,7 +83,7 @@ def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -
 
 
 def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
-    """Everything that is not a plain "does not apply"."""
+    """Yields what each rule finds in the scene; nothing for a rule whose condition is plainly false."""
     for ready in rules.find_open(scene.contexts):
         try:
             yield from _find(ready, scene)
@@ -93,7 +92,7 @@ def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
 
 
 def applies_to_call(rules: RulesOfCalls, scene: CallScene) -> bool:
-    """Whether a rule that has an effect applies to the scene's call, whatever it finds."""
+    """Whether any rule with an effect applies to the scene's call, whatever the rule finds."""
     may_apply = rules.all
     if scene.call is not None and scene.unknown is not None:
         may_apply = rules.find_applicable(_read_stated(scene), {*scene.call.fields, *scene.unknown})
@@ -101,7 +100,7 @@ def applies_to_call(rules: RulesOfCalls, scene: CallScene) -> bool:
 
 
 def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
-    """Whether a condition comes out as expected without what only the request gives."""
+    """Whether a condition has the expected value without fields that only the request gives."""
     try:
         return condition.decide(proven) is expected
     except ConditionError:  # of a field that is not there
@@ -109,7 +108,7 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
 
 
 def _applies(ready: ReadyRule, scene: CallScene) -> bool:
-    """Whether the rule has to do with the scene's call; of a call whose sender does not tell, every rule has."""
+    """Whether the rule concerns the scene's call; always, if the sender does not tell the call's unknown fields."""
     if scene.unknown is None or scene.call is None:
         return True
     if not ready.states_calls:
@@ -125,12 +124,12 @@ def _applies(ready: ReadyRule, scene: CallScene) -> bool:
 
 
 def _read_stated(scene: CallScene) -> Context:
-    """What a rule may say which calls it is about by, and nothing else."""
+    """The fields by which a rule may state which calls it is about (such as tool and process)."""
     return {name: scene.context[name] for name in NAMES_CALLS if name in scene.context}
 
 
 def _is_in_force(ready: ReadyRule, scene: CallScene) -> bool:
-    """A rule that only reports has no effect, nor has one that acts only on known fields where they are not."""
+    """Whether the rule can have an effect: not if it only reports, or acts only on known fields and one is not."""
     if ready.rule.report_only:
         return False
     try:
@@ -142,14 +141,14 @@ def _is_in_force(ready: ReadyRule, scene: CallScene) -> bool:
 def _find(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
     decision = ready.condition.decide(scene.context)
     if decision is True:
-        yield _act(ready, scene)
+        yield _trigger(ready, scene)
         return
     is_missing = decision is UNKNOWN and not ready.rule.if_known
     if decision is UNKNOWN:
-        if is_missing and scene.binding and _asks_of(ready, scene):
+        if is_missing and scene.binding and _waits_for_unknown(ready, scene):
             because = cannot_be_decided(ready.condition.missing(scene.context))
             action = RuleAction.BLOCK if _forbids_to_all(ready, scene) else RuleAction.ESCALATE
-            yield _act(ready, scene, because, action)
+            yield _trigger(ready, scene, because, action)
         else:
             yield WaitingRule(ready.rule.id)
     if not scene.recorded and scene.proven is None:
@@ -157,34 +156,37 @@ def _find(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
     looked_at = scene.recorded if scene.judges_records or is_missing else ()
     acting = next((one for one in looked_at if ready.condition.decide(one) is True), None)
     if acting is not None:
-        yield _act(ready, scene._replace(context=acting), SAID_BY_THE_RECORD)
-    elif scene.proven is not None and _rests_on_a_word(ready, decision, scene.proven, scene):
-        yield _act(ready, scene, RESTS_ON_THE_REQUEST, RuleAction.ESCALATE)
+        yield _trigger(ready, scene._replace(context=acting), SAID_BY_THE_RECORD)
+    elif scene.proven is not None and _rests_on_request(ready, decision, scene.proven, scene):
+        yield _trigger(ready, scene, RESTS_ON_THE_REQUEST, RuleAction.ESCALATE)
 
 
-def _asks_of(ready: ReadyRule, scene: CallScene) -> bool:
-    """Whether the call waits for what is not known; a notice does so only for a rule that names it."""
+def _waits_for_unknown(ready: ReadyRule, scene: CallScene) -> bool:
+    """Whether an unknown field makes the call wait; a notice waits only for a rule that names it."""
     is_change = scene.unknown is None or scene.call is None or scene.call.tool_class is ToolClass.CHANGE
     return _applies(ready, scene) and (is_change or ready.states_calls)
 
 
 def _forbids_to_all(ready: ReadyRule, scene: CallScene) -> bool:
-    """Whether nobody may let pass what the rule may forbid: it names no level, and surely has to do with the call."""
+    """Whether nobody may approve what the rule may forbid: it blocks, and names no level."""
     return ready.action is RuleAction.BLOCK and ready.level is None and scene.unknown is not None
 
 
-def _rests_on_a_word(ready: ReadyRule, decision: Truth, proven: Context, scene: CallScene) -> bool:
-    """Whether only the request keeps the rule from acting; one that acts on what is known acts on no gap either."""
+def _rests_on_request(ready: ReadyRule, decision: Truth, proven: Context, scene: CallScene) -> bool:
+    """Whether only unproven fields keep the rule from acting: without them it would act.
+
+    A rule that is not ``if_known`` counts too if it could then not be decided.
+    """
     if ready.rule.if_known:
         known = (proven, *scene.proven_by_record)
         return any(is_proven(ready.condition, context, expected=True) for context in known)
     return decision is False and not is_proven(ready.condition, proven, expected=False)
 
 
-def _act(
+def _trigger(
     ready: ReadyRule, scene: CallScene, because: str = "", in_doubt: RuleAction | None = None
 ) -> TriggeredRule | ReportedFinding:
-    """``in_doubt``: what it does where it is not known whether it acts."""
+    """The rule's effect in the scene. ``in_doubt``: its action if it is not known whether the rule acts."""
     level = ready.level or (Level.MANAGER if in_doubt is RuleAction.ESCALATE else None)
     found = TriggeredRule(
         rule_id=ready.rule.id,

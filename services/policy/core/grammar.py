@@ -1,4 +1,4 @@
-"""The grammar of conditions: a text becomes tokens, and the tokens a tree; spaces never matter.
+"""The grammar of conditions: turns a text into tokens, and tokens into a tree; spaces never matter.
 
 ``||`` binds loosest, then ``&&``, then comparisons (which do not chain), then ``!``. A position is a character offset.
 """
@@ -18,7 +18,7 @@ MAX_TERMS = 2_000  # operands outside lists; the text's length bounds the lists
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. Every number is a ``Decimal``. Two are equal if their types are, too: ``True == 1`` in Python."""
+    """A literal. Every number is a ``Decimal``. Equal ones have equal types, though ``True == 1`` in Python."""
 
     value: str | bool | Decimal | None
     position: int = field(default=0, compare=False)
@@ -30,7 +30,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class FieldReference:
-    """A field of the context, by its path."""
+    """A field of the context, named by its path."""
 
     path: tuple[str, ...]
     position: int = field(default=0, compare=False)
@@ -42,9 +42,9 @@ class FieldReference:
 
 @dataclass(frozen=True, slots=True)
 class SignNode:
-    """A sign with its operands: two for a comparison or ``in``, one for ``!``, two or more for ``&&`` and ``||``.
+    """An operator with its operands: two for a comparison or ``in``, one for ``!``, two or more for ``&&`` and ``||``.
 
-    The list of literals that ``in`` may have on its right is an operation of the sign ``[]``.
+    The list of literals to the right of ``in`` is a node with the sign ``[]``.
     """
 
     sign: str
@@ -56,7 +56,7 @@ Node: TypeAlias = Constant | FieldReference | SignNode
 
 
 def parts(node: Node) -> Iterator[Node]:
-    """The node and everything in it, in the order of the text."""
+    """Yields the node and all nodes inside it, in the order of the text."""
     yield node
     if isinstance(node, SignNode):
         for operand in node.operands:
@@ -100,7 +100,7 @@ _HINTS = {
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens, the last one of kind ``END``. Raises ``ConditionError`` where the text is none of the language."""
+    """Yields the tokens of a text, the last one of kind ``END``. Raises ``ConditionError`` for what is not a token."""
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"the condition has {len(text)} characters; the limit is {MAX_LENGTH}", MAX_LENGTH)
     end, brackets = 0, 0
@@ -135,12 +135,12 @@ def _read_token(found: re.Match[str]) -> Token:
 
 
 def parse(text: str) -> Node:
-    """The condition's tree; raises ``ConditionError`` with the position and the cause."""
+    """The tree of a condition; raises ``ConditionError`` with position and cause."""
     return _Parser(text).parse()
 
 
 class _Parser:
-    """``_next``: the token that is read next."""
+    """A recursive-descent parser. ``_next``: the token that is read next."""
 
     def __init__(self, text: str) -> None:
         self._tokens = tokens(text)
@@ -237,7 +237,7 @@ class _Parser:
         return self._next[:2] == ("SIGN", sign)
 
     def _take(self, sign: str) -> bool:
-        """Whether the sign stands here; then it is read."""
+        """Read the next token if it is ``sign``; returns whether it was."""
         if found := self._is_sign(sign):
             self._advance()
         return found

@@ -1,4 +1,4 @@
-"""What rules about tools find in a whole plan, in its order: a refused call opens no way and uses up no limit."""
+"""What the tool rules find in a whole plan, in its order: a refused call counts for no later one."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -40,7 +40,7 @@ from shared.domain.words import Level, RuleAction
 
 
 def plan_findings(seen: Sequence[tuple[ReadyPolicy, Sequence[CallScene]]], request: EvaluateRequest) -> list[Finding]:
-    """``seen``: the policies, each with the scenes of the calls."""
+    """The findings of tool rules for each call. ``seen``: each policy with the scenes of the calls."""
     found: list[Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in seen):
         return found
@@ -56,7 +56,7 @@ def plan_findings(seen: Sequence[tuple[ReadyPolicy, Sequence[CallScene]]], reque
 
 
 class _PlannedCall(NamedTuple):
-    """A call, what came before it, and what people have confirmed."""
+    """A planned call, with the calls before it and what people have confirmed."""
 
     call: CallContext
     scene: CallScene
@@ -146,7 +146,7 @@ def _refusal(ready: ReadyToolRule, call: CallContext, values: Context | None = N
 
 
 def _describe(ready: ReadyToolRule, call: CallContext) -> dict[str, str]:
-    """What each finding says: which rule finds it of which call, and why."""
+    """The fields that every finding has: the call, the rule, its policy, and the reason."""
     return {
         "call_id": call.call_id,
         "rule_id": ready.rule.id,

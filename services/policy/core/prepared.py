@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 class TooMuch(Exception):
-    """The request is over a bound. ``field`` names the part of it that should be smaller."""
+    """The request is over a bound. ``field`` names the part that should be smaller."""
 
     def __init__(self, sentence: str, field: str) -> None:
         super().__init__(sentence)
@@ -36,7 +36,7 @@ class ReadyPolicy(NamedTuple):
 
 
 class ReadyPolicies(NamedTuple):
-    """What a request's policies mean, whatever else the request asks."""
+    """The policies of a request, parsed and measured; they serve any request under the same policies."""
 
     ready: tuple[ReadyPolicy, ...]
     problems: tuple[PolicyProblem, ...]
@@ -50,7 +50,7 @@ class ReadyPolicies(NamedTuple):
 
 
 class PreparedPolicies:
-    """Policies by their hash, each prepared once for all requests that name it or bring it."""
+    """A cache of prepared policies by their hash, shared by requests that send or name them."""
 
     def __init__(self, conditions: ConditionCache, limit: int = REMEMBERED) -> None:
         self._conditions = conditions
@@ -60,11 +60,11 @@ class PreparedPolicies:
         return len(self._held)
 
     def find(self, named: str) -> ReadyPolicies | None:
-        """What was prepared under that hash, as long as it is remembered."""
+        """The prepared policies of that hash; None if they are not in the cache."""
         return self._held.find(named)
 
     def prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
-        """Raises ``TooMuch`` for more text than the service takes."""
+        """The policies, prepared unless they are in the cache. Raises ``TooMuch`` for too much text."""
         named = policy_hash(policies)
         prepared = self._held.find(named)
         if prepared is None:
@@ -74,7 +74,7 @@ class PreparedPolicies:
 
 
 def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str | None = None) -> ReadyPolicies:
-    """``named``: their hash, where it is at hand. Raises ``TooMuch`` for more text than the service takes."""
+    """Parse and measure policies. ``named``: their hash, if known. Raises ``TooMuch`` for too much text."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
     ready = tuple(_ready(policy, conditions, problems) for policy in policies)
@@ -95,7 +95,7 @@ def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str |
 
 
 def refuse_too_much_text(policies: Sequence[Policy]) -> None:
-    """Raise ``TooMuch`` before anything is parsed."""
+    """Raises ``TooMuch`` if rules or patterns have too many characters, before any is parsed."""
     if (text := _text_size(policies)) > MAX_TEXT:
         raise TooMuch(f"the rules have {text} characters; the limit is {MAX_TEXT}", "policies")
     patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)
@@ -105,7 +105,7 @@ def refuse_too_much_text(policies: Sequence[Policy]) -> None:
 
 def _ready(policy: Policy, conditions: ConditionCache, problems: list[PolicyProblem]) -> ReadyPolicy:
     def make_or_report(rule_id: str, make: Callable[..., _T], *given: object) -> list[_T]:
-        """What ``make`` makes, or nothing and a problem."""
+        """The result of ``make`` in a list; empty, with a problem noted, if the rule is wrong."""
         try:
             return [make(*given)]
         except (ConditionError, ValueError) as error:

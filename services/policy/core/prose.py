@@ -1,4 +1,4 @@
-"""Checks rules that were translated from prose: each cites words that are there, and speaks of what exists."""
+"""Checks rules translated from prose: each must quote the source, and name only tools and fields that exist."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
@@ -25,7 +25,7 @@ _NOBODY = Policy(id="prose")
 
 
 def check(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
-    """The accepted rules as a policy, the refused ones with their cause, and what nobody translated.
+    """The accepted rules as a policy, the refused ones with their cause, and the untranslated sentences.
 
     Raises ``TooMuch`` for a request over the service's bounds.
     """
@@ -45,7 +45,7 @@ def check(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
 
 
 class _Vocabulary:
-    """The tools that exist with their fields, and the fields that every call has."""
+    """The existing tools with their fields, and the fields that every call has."""
 
     def __init__(self, tools: Sequence[KnownTool], fields: Iterable[str]) -> None:
         self._tools = {tool.name: frozenset(tool.fields) for tool in tools}
@@ -53,17 +53,17 @@ class _Vocabulary:
         self._all = self._common.union(*self._tools.values())
 
     def refuse_unknown_tools(self, names: Iterable[str]) -> None:
-        """Raise ``ValueError`` for a name that no tool has."""
+        """Raises ``ValueError`` for a name that no tool has."""
         if unknown := [name for name in names if name not in self._tools]:
             raise ValueError(f"no such tool: {', '.join(unknown)}")
 
     def refuse_unknown_pattern(self, name: str) -> None:
-        """Raise ``ValueError`` for a name, with or without stars, that fits no tool."""
+        """Raises ``ValueError`` for a name, with or without stars, that matches no tool."""
         if not self._fields_of(name):
             raise ValueError(f"no such tool: {name}")
 
     def refuse_unknown_fields(self, names: Iterable[str], tools: Iterable[str]) -> None:
-        """Raise ``ValueError`` for a field that calls of these tools do not have; of any, where none are named."""
+        """Raises ``ValueError`` for a field that no call of ``tools`` has; of any tool, if none are given."""
         own = [fields for name in tools for fields in self._fields_of(name)]
         known = self._common.union(*own) if own else self._all
         if unknown := [name for name in names if name not in known and name.split(".")[0] not in known]:
@@ -82,7 +82,7 @@ class _Checking(NamedTuple):
     conditions: ConditionCache
 
     def find_objection(self, candidate: Candidate, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
-        """What speaks against the candidate; if nothing does, its quote is marked in the source."""
+        """Why the candidate is refused; None if it is accepted, and its quote is then marked in the source."""
         if rule is None or (candidate.rule and candidate.tool_rule):
             return "a candidate holds either a rule or a toolRule"
         if is_taken:
@@ -121,7 +121,7 @@ def _refuse_too_much(request: ProseRequest) -> None:
 def _refuse_unknown(
     rule: Rule | ToolRule, said: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
 ) -> None:
-    """Raise ``ValueError`` or ``ConditionError`` for a rule that cannot be accepted; ``said`` are its quote's words."""
+    """Raises ``ValueError`` or ``ConditionError`` for a rule that is refused. ``said``: its quote's words."""
     _refuse_loosening(rule, said)
     if isinstance(rule, Rule):
         condition = ready_rule(_NOBODY, rule, conditions).condition
@@ -137,7 +137,7 @@ def _refuse_unknown(
 
 
 def _refuse_loosening(rule: Rule | ToolRule, said: Sequence[str]) -> None:
-    """A translation only tightens, and asks nobody lower than whom the quote names."""
+    """Raises ``ValueError`` for a rule that loosens, or names another level than its quote does."""
     if rule.report_only or (isinstance(rule, ToolRule) and rule.kind.strip().lower() == ToolRuleKind.ALLOW):
         raise ValueError("a translated rule forbids or asks; it does not allow, nor only report")
     if isinstance(rule, Rule) and rule.if_known:
@@ -148,7 +148,7 @@ def _refuse_loosening(rule: Rule | ToolRule, said: Sequence[str]) -> None:
 
 
 def _refuse_condition(condition: Condition, about: Iterable[str], said: Sequence[str], vocabulary: _Vocabulary) -> None:
-    """``about``: the tools whose calls have the fields."""
+    """Raises ``ValueError`` for a condition with unknown tools, fields of tools ``about``, or figures."""
     if not condition.fields:
         raise ValueError("the condition reads no field: it says the same of every call")
     vocabulary.refuse_unknown_tools(_tools_named(condition))
@@ -166,7 +166,7 @@ def _tools_named(condition: Condition) -> tuple[str, ...]:
 
 
 def _tool_names_in(tree: Node) -> Iterator[str]:
-    """The texts that the tool is compared with."""
+    """Yields the texts that the condition compares the field ``tool`` with."""
     for part in parts(tree):
         if isinstance(part, SignNode) and FieldReference(("tool",)) in part.operands and part.sign in OPERATORS:
             for other in part.operands:
@@ -190,13 +190,13 @@ _FREE = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order": 
 
 
 def figures_of(condition: Condition) -> tuple[Decimal, ...]:
-    """The numbers that a condition compares with, spelled as a number or in a text."""
+    """The numbers that a condition compares with, written as a number or as a text."""
     found = [part.value for part in parts(condition.tree) if isinstance(part, Constant)]
     return tuple(number for value in found if (number := _number(value)) is not None)
 
 
 def missing_figures(wanted: Sequence[Decimal], said: Sequence[str]) -> list[str]:
-    """Those of the figures that the words do not say; a percentage counts as a fraction too."""
+    """The figures that do not occur in the words; a percentage counts as a fraction too."""
     if all(abs(number) in _FREE for number in wanted):
         return []
     known = set(_FREE)

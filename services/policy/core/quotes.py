@@ -1,4 +1,4 @@
-"""Quotes found again in their source, and the sentences of the source that nobody quoted."""
+"""Finds quotes in their source, and the sentences of the source that were not quoted."""
 
 import re
 from bisect import bisect_left
@@ -22,7 +22,7 @@ _WORD = re.compile(
 
 
 class SourceWord(NamedTuple):
-    """``text`` is folded."""
+    """A word of the source, case-folded, and where it starts."""
 
     text: str
     start: int
@@ -35,14 +35,14 @@ class Sentence(NamedTuple):
 
 
 def words(source: str) -> tuple[SourceWord, ...]:
-    """Numbers with their commas, names with their underscores, and all else that is written together."""
+    """The words of a source: numbers with their commas, names with their underscores, and all other unbroken runs."""
     return tuple(SourceWord(found[0].casefold().replace("’", "'"), found.start()) for found in _WORD.finditer(source))
 
 
 def sentences(source: str) -> tuple[Sentence, ...]:
     """The sentences in order, without list markers; headings are left out.
 
-    A new one begins at an item of a list, an empty line, a line with a capital, and behind a mark that ends one.
+    A sentence begins at a list item, after an empty line, at a line that starts with a capital, and after an end mark.
     """
     found = [sentence for start, end in _blocks(source) for sentence in _in_block(source, start, end)]
     return tuple(sentence for sentence in found if any(map(str.isalpha, sentence.text)))
@@ -61,7 +61,7 @@ def _blocks(source: str) -> Iterator[tuple[int, int]]:
 
 
 def _begins(line: str) -> bool:
-    """Whether a line goes on with what stood before it."""
+    """Whether a line starts a new block, rather than going on with the line before it."""
     text = line.strip()
     return not text or not text[0].islower() or _MARKER.match(line) is not None
 
@@ -79,7 +79,7 @@ def _sentence(source: str, start: int, end: int) -> Sentence:
 
 
 class Quotes:
-    """A source and the quotes that were marked in it. Case, spacing and punctuation make no difference."""
+    """A source, and the quotes marked in it. Case, spacing and punctuation are ignored."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -90,7 +90,7 @@ class Quotes:
         self._marked: set[int] = set()
 
     def words_of(self, quote: str) -> tuple[str, ...]:
-        """The quote's words; ``ValueError`` if it is too short or too long to be one, or not in the source."""
+        """The quote's words. Raises ``ValueError`` if it is too short, too long or not in the source."""
         if len(quote) > MAX_QUOTE:
             raise ValueError(f"the quote has {len(quote)} characters; the limit is {MAX_QUOTE}")
         said = tuple(word.text for word in words(quote))
@@ -101,7 +101,7 @@ class Quotes:
         return said
 
     def mark(self, said: Sequence[str]) -> None:
-        """Count the words as quoted, wherever they stand."""
+        """Count the words as quoted at each place where they occur together."""
         sought = _join_texts(said)
         at = self._joined.find(sought)
         while at >= 0:
@@ -110,7 +110,7 @@ class Quotes:
             at = self._joined.find(sought, at + len(sought) - 1)
 
     def uncovered_sentences(self) -> Iterator[str]:
-        """The sentences of which less than half of the words are quoted."""
+        """Yields the sentences of which less than half of the words are quoted."""
         place = 0
         for sentence in sentences(self._source):
             while place < len(self._words) and self._words[place].start < sentence.start:

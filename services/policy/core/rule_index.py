@@ -1,4 +1,4 @@
-"""The rules of a policy found by the fields of a call, so that a thousand rules cost what the few cost that may act."""
+"""Finds the rules of a policy that may act on a call by its fields, so that a thousand rules cost as much as a few."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
@@ -18,9 +18,9 @@ _SIGNS = {"==": "==", "===": "==", ">": ">", ">=": ">", "<": "<", "<=": "<"}  # 
 
 
 class FirstLook(NamedTuple):
-    """How a term begins, with literals of one kind.
+    """The comparison that a term begins with, and its literals, all of one kind.
 
-    Where the field has a value of that kind which fits none of them, the term is false and nothing else of it is read.
+    If the field has a value of that kind which fits none of the literals, the term is false.
     """
 
     field: str
@@ -36,7 +36,7 @@ class Term(NamedTuple):
     places: list[int]
 
     def may_be_true(self, contexts: Sequence[Context]) -> bool:
-        """Whether it is true, unknown or an error in one of the contexts."""
+        """Whether the term is true, unknown or an error in any of the contexts."""
         try:
             return any(self.decide(context) is not False for context in contexts)
         except ConditionError:
@@ -44,9 +44,9 @@ class Term(NamedTuple):
 
 
 class RuleIndex:
-    """The rules in their order. A condition is true, unknown or an error only where one of its terms is.
+    """The rules in their order, indexed by how their terms begin.
 
-    A term that several rules have is decided once for all of them.
+    A condition is true, unknown or an error only if one of its terms is. A term of several rules is decided once.
     """
 
     def __init__(self, rules: Sequence[ReadyRule]) -> None:
@@ -59,7 +59,7 @@ class RuleIndex:
                 self._looks[look.field, type(look.literals[0])].add(look, number)
 
     def find_open(self, contexts: Sequence[Context]) -> Sequence[ReadyRule]:
-        """The rules but those that are false in each of the contexts."""
+        """The rules that are not plainly false in each of the contexts."""
         seen = set(self._without_looks)
         for (field, kind), looks in self._looks.items():
             for context in contexts:
@@ -74,7 +74,7 @@ class RuleIndex:
 
 
 class RulesOfCalls:
-    """The rules found by what they say which calls they are about: the tool or process, or else a field."""
+    """The rules, indexed by what they say they are about: a tool or process, or else a field."""
 
     def __init__(self, rules: Sequence[ReadyRule]) -> None:
         self.all: Iterable[ReadyRule] = rules
@@ -87,14 +87,14 @@ class RulesOfCalls:
                     self._of_field[name].append(rule)
 
     def find_applicable(self, stated: Context, fields: Iterable[str]) -> Iterable[ReadyRule]:
-        """Those that may have to do with a call of which that much is ``stated``, and that has these fields."""
+        """Yields the rules that may concern a call, given its ``stated`` tool and process, and its fields."""
         yield from self._stating.find_open((stated,))
         for field in (None, *fields):
             yield from self._of_field.get(field, ())
 
 
 class _Looks:
-    """The numbers of the terms that begin with one field and literals of one kind, by these."""
+    """The numbers of the terms that begin with one field and literals of one kind, indexed by the literals."""
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
@@ -111,7 +111,7 @@ class _Looks:
                 self._equal[literal].append(number)
 
     def fitting(self, value: ContextValue) -> Sequence[int]:
-        """The terms that a value of their kind leaves open."""
+        """The numbers of the terms that a value of that kind does not make false."""
         if not isinstance(value, str | int | Decimal):
             return self.numbers
         found = [*self._equal.get(value, ())]
@@ -137,7 +137,7 @@ def _terms_of(rules: Sequence[ReadyRule]) -> Sequence[Term]:
 
 
 def _first_looks(node: Node) -> tuple[FirstLook, ...]:
-    """How the term begins; several where that is an ``||`` in brackets; none where it may be true of any call."""
+    """The comparisons that a term begins with, several for an ``||`` in brackets; none if any call may fit."""
     match node:
         case FieldReference((name,)):
             return (FirstLook(name, "==", (True,)),)

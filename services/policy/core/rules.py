@@ -1,4 +1,4 @@
-"""Rules with conditions made ready (words understood, condition parsed), and what rules of every kind find."""
+"""Prepares conditional rules (checks words, parses conditions), and defines the findings of rules of every kind."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -27,16 +27,16 @@ _ITEMS = 8
 
 
 class WaitingRule(NamedTuple):
-    """A rule that waits for a field without effect.
+    """A rule that has no effect because a field is missing.
 
-    The request is provisional, or the rule acts only if known, or it has nothing to do with the call.
+    The request is provisional, the rule acts only if the field is known, or it has nothing to do with the call.
     """
 
     rule_id: str
 
 
 class ReportedFinding(NamedTuple):
-    """What a report-only rule would have done."""
+    """A finding of a report-only rule: what it would have done."""
 
     found: TriggeredRule | CallRefusal
 
@@ -47,7 +47,7 @@ Finding: TypeAlias = (
 
 
 def problem(policy_id: str, rule_id: str, error: ConditionError | str) -> PolicyProblem:
-    """A rule that makes the policy invalid, in one sentence that names rule, position and cause."""
+    """A rule that makes the policy invalid, with a sentence that names rule, position and cause."""
     position, cause = (None, error) if isinstance(error, str) else (error.position, error.cause)
     where = "" if position is None else f" at character {position}"
     message = f"policy invalid: rule {rule_id!r}{where}: {cause}"
@@ -55,17 +55,17 @@ def problem(policy_id: str, rule_id: str, error: ConditionError | str) -> Policy
 
 
 def cannot_be_decided(missing: Sequence[str]) -> str:
-    """Why a rule is undecided, for people."""
+    """A sentence, for people, that says which missing fields leave a rule undecided."""
     return f"cannot be decided: {', '.join(missing)} missing or null"
 
 
 def shown_values(condition: Condition, context: Context) -> dict[str, ContextValue]:
-    """The fields that a condition read."""
+    """The values of the fields that a condition read, shortened for the verdict."""
     return {name: shorten_value(value) for name, value in condition.values(context).items()}
 
 
 def shorten_value(value: ContextValue) -> ContextValue:
-    """A value as a verdict repeats it: short, whatever the rule saw."""
+    """A value as a verdict repeats it, with long texts and lists cut."""
     match value:
         case dict():
             return f"an object of {len(value)} fields"
@@ -102,12 +102,12 @@ class ReadyRule(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """What deciding and reporting it once costs, in nodes."""
+        """The cost of deciding and reporting the rule once, in nodes."""
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
 def ready_rule(policy: Policy, rule: Rule, conditions: ConditionCache) -> ReadyRule:
-    """Raises ``ConditionError`` for its condition and ``ValueError`` for a word that nobody knows."""
+    """The rule, prepared. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown word."""
     action = word_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = conditions.get(rule.condition)
@@ -116,7 +116,7 @@ def ready_rule(policy: Policy, rule: Rule, conditions: ConditionCache) -> ReadyR
 
 
 def _states_calls(condition: Condition) -> bool:
-    """Whether a call of another tool, in another process, is none of its business, whatever the fields are."""
+    """Whether the condition is false for every call of another tool or process, whatever its fields are."""
     if not any(field.name in NAMES_CALLS for field in condition.fields):
         return False
     try:
@@ -126,7 +126,7 @@ def _states_calls(condition: Condition) -> bool:
 
 
 def word_of(words: type[_Word], what: str, given: str, known: str = "known") -> _Word:
-    """The word that is meant, in any case; ``ValueError`` names those that are ``known``."""
+    """The enum member of a word in any case; the ``ValueError`` for an unknown one lists the ``known`` ones."""
     try:
         return words(given.strip().lower())
     except ValueError:

@@ -1,4 +1,4 @@
-"""What came before a call: what the session has made, what the plan makes earlier, and what people have confirmed."""
+"""The calls before a call, of the session and of the plan, and what people have confirmed."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
@@ -14,7 +14,7 @@ Paths: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class Earlier(NamedTuple):
-    """One earlier call. ``outcome`` is None and ``call_id`` set while it is only planned."""
+    """One earlier call. If it is only planned, ``outcome`` is None and ``call_id`` set."""
 
     tool: str
     fields: Context
@@ -27,7 +27,7 @@ def past(history: Iterable[PastCall]) -> list[Earlier]:
 
 
 def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
-    """The fields by which calls are told apart that have a single value in this call, and those that have none."""
+    """The call's single values in the fields ``per``, and the names of those without one."""
     values = {".".join(path): value_at(context, path) for path in per}
     known = {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
     single = {name: value for name, value in known.items() if _is_single(value)}
@@ -35,7 +35,7 @@ def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, Conte
 
 
 def count_used(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> int:
-    """How many calls count against the rule's limit; one that lacks a field by which calls are told apart counts."""
+    """How many earlier calls count against the rule's limit; one that lacks a distinguishing field counts."""
     return sum(
         1
         for call in earlier
@@ -46,7 +46,7 @@ def count_used(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Contex
 
 
 def preconditions(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> Sequence[Earlier]:
-    """The earlier calls that open the way, or will once they have succeeded."""
+    """The earlier calls that meet the rule's precondition, or will once they have succeeded."""
     return [
         call
         for call in earlier
@@ -66,7 +66,7 @@ def _is_single(value: Value) -> bool:
 
 
 def _same(left: Value, right: Value) -> bool:
-    """Equal as ``==`` in conditions; lists and objects agree with nothing."""
+    """Whether two values are equal as ``==`` in conditions; lists and objects never are."""
     try:
         return equal(left, right) is True
     except TypeClash:
@@ -74,7 +74,7 @@ def _same(left: Value, right: Value) -> bool:
 
 
 def is_confirmed(call: CallContext, context: Context, level: Level | None, given: Iterable[Confirmation]) -> bool:
-    """Whether one of the confirmations covers this call and comes from somebody of that level or above."""
+    """Whether a confirmation covers this call and comes from somebody of that level or above."""
     return any(
         yes.tool == call.tool
         and yes.call_id in (None, call.call_id)
@@ -85,7 +85,7 @@ def is_confirmed(call: CallContext, context: Context, level: Level | None, given
 
 
 def reaches(given: Confirmation, level: Level | None) -> bool:
-    """An unknown level is nobody's."""
+    """Whether a confirmation comes from that level or above; False for an unknown level."""
     if level is None:
         return True
     try:

@@ -19,7 +19,7 @@ _BETWEEN = "\x1f"  # counts as white space, so that no folded text has it
 
 
 class FoldedText(NamedTuple):
-    """``words`` for keywords (see ``folded_words``); ``plain`` for patterns: compatibility forms folded, no more."""
+    """A text prepared for searching: ``words`` for keywords (see ``folded_words``), ``plain`` for patterns."""
 
     words: str
     plain: str
@@ -31,9 +31,9 @@ def fold_text(text: str) -> FoldedText:
 
 
 def folded_words(text: str) -> str:
-    """A text's words and other signs, each between two separators: a keyword is in a text if it is part of it so.
+    """The text's words and other signs, each between separators, so that a keyword matches whole words only.
 
-    Compatibility forms (NFKC), case, what nobody sees (category Cf) and runs of white space are folded. Empty for a
+    Compatibility forms (NFKC), case, invisible characters (category Cf) and runs of white space are folded. Empty for a
     text without any sign.
     """
     parts = list(_parts(_fold_characters(text)))
@@ -67,7 +67,7 @@ def _is_unseen(character: str) -> bool:
 
 @lru_cache(8_192)
 def _is_of_word(character: str) -> bool:
-    """Whether it makes one word with its neighbours."""
+    """Whether a character forms one word with its neighbours."""
     if not (character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"):
         return False
     return character.isascii() or not unicodedata.name(character, "").startswith(_SEPARATE)
@@ -86,7 +86,7 @@ class _Compiled(Protocol):
 
 
 class TextPattern(NamedTuple):
-    """``size`` times the bytes of a text bounds the work of a search."""
+    """A compiled pattern. ``size`` times the bytes of a text bounds the work of a search."""
 
     compiled: _Compiled
     size: int
@@ -96,7 +96,7 @@ class TextPattern(NamedTuple):
 
 
 def pattern(text: str) -> TextPattern:
-    """The compiled pattern, blind to case; ``ValueError`` for one that cannot be used."""
+    """The compiled pattern, ignoring case; raises ``ValueError`` for one that cannot be used."""
     made = _compile_pattern(text)
     if isinstance(made, str):
         raise ValueError(f"the pattern cannot be used: {made}")
@@ -130,7 +130,7 @@ def _cause(error: Exception) -> str:
 
 
 class TextDefault(StrEnum):
-    """What holds for a text that no rule allows."""
+    """The policy for a text that no rule allows."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -149,7 +149,7 @@ class ReadyTextRule(NamedTuple):
     pattern: TextPattern | None
 
     def match(self, text: FoldedText) -> str | None:
-        """What of the rule is in the text, in words for people; None if nothing is."""
+        """A sentence on what of the rule is in the text; None if nothing is."""
         for word, written in zip(self.words, self.rule.keywords, strict=True):
             if word in text.words:
                 return f"{written!r} is in the text"
@@ -157,13 +157,13 @@ class ReadyTextRule(NamedTuple):
 
     @property
     def why_not_found(self) -> str:
-        """What a text would have to have."""
+        """A sentence on what the rule looks for and the text lacks."""
         wanted = [repr(keyword) for keyword in self.rule.keywords] + ["its pattern"] * bool(self.pattern)
         return f"{' or '.join(wanted)} is not in the text"
 
 
 class ReadyTexts(NamedTuple):
-    """The text rules of one policy. ``first_id``: of the first of them, or their default; None where it has no say."""
+    """The text rules of one policy. ``first_id``: the first rule's id or the default's; None if neither matters."""
 
     policy_id: str
     rules: tuple[ReadyTextRule, ...]
@@ -172,7 +172,7 @@ class ReadyTexts(NamedTuple):
 
 
 def ready_text_rule(rule: TextRule) -> ReadyTextRule:
-    """Raises ``ValueError`` for a rule that cannot be meant."""
+    """The rule, prepared. Raises ``ValueError`` for one without keywords or pattern, or with a wrong word."""
     words = tuple(map(folded_words, rule.keywords))
     if not words and rule.pattern is None:
         raise ValueError("a text rule needs keywords or a pattern")
@@ -187,9 +187,10 @@ def ready_text_rule(rule: TextRule) -> ReadyTextRule:
 def text_findings(
     policies: Iterable[ReadyTexts], invalid: Iterable[PolicyProblem], request: EvaluateRequest
 ) -> Iterator[Finding]:
-    """Each violation blocks. Rules without a text are undecided, and in a binding request a problem.
+    """Yields a finding for each policy with text rules; a violation blocks.
 
-    Nothing complies with policies that are ``invalid``.
+    If the request has no text, the rules are undecided, and a problem if it is binding. Nothing complies with policies
+    that are ``invalid``.
     """
     concerned = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
     if concerned and request.text is not None:

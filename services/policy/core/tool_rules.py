@@ -1,4 +1,4 @@
-"""Rules about calls of tools made ready: words understood, names and conditions parsed, stray fields refused."""
+"""Prepares rules about calls of tools: checks words and fields, parses names and conditions."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -22,7 +22,7 @@ _FIELDS = set[str]().union(*_OWN_FIELDS.values())
 
 
 class ToolDefault(StrEnum):
-    """What holds for a tool that no rule admits."""
+    """The policy for a tool that no rule admits."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -51,12 +51,12 @@ class ReadyToolRule(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """What deciding it for one call costs, in nodes, without a look at earlier calls."""
+        """The cost of deciding the rule for one call, in nodes, without the comparison with earlier calls."""
         rule = self.rule
         return 2 + (self.condition.cost if self.condition else 0) + (len(rule.id) + len(rule.reason or "")) // 16
 
     def reason(self, tool: str) -> str:
-        """The rule's own reason, or what it says in words, for whoever planned the call."""
+        """The rule's own reason, or its meaning in words, for whoever planned the call."""
         return self.rule.reason or f"{tool} {self._says()}"
 
     def _says(self) -> str:
@@ -76,7 +76,7 @@ class ReadyToolRule(NamedTuple):
 
 
 def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) -> ReadyToolRule:
-    """Raises ``ConditionError`` for its condition and ``ValueError`` for anything else that cannot be meant."""
+    """The rule, prepared. Raises ``ConditionError`` for its condition, ``ValueError`` for anything else wrong."""
     kind = word_of(ToolRuleKind, "kind", rule.kind, "known kinds")
     _refuse_stray_fields(rule, kind)
     if kind is ToolRuleKind.ONLY_AFTER and not 0 < len(rule.after) <= MAX_AFTER:
@@ -109,7 +109,7 @@ def why_left_out(tool: str, policy: Policy) -> str:
 
 
 def matching(name: str) -> Callable[[str], bool]:
-    """Whether a tool's name fits one in a rule, in which ``*`` stands for any characters.
+    """A test of whether a tool's name matches ``name``, in which ``*`` stands for any characters.
 
     Raises ``ValueError`` for a name that cannot be used.
     """

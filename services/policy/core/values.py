@@ -1,4 +1,4 @@
-"""What the operators of the condition language mean for two values. docs/policy.md has the same as tables."""
+"""The operators of the condition language, for two values. docs/policy.md has the same as tables."""
 
 import operator
 import re
@@ -12,7 +12,7 @@ from shared.contracts.policy import ContextValue
 
 
 class UnknownTruth(Enum):
-    """The third truth value: a field that decides is missing, or null where a value is needed."""
+    """The third truth value, a sentinel: a field that decides is missing, or null where a value is needed."""
 
     UNKNOWN = "unknown"
 
@@ -24,7 +24,7 @@ Truth: TypeAlias = bool | UnknownTruth
 
 
 class ConditionError(Exception):
-    """A condition that cannot be parsed or evaluated; ``position`` is the character where it shows."""
+    """A condition that cannot be parsed or evaluated; ``position`` is the character where the error is."""
 
     def __init__(self, cause: str, position: int) -> None:
         super().__init__(cause)
@@ -33,7 +33,7 @@ class ConditionError(Exception):
 
 
 class TypeClash(Exception):
-    """An operator met values that it cannot take; whoever knows the position turns it into a ``ConditionError``."""
+    """An operator got values of types it cannot take. The caller, who knows the position, raises ``ConditionError``."""
 
 
 class Amount(NamedTuple):
@@ -57,7 +57,7 @@ _KINDS = {
 
 
 def amount_of(text: str) -> Amount | None:
-    """The number a text stands for, or None: an optional sign and currency, digits with or without commas."""
+    """The number that a text spells, with optional sign, currency and commas; None if it spells none."""
     text = text.strip() if len(text) <= _LONGEST_AMOUNT else ""
     found = _AMOUNT.fullmatch(text)
     if not found or (found[1] and found[3]):
@@ -67,7 +67,7 @@ def amount_of(text: str) -> Amount | None:
 
 
 def truth(value: Value) -> Truth:
-    """A value where true or false is needed: booleans as they are, null and missing unknown, all else a clash."""
+    """A value as a truth: booleans as they are, null and missing are unknown; raises ``TypeClash`` for others."""
     if value is True or value is False:
         return value
     if value is None or isinstance(value, UnknownTruth):
@@ -76,7 +76,7 @@ def truth(value: Value) -> Truth:
 
 
 def equal(left: Value, right: Value) -> Truth:
-    """``==``: numbers by value, a text equals a number that it spells, other types are never equal."""
+    """``==``: numbers by value, a text equals a number that it spells; other types are never equal."""
     same = identical(left, right)
     if same is False and isinstance(left, str) is not isinstance(right, str):
         first, second = _number(left), _number(right)
@@ -85,7 +85,7 @@ def equal(left: Value, right: Value) -> Truth:
 
 
 def identical(left: Value, right: Value) -> Truth:
-    """``===``: the same type and the same value; ``3 === 3.0`` holds, for both are numbers."""
+    """``===``: the same type and the same value; ``3 === 3.0`` holds, since both are numbers."""
     if isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
     if left is None or right is None:
@@ -97,7 +97,7 @@ def identical(left: Value, right: Value) -> Truth:
 
 
 def member(value: Value, choices: Value) -> Truth:
-    """``in``: whether the value equals (as ``==`` does) one of a list."""
+    """``in``: whether the value equals, as by ``==``, an item of a list."""
     if isinstance(value, UnknownTruth) or choices is None or isinstance(choices, UnknownTruth):
         return UNKNOWN
     if not isinstance(choices, list):
@@ -106,7 +106,7 @@ def member(value: Value, choices: Value) -> Truth:
 
 
 def _in_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
-    """``< <= > >=``: two numbers by value, two plain texts by character; else unknown, or a clash."""
+    """``< <= > >=``: two numbers by value, two plain texts by character. Raises ``TypeClash`` for other types."""
     if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
     first, second, why = _number(left), _number(right), ""
@@ -153,5 +153,5 @@ def _kind(value: ContextValue) -> str:
 
 
 def _kind_in_words(value: ContextValue) -> str:
-    """The kind alone: an error may travel into logs, the value may not."""
+    """The type of a value for an error message. Never the value: errors may reach logs."""
     return f"{'an' if isinstance(value, dict) else 'a'} {_kind(value)}"

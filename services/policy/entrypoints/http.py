@@ -1,4 +1,4 @@
-"""The HTTP surface: verdicts, allowances, translated prose, and the two questions of an orchestrator."""
+"""The service's HTTP routes: verdicts, allowances, translated prose, health and readiness."""
 
 from collections.abc import Sequence
 from time import perf_counter
@@ -24,7 +24,7 @@ from shared.ports.meter import Meter, NoMeter
 
 
 class RequestRejected(Exception):
-    """``status`` is the HTTP status, the message a sentence for people, ``field`` the part of the body it is about."""
+    """A refused request. ``status``: HTTP status; the message is for people; ``field``: the part at fault."""
 
     def __init__(self, status: int, sentence: str, field: str | None = None) -> None:
         super().__init__(sentence)
@@ -40,7 +40,7 @@ class RefusalBody(BaseModel):
 
 
 async def answer_refused(_: Request, refused: Exception) -> JSONResponse:
-    """Turn a ``RequestRejected`` into its answer."""
+    """The HTTP answer for a ``RequestRejected``."""
     if not isinstance(refused, RequestRejected):
         raise refused
     refusal = RefusalBody(error=str(refused), field=refused.field)
@@ -48,7 +48,7 @@ async def answer_refused(_: Request, refused: Exception) -> JSONResponse:
 
 
 async def answer_too_much(request: Request, error: Exception) -> JSONResponse:
-    """Turn a request over the service's bounds into its answer."""
+    """The HTTP answer for a request over the service's bounds (``TooMuch``)."""
     if not isinstance(error, TooMuch):
         raise error
     return await answer_refused(request, RequestRejected(422, str(error), error.field))
@@ -91,7 +91,7 @@ def _parse_body(body: bytes) -> JsonObject:
 
 
 def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Model:
-    """The document as that model, with parts that are ``ready``; raises ``RequestRejected`` with the wrong field."""
+    """The document as a ``model``, with fields in ``ready`` already parsed; raises ``RequestRejected``."""
     try:
         return model.model_validate({**document, **ready})
     except ValidationError as error:
@@ -104,9 +104,9 @@ def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Mode
 
 
 def prepared_policies(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> ReadyPolicies:
-    """Those of the hash, or the document's own where there is none.
+    """The policies with a given hash, or those in the document if no hash is given.
 
-    Raises ``RequestRejected`` where they are not known, or cannot be read; ``TooMuch`` where they are too many.
+    Raises ``RequestRejected`` if they are not known or cannot be read; ``TooMuch`` if they are too many.
     """
     if policy_hash is None:
         return held.prepare(_read(document))
@@ -119,7 +119,7 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, held: Prepa
 
 
 def _read(document: JsonObject) -> tuple[Policy, ...]:
-    """A field that nobody reads is refused: a misspelt one would silently not hold."""
+    """The policies in a document. Unknown fields are refused: a misspelt one would silently have no effect."""
     own = document.get("policies", [])
     policies = read_as(_Policies, {"policies": own}).policies
     for place, policy in enumerate(own if isinstance(own, list) else ()):
@@ -133,7 +133,7 @@ def _is_about_a_value(path: Sequence[str]) -> bool:
 
 
 def _path(document: Json, places: Sequence[str | int]) -> list[str]:
-    """The part of an error's place that the caller wrote: behind it stand only the names of alternatives."""
+    """The part of an error's location that exists in the document, without the names of alternatives behind it."""
     path: list[str] = []
     for place in places:
         if isinstance(document, dict) and place in document:
@@ -155,7 +155,7 @@ class PolicyHealth(BaseModel):
 
 
 def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = _NOBODY) -> FastAPI:
-    """The service as an ASGI application. It keeps nothing between requests but what it has prepared."""
+    """The service as an ASGI application. Between requests it keeps only prepared policies and conditions."""
     app = FastAPI(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     app.add_exception_handler(RequestRejected, answer_refused)
     app.add_exception_handler(TooMuch, answer_too_much)
@@ -241,13 +241,13 @@ _SCHEMAS = "#/components/schemas/{model}"
 
 
 def request_body(model: type[BaseModel]) -> dict[str, object]:
-    """The OpenAPI fragment of an operation whose body is that model."""
+    """The OpenAPI fragment for an operation whose body is ``model``."""
     content = {"application/json": {"schema": {"$ref": _SCHEMAS.format(model=model.__name__)}}}
     return {"requestBody": {"required": True, "content": content}}
 
 
 def with_schemas(app: FastAPI, *models: type[BaseModel]) -> None:
-    """Add the models and what they refer to to the application's description."""
+    """Add the models, with those they refer to, to the application's OpenAPI document."""
     for model in models:
         described = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
         parts = described.pop("$defs", {}) | {model.__name__: described}

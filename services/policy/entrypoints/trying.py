@@ -1,4 +1,4 @@
-"""``python -m services.policy check`` and ``backtest``: policies tried before they rule; one JSON object each."""
+"""``python -m services.policy check`` and ``backtest``: try policies before they take effect. Output is JSON."""
 
 import argparse
 import asyncio
@@ -24,7 +24,7 @@ _REQUEST_FIELDS = {*_REQUEST, "history", "confirmations", "text", "binding", "pl
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Prints the verdict, why, and the rules as they were understood; 1 if the policy is invalid."""
+    """Prints the verdict, why, and the rules as they were understood; returns 1 if the policy is invalid."""
     parser = argparse.ArgumentParser("python -m services.policy check", allow_abbrev=False)
     parser.add_argument("file", type=Path)
     parser.add_argument("--context", type=Path, help="the facts: an object of fields, or a whole request")
@@ -51,7 +51,7 @@ def check(arguments: Sequence[str]) -> int:
 
 
 def backtest(arguments: Sequence[str], archive: Archive) -> int:
-    """Prints each archived plan that the changed policy decides otherwise."""
+    """Prints each archived plan that the changed policy decides differently."""
     parser = argparse.ArgumentParser("python -m services.policy backtest", allow_abbrev=False)
     parser.add_argument("file", type=Path)
     parser.add_argument("--tenant", default="default")
@@ -96,12 +96,12 @@ def _request(policies: Sequence[Policy], context: Path | None, task: str | None)
 
 
 def _without_texts(policy: Policy) -> Policy:
-    """Rules about texts need one; without ``--task`` they are shown, and not asked."""
+    """The policy without its text rules, which need a task's text (``--task``)."""
     return policy.model_copy(update={"text_rules": (), "text_default": "allow"})
 
 
 def _rules(policy: Policy) -> list[Json]:
-    """Every rule in one shape: what it is about, and what it does; and the defaults that do not allow."""
+    """Every rule as one row: what it is about, and what it does; then the defaults that do not allow."""
     rules: list[Json] = []
     for rule in policy.rules:
         rules.append(_row(policy, rule.id, "condition", rule.condition, _effect(rule.action, rule, ("level",))))
@@ -119,7 +119,7 @@ def _rules(policy: Policy) -> list[Json]:
 
 
 def _effect(word: str, rule: Rule | ToolRule, names: Sequence[str]) -> str:
-    """The word, what the rule says besides, and whether it only reports."""
+    """A rule's action with its further settings, and whether it only reports or acts only if known."""
     said = [f"{name} {_plain(getattr(rule, name))}" for name in names if getattr(rule, name) not in (None, ())]
     known = "(if known)" if isinstance(rule, Rule) and rule.if_known else ""
     return " ".join(filter(None, [word, ", ".join(said), "(report only)" if rule.report_only else "", known]))
@@ -144,18 +144,18 @@ def _refuse(sentence: str) -> int:
 
 
 class UnreadableDocument(ValueError):
-    """The file holds no policies; the message is a sentence that names it and the place."""
+    """The file holds no policies; the message names it and the place."""
 
 
 class WrittenPolicies(NamedTuple):
-    """``unread``: the fields of the file's policies that nobody reads."""
+    """The policies of a file. ``unread``: their fields that no reader knows."""
 
     policies: tuple[Policy, ...]
     unread: tuple[str, ...]
 
 
 def read_policies(file: Path) -> WrittenPolicies:
-    """Raises ``UnreadableDocument``."""
+    """The policies in a file. Raises ``UnreadableDocument``."""
     value = value_in(file)
     documents = value.get("policies", [value]) if isinstance(value, dict) else value
     if not isinstance(documents, list) or not documents:
@@ -166,7 +166,7 @@ def read_policies(file: Path) -> WrittenPolicies:
 
 
 def object_in(file: Path) -> JsonObject:
-    """Raises ``UnreadableDocument``."""
+    """The JSON object in a file. Raises ``UnreadableDocument``."""
     value = value_in(file)
     if not isinstance(value, dict):
         raise UnreadableDocument(f"{file} holds no JSON object")
