@@ -9,8 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import err, make_table, moment, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_gateway, objects_in, speaker_claim, talk_with_gateway
-from cli.gateway.client import GatewayClient, path_of
+from cli.gateway.client import (
+    AsJson,
+    Gateway,
+    GatewayClient,
+    Name,
+    ask_gateway,
+    objects_in,
+    path_of,
+    speaker_claim,
+    talk_with_gateway,
+)
 from cli.send import DEFAULT_URL, levels_of
 from cli.task import say_task
 from shared.domain.exact_json import Json, JsonObject, dumps

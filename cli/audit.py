@@ -9,8 +9,7 @@ import typer
 from rich.text import Text
 
 from cli.console import Complaint, give_up, moment, out, say_json
-from cli.gateway.asking import AsJson, objects_in, talk_with_gateway
-from cli.gateway.client import GatewayClient
+from cli.gateway.client import AsJson, GatewayClient, objects_in, talk_with_gateway
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, moment, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, objects_in
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, objects_in
 from cli.send import DEFAULT_URL, levels_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role

@@ -11,17 +11,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, indent_json, out, say_json
-from cli.gateway.asking import (
-    AsJson,
-    Gateway,
-    Name,
-    ask_as_operator,
-    ask_gateway,
-    objects_in,
-    speaker_claim,
-    talk_with_gateway,
-)
-from cli.gateway.client import GatewayClient, path_of
+from cli.gateway import client as gateway
 from cli.send import DEFAULT_URL
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -32,9 +22,9 @@ _PIECE = 250  # entities in one request
 
 def export(
     folder: Annotated[Path, typer.Argument(help="Where the files go; it is made if it is not there.", file_okay=False)],
-    name: Name = "",
-    url: Gateway = DEFAULT_URL,
-    as_json: AsJson = False,
+    name: gateway.Name = "",
+    url: gateway.Gateway = DEFAULT_URL,
+    as_json: gateway.AsJson = False,
 ) -> None:
     """Write what is learned of the tenant as files: cases, bandit, facts, processes, entities, statistics.
 
@@ -44,7 +34,7 @@ def export(
 
       purple learn export ./learned
     """
-    found = ask_as_operator(url, name, "learn", "export").get("files")
+    found = gateway.ask_as_operator(url, name, "learn", "export").get("files")
     files = found if isinstance(found, dict) else {}
     known: JsonObject = {
         name: files[name] for name in map(str, LearningFile) if name in files
@@ -67,9 +57,9 @@ def export(
 def bring(
     folder: Annotated[Path, typer.Argument(help="The folder with the files.", exists=True, file_okay=False)],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each file.")] = False,
-    name: Name = "",
-    url: Gateway = DEFAULT_URL,
-    as_json: AsJson = False,
+    name: gateway.Name = "",
+    url: gateway.Gateway = DEFAULT_URL,
+    as_json: gateway.AsJson = False,
 ) -> None:
     """Bring files of what is learned into the tenant: those of `export`, or the four of an earlier system.
 
@@ -115,9 +105,9 @@ def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]
 
 
 def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
-    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **speaker_claim(name)}
+    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **gateway.speaker_claim(name)}
     with err.status(f"{'Checking' if dry_run else 'Importing'} {file.value} ..."):
-        return ask_gateway(url, "POST", "/learn/import", body)
+        return gateway.ask_gateway(url, "POST", "/learn/import", body)
 
 
 def _say(reports: list[JsonObject], refused: bool, as_json: bool) -> None:
@@ -153,9 +143,9 @@ def forget(
     session: Annotated[str, typer.Option(help="A session: what its tasks taught, and what it remembers.")] = "",
     tenant: Annotated[bool, typer.Option("--tenant", help="All that was learned of the tenant.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
-    name: Name = "",
-    url: Gateway = DEFAULT_URL,
-    as_json: AsJson = False,
+    name: gateway.Name = "",
+    url: gateway.Gateway = DEFAULT_URL,
+    as_json: gateway.AsJson = False,
 ) -> None:
     """Have something forgotten, for good: cases, facts and entities that name it leave the memory.
 
@@ -170,7 +160,7 @@ def forget(
     scope, subject = _what(entity, session, tenant)
     if not yes:
         _confirm(scope, subject)
-    found = talk_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
+    found = gateway.talk_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
     if as_json:
         say_json(dumps(found))
     else:
@@ -197,15 +187,17 @@ def _confirm(scope: str, subject: str) -> None:
         raise typer.Exit(_SAID_NO)
 
 
-async def _forget_and_wait(client: GatewayClient, scope: str, subject: str, name: str) -> JsonObject:
+async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: str, name: str) -> JsonObject:
     """The request when it is done, or as it stands when patience ends."""
-    found = await client.ask("POST", "/memory/forget", {"scope": scope, "subject": subject, **speaker_claim(name)})
+    found = await client.ask(
+        "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.speaker_claim(name)}
+    )
     until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     with err.status("Waiting for a learner ...") as status:
         while found.get("state") != "done" and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(_LOOK_SECONDS)
-            asked = path_of("memory", "forget", str(found["request_id"]), "show")
-            found = await client.ask("POST", asked, speaker_claim(name))
+            asked = gateway.path_of("memory", "forget", str(found["request_id"]), "show")
+            found = await client.ask("POST", asked, gateway.speaker_claim(name))
             if found.get("state") == "working":
                 status.update("Removed; waiting for outcomes that were under way ...")
     return found
@@ -249,7 +241,7 @@ def report(
     bucket: Annotated[str, typer.Option(help="The bucket; S3_TRAINING_BUCKET, if nothing is said.")] = "",
     most: Annotated[int, typer.Option(help="How many reports, the newest first.", min=1, max=100)] = 1,
     rows: Annotated[Path | None, typer.Option(help="Write training rows out of the reports to this file.")] = None,
-    as_json: AsJson = False,
+    as_json: gateway.AsJson = False,
 ) -> None:
     """Show the newest benchmark report below agentbench-reports/: dimensions, top failures, hard scenarios.
 
@@ -266,13 +258,13 @@ def report(
         found = asyncio.run(run_for_json("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS))
     except Complaint as complaint:
         give_up(complaint)
-    prepared = objects_in(found.pop("training_rows"))
+    prepared = gateway.objects_in(found.pop("training_rows"))
     if rows is not None:
         _write(rows, prepared)
         found["written"] = {"file": str(rows), "rows": len(prepared)}
     if as_json:
         return say_json(dumps(found))
-    for one in objects_in(found.get("reports")):
+    for one in gateway.objects_in(found.get("reports")):
         _show(one)
     return _say_rest(found, rows is not None)
 

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, indent_json, make_table, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in, speaker_claim
-from cli.gateway.client import path_of
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in, path_of, speaker_claim
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 

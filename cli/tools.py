@@ -13,7 +13,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, objects_in
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass

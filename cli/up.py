@@ -13,10 +13,9 @@ from rich.prompt import Prompt
 from rich.table import Table
 
 from cli.console import Complaint, Starting, err, give_up, out, own_name
-from cli.launcher import Stack, running, stop_on_signals
+from cli.launcher import UNRULED_WRITES, WORDS, Stack, asks_for_unruled_writes, running, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 from cli.stack.registry import RunningStack, register_stack
-from cli.stack.unruled_writes import UNRULED_WRITES, WORDS, asks_for_unruled_writes
 
 EXAMPLE = "Which expense claims are pending? Answer with a JSON list of their ids."
 

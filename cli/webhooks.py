@@ -7,8 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import make_table, out, say_json
-from cli.gateway.asking import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in
-from cli.gateway.client import path_of
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in, path_of
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import JsonObject, dumps
 

@@ -16,24 +16,13 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from cli.assess.asked import WantedRun, run_assessment
-from cli.assess.own_assessor import AGENT_KEY, assessor_at
+from cli.assess.asked import AGENT_KEY, WantedRun, assessor_at, run_assessment
 from cli.assess.report import comparison, comparison_table, printable, sentences, table_of
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
 from cli.send import DEFAULT_URL
-from shared.contracts.assessment.messages import (
-    ActionObserved,
-    AssessmentCompleted,
-    AssessmentQueued,
-    ErrorOccurred,
-    EvaluationStarted,
-    ScenarioLoaded,
-    TurnCompleted,
-    TurnStarted,
-    Update,
-)
+from shared.contracts.assessment import messages
 from shared.contracts.assessment.results import Assessment, Run
 from shared.contracts.assessment.results import agent_key as checked_key
 from shared.domain.exact_json import loads_object
@@ -78,40 +67,40 @@ class AssessProgress:
     """Called with each update; keeps them all but the actions, which the results have. ``prefix``: which run it is."""
 
     def __init__(self, console: Console, prefix: str = "", quiet: bool = False) -> None:
-        self.updates: list[Update] = []
+        self.updates: list[messages.Update] = []
         self._console = console
         self._prefix = prefix
         self._quiet = quiet
 
-    def __call__(self, update: Update) -> None:
-        if not isinstance(update, ActionObserved):
+    def __call__(self, update: messages.Update) -> None:
+        if not isinstance(update, messages.ActionObserved):
             self.updates.append(update)
         sentence = sentence_of(update)
         if sentence and not self._quiet:
-            style = "red" if isinstance(update, ErrorOccurred) else "dim"
+            style = "red" if isinstance(update, messages.ErrorOccurred) else "dim"
             self._console.print(printable(f"{self._prefix}{sentence}"), style=style, soft_wrap=True)
 
 
-def sentence_of(update: Update) -> str:
+def sentence_of(update: messages.Update) -> str:
     """Empty for what nobody waits to hear."""
     match update:
-        case AssessmentQueued():
+        case messages.AssessmentQueued():
             return f"waits for its turn: {update.position - 1} before it, {update.running} running"
-        case ScenarioLoaded():
+        case messages.ScenarioLoaded():
             wish = f"\n  {update.user_prompt}" if update.user_prompt else ""
             return f"{update.scenario_name}: {update.criteria_count} criteria, {update.character_count} people{wish}"
-        case TurnStarted():
+        case messages.TurnStarted():
             return f"turn {update.turn_number}, {update.current_time:%a %d %b %H:%M}"
-        case ActionObserved():
+        case messages.ActionObserved():
             return f"  {update.action}" + ("" if update.success else f" failed: {update.error_message}")
-        case TurnCompleted():
+        case messages.TurnCompleted():
             done = ", and nothing more to do" if update.early_completion_requested else f", then {update.time_advanced}"
             return f"  {update.actions_taken} actions{done}"
-        case EvaluationStarted():
+        case messages.EvaluationStarted():
             return f"judging {update.criteria_count} criteria"
-        case ErrorOccurred():
+        case messages.ErrorOccurred():
             return f"  {update.error_type.replace('_', ' ')}: {update.error_message}"
-        case AssessmentCompleted():
+        case messages.AssessmentCompleted():
             return f"ended: {update.reason.replace('_', ' ')}"
         case _:
             return ""

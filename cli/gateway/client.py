@@ -1,19 +1,22 @@
-"""A client of the gateway's public surface: messages over A2A, events over SSE."""
+"""A client of the gateway's public surface (messages over A2A, events over SSE), and what its commands share."""
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
+from typing import Annotated, TypeVar
 from urllib.parse import quote
 
 import httpx
+import typer
 from httpx_sse import ServerSentEvent, aconnect_sse
 
-from cli.console import Complaint
-from cli.gateway.messages import Event, TaskView, Utterance, task_view
+from cli.console import Complaint, give_up
+from cli.gateway.messages import Event, Speaker, TaskView, Utterance, task_view
 from cli.stack.registry import gateway_url
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.words import Role
 from shared.infra.tls import trusted_certificates
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
@@ -170,3 +173,43 @@ def _event(event_id: str, kind: str, body: JsonObject) -> Event:
     data = body.get("data")
     at = datetime.fromisoformat(str(body["at"])) if "at" in body else datetime.now().astimezone()
     return Event(event_id, str(body.get("kind", kind)), at, data if isinstance(data, dict) else {})
+
+
+T = TypeVar("T")
+Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
+Gateway = Annotated[str, typer.Option("--url", help=GATEWAY_HELP, envvar="PURPLE_URL")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
+
+
+def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
+    """What the gateway answers at one of its own paths; ``path_of`` puts ids into it."""
+    return talk_with_gateway(url, lambda client: client.ask(verb, path, body))
+
+
+def ask_as_operator(url: str, name: str, *words: str, body: JsonObject | None = None) -> JsonObject:
+    """What the gateway answers an operator of that name who POSTs to the path of these words."""
+    return ask_gateway(url, "POST", path_of(*words), {**(body or {}), **speaker_claim(name)})
+
+
+def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -> T:
+    """What comes of several questions; what is to be complained about ends the command with one sentence."""
+
+    async def answer() -> T:
+        async with connect_gateway(url) as client:
+            return await talk(client)
+
+    try:
+        return asyncio.run(answer())
+    except Complaint as complaint:
+        give_up(complaint)
+
+
+def speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
+    """The claim of who speaks, as it stands in a request's body; whoever runs the command, if no name is given."""
+    speaker = Speaker(name or os.environ.get("USER", "cli"), (role.value,), levels)
+    return {"metadata": {"principal": speaker.as_json()}}
+
+
+def objects_in(value: Json) -> list[JsonObject]:
+    """The objects of a list; none of anything else."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -52,18 +52,15 @@ class AnyTool(Protocol):
     @property
     def keyed(self) -> bool:
         """Whether a call may carry an idempotency key, where the protocol has a place for it."""
-        ...
 
     def input_schema(self) -> dict[str, JsonValue]:
         """The JSON Schema of the arguments, without the noise of titles."""
-        ...
 
     def call(self, books: CompanyBooks, raw: Mapping[str, JsonValue], key: str | None = None) -> Json:
         """Validate, run, and count it if it writes; ``ValidationError`` or ``ToolRefused`` change nothing.
 
         A keyed tool does once what is asked under one ``key``; the others heed none.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from pydantic import JsonValue, ValidationError
 
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.provider_models import ProviderModel, provider_name
 from services.assessor.adapters.rehearsal import Rehearsal, rehearse_world
 from services.assessor.adapters.ues_server import UESServerManager
@@ -21,7 +22,6 @@ from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.messages import ErrorOccurred, ErrorType
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.model_prices import read_prices
-from shared.infra.ues.client import AsyncUESClient
 from shared.ports.models import Model, Tier
 from shared.ports.simulator import SimulatorFailed
 
@@ -54,7 +54,7 @@ class GreenAgent:
         self._world = (
             SharedWorld(simulator, context_id or str(uuid4())) if simulator else _own_process(self._config, ues_port)
         )
-        self._client: AsyncUESClient | None = None
+        self._client: ProctorClient | None = None
         self._running: RunningAssessment | None = None
         self._turn = asyncio.Lock()
 
@@ -65,7 +65,7 @@ class GreenAgent:
     async def startup(self) -> None:
         """Raises ``SimulatorFailed``."""
         await self._world.start()
-        self._client = AsyncUESClient(
+        self._client = ProctorClient(
             self._world.base_url, timeout=self._config.ues_timeout, api_key=self._world.admin_key, retry_enabled=True
         )
 

@@ -1,7 +1,6 @@
 """Joins what running sessions needs, whatever is done in them: store, queue, upkeep, health."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -20,19 +19,10 @@ from services.executor.core.turn.fair_share import Shares
 from services.executor.core.turn.heartbeat import Beats
 from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.core.turn.upkeep import Archiver, Evictor, FaultCounts, NearFirst, Reaper
+from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.heartbeat_thread import beats_in_thread
 from services.executor.entrypoints.http import Circuits, ExecutorGauges, health_app
-from services.executor.entrypoints.upkeep_loop import (
-    SWEEP_SECONDS,
-    ArchiveNews,
-    TellingWorker,
-    UpkeepPlan,
-    keep_archived,
-    keep_idle_away,
-    keep_stops_spread,
-    keep_up,
-)
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import SessionSlots
 from services.executor.ports.upkeep import Upkeep
@@ -40,11 +30,11 @@ from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
 from shared.infra.installation import InstallationReading
 from shared.infra.metrics import Metrics, MetricsPage
-from shared.infra.process import tune_gc
+from shared.infra.process import set_on_signals, tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.side_server import QuietServer, side_server
-from shared.infra.tenant_stops import TenantStops
+from shared.infra.tenant_records import TenantStops
 from shared.infra.wakes import ArqWakes
 from shared.ports.archive import Archive
 
@@ -106,7 +96,10 @@ async def _serve(
     servers: Circuits | None,
     metrics: Metrics | None,
 ) -> None:
-    news, plan = ArchiveNews(), UpkeepPlan(min(SWEEP_SECONDS, settings.lease_seconds / 2))
+    news, plan = (
+        upkeep_loop.ArchiveNews(),
+        upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2)),
+    )
     limits = RunnerLimits(
         settings.lease_seconds,
         settings.executor_capacity,
@@ -115,24 +108,24 @@ async def _serve(
     )
     mended = FaultCounts()
     slots = _slots(settings, state, wakes, tenants)
-    runner = Runner(sessions, wakes, TellingWorker(worker, news, plan), limits, mended, slots, beats)
+    runner = Runner(sessions, wakes, upkeep_loop.TellingWorker(worker, news, plan), limits, mended, slots, beats)
     reaper = Reaper(mending, NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner, wakes)
     page = MetricsPage(
         metrics or Metrics("executor"), (InstallationReading(state), ExecutorGauges(runner, mended, servers))
     )
     server = side_server(health_app(sessions, runner, mended, reaper, servers, page), settings.host, settings.port)
-    stop = _on_signals()
+    stop = set_on_signals()
     tune_gc()
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         group.create_task(server.serve())
         looked_once = asyncio.Event()
-        upkeep = group.create_task(keep_up(reaper, plan, looked_once))
-        stopping = group.create_task(keep_stops_spread(TenantStops(state)))
+        upkeep = group.create_task(upkeep_loop.keep_up(reaper, plan, looked_once))
+        stopping = group.create_task(upkeep_loop.keep_stops_spread(TenantStops(state)))
         listening = group.create_task(_listen(queue, looked_once))
-        archiving = group.create_task(keep_archived(archiver, news))
-        evicting = group.create_task(keep_idle_away(evictor, settings.session_idle_seconds))
+        archiving = group.create_task(upkeep_loop.keep_archived(archiver, news))
+        evicting = group.create_task(upkeep_loop.keep_idle_away(evictor, settings.session_idle_seconds))
         import_file = partial(import_processes, RedisLearned(state))
         importing = group.create_task(
             keep_importing(RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, import_file)
@@ -169,11 +162,3 @@ async def _wind_down(
     await queue.close_quietly()
     await runner.stop(max(0.0, ends - asyncio.get_running_loop().time()))
     server.should_exit = True
-
-
-def _on_signals() -> asyncio.Event:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop

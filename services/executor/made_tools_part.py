@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.executor.adapters.monty_sandbox import MontySandbox
-from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
+from services.executor.adapters.made_tools import MontySandbox, RedisMade, SwitchedTenants
 from services.executor.core.session.context import Ports
 from services.executor.optional_parts import EquipPorts, PartSetting
 

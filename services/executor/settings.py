@@ -13,9 +13,9 @@ from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_re
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.parts import PartGroup, PartNames
+from shared.infra.parts import PartGroup
 from shared.infra.redis import START_SECONDS, QueueRedisUrl, RedisUrl, check_queue
-from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings
+from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings, WordList
 
 _ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
 
@@ -118,7 +118,7 @@ class ExecutorSettings(
     tools_allowed_hosts: HostList = Field(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"
     )
-    practice_servers: Annotated[tuple[str, ...], NoDecode] = Field(
+    practice_servers: WordList = Field(
         default=(),
         description="tool servers of worlds made to try the worker, by the beginnings of their URLs, commas between: a "
         "bridge's; of practice there a tenant's `practice` says what a write needs that no rule speaks about",
@@ -148,7 +148,7 @@ class ExecutorSettings(
     orchestrators: Annotated[tuple[Orchestrating, ...], NoDecode] = Field(
         default=(Orchestrating.LOCAL,), description="who thinks, in this order: local, brainos"
     )
-    executor_parts: PartNames = Field(
+    executor_parts: WordList = Field(
         default=("made_tools", "files"),
         description="the optional parts that are loaded: made_tools, files; ORCHESTRATORS brings those of its own",
     )
@@ -214,11 +214,6 @@ class ExecutorSettings(
     def operators_reach(self) -> Reach:
         """Where what a tenant's own operators name may be: tool servers and token endpoints."""
         return operators_reach(self.tools_allowed_hosts)
-
-    @field_validator("practice_servers", mode="before")
-    @classmethod
-    def _split_servers(cls, given: object) -> object:
-        return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
 
     @field_validator("executor_parts")
     @classmethod

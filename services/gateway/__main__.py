@@ -13,7 +13,7 @@ gc.disable()  # whatever is imported stays: looking for garbage in it costs a si
 from services.gateway.bootstrap import build, leaving_of
 from services.gateway.first_key import FIRST_KEY, first_key_command
 from services.gateway.settings import GatewaySettings
-from shared.infra.logged_app import LoggedApp
+from shared.infra.counted_app import LoggedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refuse_start

@@ -1,12 +1,12 @@
 """The gateway's settings, read once at its start."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from cryptography.fernet import Fernet
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
@@ -16,9 +16,9 @@ from services.gateway.features.tasks.message import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.address_ranges import why_not_open
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.parts import PartGroup, PartNames
+from shared.infra.parts import PartGroup
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
-from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings
+from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings, WordList
 
 
 class AssessmentSettings(BaseSettings):
@@ -64,7 +64,7 @@ class CardSettings(BaseSettings):
     a2a_card: Literal["merged", "1.0", "0.3"] = Field(
         default="merged", description="the card of a client that names no version: of both generations, or of one"
     )
-    a2a_processes: Annotated[tuple[str, ...], NoDecode] = Field(
+    a2a_processes: WordList = Field(
         default=(), description="processes that are offered as skills, commas between; empty: all"
     )
     a2a_provider: str = Field(default="", description="the organization that runs this agent, as the card names it")
@@ -75,11 +75,6 @@ class CardSettings(BaseSettings):
         repr=False,
         description="what signs the card: EC P-256 keys in PEM, the newest first, or the file that holds them",
     )
-
-    @field_validator("a2a_processes", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("a2a_processes")
     @classmethod
@@ -238,7 +233,7 @@ class GatewaySettings(
     world_seconds: float = Field(
         default=8.0, gt=0, description="seconds for which a simulated world is waited for, in one call"
     )
-    gateway_parts: PartNames = Field(
+    gateway_parts: WordList = Field(
         default=("console",),
         description="the optional parts that are loaded: console, mcp (tasks and approvals as tools over MCP, at "
         "/mcp), worlds (simulated worlds as MCP servers; ASSESSMENT_KEY brings it)",

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import socket
 from uuid import uuid4
 
@@ -17,7 +16,7 @@ from services.learner.entrypoints.loops import consume, keep_share
 from services.learner.jobs import build_file_jobs, build_memory_jobs
 from services.learner.settings import LearnerSettings
 from shared.infra.metrics import Metrics, MetricsPage
-from shared.infra.process import tune_gc
+from shared.infra.process import set_on_signals, tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.side_server import side_server
 from shared.ports.store import StoreUnavailable
@@ -46,7 +45,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     page = MetricsPage(metrics, (LearnerGauges(learner, memory),))
     server = side_server(health_app(outcomes, learner, files.seeding, memory, page), settings.host, settings.port)
     every = settings.lease_seconds / 3
-    stop = _on_signals()
+    stop = set_on_signals()
     tune_gc()
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve())
@@ -72,14 +71,6 @@ async def _leave(learner: Learner, outcomes: RedisOutcomes) -> None:
         await outcomes.depart()
     except StoreUnavailable as error:
         log.warning("left_without_a_word", error=str(error))
-
-
-def _on_signals() -> asyncio.Event:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop
 
 
 def _owner() -> str:

@@ -2,33 +2,25 @@
 
 from collections.abc import Sequence
 
-from shared.contracts.policy import (
-    CallOutcome,
-    Confirmation,
-    ContextValue,
-    PastCall,
-    PolicyContract,
-    PolicyProblem,
-    UnderPolicies,
-)
+from shared.contracts import policy
 from shared.domain.words import ToolClass
 
 
-class OfferedTool(PolicyContract):
+class OfferedTool(policy.PolicyContract):
     tool: str
     tool_class: ToolClass = ToolClass.READ
 
 
-class AllowanceRequest(UnderPolicies):
+class AllowanceRequest(policy.UnderPolicies):
     """Tools that may be called in this turn, and what the session called before it."""
 
-    context: dict[str, ContextValue] = {}
+    context: dict[str, policy.ContextValue] = {}
     tools: tuple[OfferedTool, ...] = ()
-    history: tuple[PastCall, ...] = ()
-    confirmations: tuple[Confirmation, ...] = ()
+    history: tuple[policy.PastCall, ...] = ()
+    confirmations: tuple[policy.Confirmation, ...] = ()
 
 
-class Bar(PolicyContract):
+class Bar(policy.PolicyContract):
     """Why a tool may not be called: the rule, and its reason for whoever wanted to call it."""
 
     rule_id: str
@@ -49,7 +41,7 @@ class Precondition(Bar):
     any_of: tuple[str, ...]
 
 
-class ToolAllowance(PolicyContract):
+class ToolAllowance(policy.PolicyContract):
     """What holds for one tool. ``ask``: a rule depends on the arguments, so each call needs a verdict of its own."""
 
     tool: str
@@ -58,7 +50,7 @@ class ToolAllowance(PolicyContract):
     preconditions: tuple[Precondition, ...] = ()
     ask: bool = False
 
-    def what_forbids(self, since: Sequence[PastCall]) -> Bar | None:
+    def what_forbids(self, since: Sequence[policy.PastCall]) -> Bar | None:
         """What forbids the next call, after the calls made ``since`` this was asked; None if nothing does.
 
         With ``ask`` that is only half of the answer.
@@ -69,20 +61,20 @@ class ToolAllowance(PolicyContract):
         for limit in self.limits:
             if sum(counts(outcome, limit.successes_only) for outcome in own) >= limit.remaining:
                 return limit
-        succeeded = {call.tool for call in since if call.outcome is CallOutcome.SUCCEEDED}
+        succeeded = {call.tool for call in since if call.outcome is policy.CallOutcome.SUCCEEDED}
         return next((needed for needed in self.preconditions if succeeded.isdisjoint(needed.any_of)), None)
 
 
-class Allowances(PolicyContract):
+class Allowances(policy.PolicyContract):
     """Tools that are absent are under no rule. With ``problems`` the policy is invalid, and nothing here counts."""
 
     tools: tuple[ToolAllowance, ...] = ()
-    problems: tuple[PolicyProblem, ...] = ()
+    problems: tuple[policy.PolicyProblem, ...] = ()
     policy_hash: str
 
 
-def counts(outcome: CallOutcome, successes_only: bool) -> bool:
+def counts(outcome: policy.CallOutcome, successes_only: bool) -> bool:
     """Whether a call uses up a limit: one whose end is unknown does; one that was never sent does not."""
     if successes_only:
-        return outcome in (CallOutcome.SUCCEEDED, CallOutcome.UNKNOWN)
-    return outcome is not CallOutcome.UNSENT
+        return outcome in (policy.CallOutcome.SUCCEEDED, policy.CallOutcome.UNKNOWN)
+    return outcome is not policy.CallOutcome.UNSENT

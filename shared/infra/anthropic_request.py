@@ -16,25 +16,7 @@ from pydantic import JsonValue
 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, wire
 from shared.domain.identity_cache import IdentityCache
-from shared.ports.models import (
-    Block,
-    ImageBlock,
-    Message,
-    ModelRefused,
-    ModelReply,
-    ModelRequest,
-    ModelUnavailable,
-    OpaqueBlock,
-    PassingText,
-    ReplyBlock,
-    StableText,
-    StopReason,
-    TextBlock,
-    ToolDefinition,
-    ToolResult,
-    ToolUse,
-    Usage,
-)
+from shared.ports import models
 
 SCHEMA_TOLD = "Answer with one JSON object of this schema: "
 _MAX_STRICT = 20  # the API's limit of strict tools in one request
@@ -55,7 +37,7 @@ class Feature(StrEnum):
     IMAGES = "images"
 
 
-def encode_request(model: str, request: ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
+def encode_request(model: str, request: models.ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
     """The JSON body of a request to ``model``, without the features that its endpoint refuses."""
     marks = Feature.CACHE_CONTROL not in without
     opaque, images = Feature.THINKING not in without, Feature.IMAGES not in without
@@ -78,13 +60,13 @@ def encode_request(model: str, request: ModelRequest, without: Set[Feature] = fr
     return ("{" + ",".join(f"{_encode(name)}:{text}" for name, text in fields.items()) + "}").encode()
 
 
-def _system(request: ModelRequest) -> list[dict[str, object]]:
+def _system(request: models.ModelRequest) -> list[dict[str, object]]:
     """The system text, with the reply's schema in words, since not every model knows structured output."""
     told = () if request.schema is None else (SCHEMA_TOLD + _encode(dict(request.schema)),)
     return [{"type": "text", "text": text} for text in (*request.system, *told) if text.strip()]
 
 
-def _output(model: str, request: ModelRequest, without: Set[Feature]) -> dict[str, object]:
+def _output(model: str, request: models.ModelRequest, without: Set[Feature]) -> dict[str, object]:
     if Feature.OUTPUT_CONFIG in without:
         return {}
     output: dict[str, object] = {}
@@ -102,7 +84,7 @@ class _ToolText(NamedTuple):
     can_be_strict: bool
 
 
-def _tools(tools: Sequence[ToolDefinition], *, strict: bool, mark: bool) -> list[str]:
+def _tools(tools: Sequence[models.ToolDefinition], *, strict: bool, mark: bool) -> list[str]:
     texts: list[str] = []
     left = _MAX_STRICT if strict else 0
     for tool in tools:
@@ -116,13 +98,15 @@ def _tools(tools: Sequence[ToolDefinition], *, strict: bool, mark: bool) -> list
     return texts
 
 
-def _encode_tool(tool: ToolDefinition) -> _ToolText:
+def _encode_tool(tool: models.ToolDefinition) -> _ToolText:
     text = _encode({"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)})
     return _ToolText(text, tool.strict and _can_be_strict(tool.input_schema))
 
 
 _tool_text = IdentityCache(_encode_tool, 8_192)  # the tools of a catalogue come with each request
-_tools_known = IdentityCache[Sequence[ToolDefinition], dict[tuple[bool, bool], str]](lambda _: {}, 32)  # all, as JSON
+_tools_known = IdentityCache[Sequence[models.ToolDefinition], dict[tuple[bool, bool], str]](
+    lambda _: {}, 32
+)  # all, as JSON
 
 
 def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
@@ -141,14 +125,14 @@ def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
     return all(isinstance(part, dict) and _can_be_strict(part) for part in inner)
 
 
-def _sendable(model: str, messages: Sequence[Message], *, opaque: bool) -> list[Message]:
+def _sendable(model: str, messages: Sequence[models.Message], *, opaque: bool) -> list[models.Message]:
     """The messages without what the API refuses: empty texts, empty messages, opaque blocks of other models."""
 
-    def is_sent(block: Block) -> bool:
+    def is_sent(block: models.Block) -> bool:
         match block:
-            case TextBlock(text):
+            case models.TextBlock(text):
                 return bool(text.strip())
-            case OpaqueBlock(_, made_by):
+            case models.OpaqueBlock(_, made_by):
                 return opaque and made_by == model
             case _:
                 return True
@@ -157,18 +141,18 @@ def _sendable(model: str, messages: Sequence[Message], *, opaque: bool) -> list[
     return [message for message in kept if message.blocks]
 
 
-def _in_words(messages: Sequence[Message], images: bool) -> Sequence[Message]:
+def _in_words(messages: Sequence[models.Message], images: bool) -> Sequence[models.Message]:
     """The same messages, with a sentence in place of each image that is not sent."""
 
-    def say(block: Block) -> Block:
-        if isinstance(block, ImageBlock) and not (images and block.data):
-            return TextBlock(f"(The image {block.name!r} is not shown to you.)")
+    def say(block: models.Block) -> models.Block:
+        if isinstance(block, models.ImageBlock) and not (images and block.data):
+            return models.TextBlock(f"(The image {block.name!r} is not shown to you.)")
         return block
 
     return [message._replace(blocks=tuple(map(say, message.blocks))) for message in messages]
 
 
-def _marked_places(messages: Sequence[Message], grows: bool) -> set[_Place]:
+def _marked_places(messages: Sequence[models.Message], grows: bool) -> set[_Place]:
     """The blocks that carry a cache breakpoint, beside the one of the static prefix.
 
     Of a history that grows: the end of the first message and of the last, and where the request before ended, because
@@ -178,7 +162,7 @@ def _marked_places(messages: Sequence[Message], grows: bool) -> set[_Place]:
         (at, place)
         for at, message in enumerate(messages)
         for place, block in enumerate(message.blocks)
-        if isinstance(block, StableText)
+        if isinstance(block, models.StableText)
     ]
     if not grows or not messages:
         return set(stable[: _MAX_MARKS - 1])
@@ -188,15 +172,17 @@ def _marked_places(messages: Sequence[Message], grows: bool) -> set[_Place]:
     return set(list(dict.fromkeys(wanted))[: _MAX_MARKS - 1])
 
 
-def _end(messages: Sequence[Message], at: int) -> _Place | None:
+def _end(messages: Sequence[models.Message], at: int) -> _Place | None:
     blocks = messages[at].blocks
     places = (
-        place for place in reversed(range(len(blocks))) if not isinstance(blocks[place], OpaqueBlock | PassingText)
+        place
+        for place in reversed(range(len(blocks)))
+        if not isinstance(blocks[place], models.OpaqueBlock | models.PassingText)
     )
     return next(((at, place) for place in places), None)
 
 
-def _messages(messages: Sequence[Message], marked: Set[_Place]) -> list[str]:
+def _messages(messages: Sequence[models.Message], marked: Set[_Place]) -> list[str]:
     texts = []
     for at, message in enumerate(messages):
         blocks = [_block(block, (at, place) in marked) for place, block in enumerate(message.blocks)]
@@ -204,20 +190,20 @@ def _messages(messages: Sequence[Message], marked: Set[_Place]) -> list[str]:
     return texts
 
 
-def _block(block: Block, marked: bool) -> str:
+def _block(block: models.Block, marked: bool) -> str:
     mark = _KEPT if marked else {}
     match block:
-        case TextBlock(text):
+        case models.TextBlock(text):
             return _encode({"type": "text", "text": text, **mark})
-        case ToolResult(use_id, content, is_error):
+        case models.ToolResult(use_id, content, is_error):
             given = {"tool_use_id": use_id, "content": content, "is_error": is_error}
             return _encode({"type": "tool_result", **given, **mark})
-        case ToolUse(use_id, name, given):
+        case models.ToolUse(use_id, name, given):
             head = _encode({"type": "tool_use", "id": use_id, "name": name, **mark})
             return f'{head[:-1]},"input":{dumps(given)}}}'
-        case OpaqueBlock(text):
+        case models.OpaqueBlock(text):
             return text
-        case ImageBlock(data=data):
+        case models.ImageBlock(data=data):
             source = {"type": "base64", "media_type": "image/jpeg", "data": data}
             return _encode({"type": "image", "source": source, **mark})
 
@@ -254,7 +240,7 @@ def takes_effort(model: str) -> bool:
 
 MOST_CHARACTERS = 4 * 1024 * 1024  # of one message: reading more would hold up all that runs beside it
 MOST_CALLS = 200  # that one message may ask for
-_ENDS = frozenset(get_args(StopReason))
+_ENDS = frozenset(get_args(models.StopReason))
 _READ = frozenset({"text", "tool_use"})
 log = structlog.get_logger()
 _FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
@@ -262,32 +248,36 @@ _BETWEEN = re.compile(r"[\s:,]*")
 _scan = json.JSONDecoder().raw_decode
 
 
-def read_reply(model: str, text: str, *, is_json: bool = False) -> ModelReply:
+def read_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelReply:
     """The reply of ``model`` to a request. ``is_json``: it was asked for JSON, so fences around that are taken off.
 
     Raises ``ModelRefused`` for a refusal, ``ModelUnavailable`` for what is no whole message, or too large a one.
     """
     if len(text) > MOST_CHARACTERS:
-        raise ModelUnavailable(f"the answer of the model {model} is over the limit of {MOST_CHARACTERS:,} characters")
+        raise models.ModelUnavailable(
+            f"the answer of the model {model} is over the limit of {MOST_CHARACTERS:,} characters"
+        )
     try:
         body = loads_object(text)
         blocks = _blocks(model, body, text)
         reason, usage, name = str(body.get("stop_reason") or ""), _usage(body.get("usage")), str(body["model"])
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         log.warning("model_reply_unreadable", model=model, said=text[:300])
-        raise ModelUnavailable(f"the model {model} answered something that is no message") from error
+        raise models.ModelUnavailable(f"the model {model} answered something that is no message") from error
     if reason == "refusal":
-        raise ModelRefused(f"the model {model} refused to answer")
+        raise models.ModelRefused(f"the model {model} refused to answer")
     if reason not in _ENDS:
-        raise ModelUnavailable(f"the answer of the model {model} broke off ({reason or 'no stop reason'})")
-    if (calls := sum(isinstance(block, ToolUse) for block in blocks)) > MOST_CALLS:
-        raise ModelUnavailable(f"the model {model} asks for {calls:,} calls at once; {MOST_CALLS} are the most")
+        raise models.ModelUnavailable(f"the answer of the model {model} broke off ({reason or 'no stop reason'})")
+    if (calls := sum(isinstance(block, models.ToolUse) for block in blocks)) > MOST_CALLS:
+        raise models.ModelUnavailable(f"the model {model} asks for {calls:,} calls at once; {MOST_CALLS} are the most")
     if is_json:
-        blocks = tuple(TextBlock(_strip_fence(one.text)) if isinstance(one, TextBlock) else one for one in blocks)
-    return ModelReply(blocks, cast(StopReason, reason), usage, name, model)
+        blocks = tuple(
+            models.TextBlock(_strip_fence(one.text)) if isinstance(one, models.TextBlock) else one for one in blocks
+        )
+    return models.ModelReply(blocks, cast(models.StopReason, reason), usage, name, model)
 
 
-def _blocks(model: str, body: JsonObject, text: str) -> tuple[ReplyBlock, ...]:
+def _blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyBlock, ...]:
     content = body["content"]
     if body.get("type") != "message" or not isinstance(content, list):
         raise ValueError("not a message")
@@ -298,15 +288,15 @@ def _blocks(model: str, body: JsonObject, text: str) -> tuple[ReplyBlock, ...]:
     return tuple(_read_block(model, block, as_sent) for block, as_sent in zip(found, raw, strict=True))
 
 
-def _read_block(model: str, block: JsonObject, raw: str) -> ReplyBlock:
+def _read_block(model: str, block: JsonObject, raw: str) -> models.ReplyBlock:
     if block.get("type") == "text":
-        return TextBlock(str(block["text"]))
+        return models.TextBlock(str(block["text"]))
     if block.get("type") != "tool_use":
-        return OpaqueBlock(raw, model)
+        return models.OpaqueBlock(raw, model)
     given = block["input"]
     if not isinstance(given, dict):
         raise ValueError("a tool_use without an input object")
-    return ToolUse(str(block["id"]), str(block["name"]), given)
+    return models.ToolUse(str(block["id"]), str(block["name"]), given)
 
 
 def _raw_blocks(text: str) -> Sequence[str]:
@@ -339,9 +329,9 @@ def _strip_fence(text: str) -> str:
     return fenced[1] if fenced else text
 
 
-def _usage(told: Json) -> Usage:
+def _usage(told: Json) -> models.Usage:
     usage = told if isinstance(told, dict) else {}
-    return Usage(
+    return models.Usage(
         input=_count(usage.get("input_tokens")),
         output=_count(usage.get("output_tokens")),
         cache_read=_count(usage.get("cache_read_input_tokens")),

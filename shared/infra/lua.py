@@ -287,3 +287,10 @@ async def answering(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
 
 def unavailable(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}: {error}")
+
+
+class ScriptedStore:
+    """What stands in Redis, and the scripts that change it."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis, self._scripts = redis, Scripts(redis)

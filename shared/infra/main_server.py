@@ -33,15 +33,12 @@ class Farewell(Protocol):
 
     def announce(self) -> None:
         """The signal has come: tell load balancers, as by readiness, to send requests elsewhere."""
-        ...
 
     def close(self) -> None:
         """No more requests are accepted: end those that would not end by themselves, such as streams."""
-        ...
 
     def hurry(self) -> None:
         """The grace is nearly over: answer what waits with what there is."""
-        ...
 
 
 def serve_until_stopped(

@@ -110,7 +110,6 @@ log = structlog.get_logger()
 class Reading(Protocol):
     async def read(self, metrics: Metrics) -> None:
         """Put the gauges' present values; clear those that cannot be read."""
-        ...
 
 
 class MetricsPage:

@@ -1,7 +1,7 @@
 """Optional parts of a service: settings name them, entry points find them, and only named ones are imported.
 
 Each service has a group of entry points, ``purple_agent.SERVICE``, in ``pyproject.toml``; another distribution may add
-parts to it. Settings hold the names as ``PartNames`` and check them with ``PartGroup.check``.
+parts to it. Settings check the names with ``PartGroup.check``.
 """
 
 import tomllib
@@ -9,22 +9,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated, Generic, TypeVar, cast
-
-from pydantic import BeforeValidator
-from pydantic_settings import NoDecode
+from typing import Generic, TypeVar, cast
 
 from shared.infra.starting import CannotStart
 
 P = TypeVar("P")
 _PROJECT = Path(__file__).parents[2] / "pyproject.toml"
-
-
-def _split(given: object) -> object:
-    return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
-
-
-PartNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 class PartGroup(Generic[P]):

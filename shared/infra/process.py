@@ -1,5 +1,6 @@
 """Set-up of a process of the product: garbage collection, logging, and its end with its parent."""
 
+import asyncio
 import ctypes
 import gc
 import logging
@@ -21,6 +22,14 @@ def tune_gc() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 1000)
+
+
+def set_on_signals() -> asyncio.Event:
+    """What is set once this process is asked to end."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
 
 
 def dies_with_parent(with_signal: int = signal.SIGTERM) -> Callable[[], None]:

@@ -18,7 +18,8 @@ def _check_entries(entries: tuple[str, ...]) -> tuple[str, ...]:
     return entries
 
 
-HostList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), AfterValidator(_check_entries)]
+WordList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]  # commas between
+HostList = Annotated[WordList, AfterValidator(_check_entries)]
 
 
 class SentFileSettings(BaseSettings):

@@ -1,4 +1,8 @@
-"""Tenants' records in state Redis: a hash for each tenant, with the number of its latest version, and the versions."""
+"""Tenants in state Redis: the versions of their records, and the row that stops one, with a copy in each partition.
+
+The row is written first; accepting, claiming and running turns look at the copies. Spreading the copies again changes
+nothing, so any process may finish what another left half-done.
+"""
 
 from collections.abc import Sequence
 from typing import cast
@@ -6,8 +10,9 @@ from typing import cast
 from redis.asyncio import Redis
 
 from shared.contracts.tenant_document import TenantVersion
+from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.lua import Scripts
+from shared.infra.lua import Argument, Scripts
 from shared.ports.tenant_records import VERSIONS_KEPT, TenantRecords, VersionConflict
 
 _LATEST = "latest"
@@ -37,3 +42,45 @@ class RedisTenantRecords(TenantRecords):
 
     async def _field(self, tenant: str, name: str) -> object:
         return await self._scripts.command("HGET", keys.tenant_record_key(tenant), name)
+
+
+class TenantStops:
+    """Stops tenants and lets them go on. Every method may raise ``StoreUnavailable`` and may be repeated."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+        self._spread: dict[str, str] = {}  # what this process has told every partition
+
+    async def stop(self, tenant: str, reason: str) -> None:
+        """Refuse the tenant's new messages, and let its running turns stop before their next call."""
+        await self._set_stop(tenant, " ".join(reason.split()) or "stopped by an operator")
+
+    async def resume(self, tenant: str) -> None:
+        """Let the tenant's tasks go on."""
+        await self._set_stop(tenant, "")
+
+    async def reason(self, tenant: str) -> str | None:
+        """Why the tenant is stopped; None if it is not."""
+        row = await self._scripts.command("HGET", keys.STOPS, tenant)
+        return None if row is None else _reason(str(row)) or None
+
+    async def spread_anew(self) -> int:
+        """Copy stops to the partitions that this process has not yet copied; returns of how many tenants."""
+        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.STOPS))
+        news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
+        for tenant, row in news.items():
+            await self._tell(tenant, row)
+        return len(news)
+
+    async def _set_stop(self, tenant: str, reason: str) -> None:
+        await self._tell(tenant, str(await self._scripts.run("set_stop", [keys.STOPS], [tenant, reason])))
+
+    async def _tell(self, tenant: str, row: str) -> None:
+        arguments: list[Argument] = [row, keys.members_of(tenant), keys.LIFTED_SECONDS]
+        names = ((keys.stopped_key_in(number, tenant), keys.partition_keys(number)) for number in range(PARTITIONS))
+        await self._scripts.run_many("spread_stop", [([stopped, one.waiting], arguments) for stopped, one in names])
+        self._spread[tenant] = row
+
+
+def _reason(row: str) -> str:
+    return row.partition("\n")[2]

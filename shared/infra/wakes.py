@@ -6,11 +6,10 @@ from typing import cast
 
 from arq.constants import in_progress_key_prefix, job_key_prefix, retry_key_prefix
 from arq.jobs import serialize_job
-from redis.asyncio import Redis
 
 from shared.domain.exact_json import Json, dumps, loads
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.lua import Argument, ScriptedStore, answering
 from shared.ports.tasks import Wakes
 
 WAKE_JOB = "wake"
@@ -28,15 +27,11 @@ def from_bytes(job: bytes) -> dict[str, Json]:
     return cast(dict[str, Json], loads(job))
 
 
-class ArqWakes(Wakes):
+class ArqWakes(ScriptedStore, Wakes):
     """Puts sessions in the queue at ``QUEUE_REDIS_URL``, in one round trip each. The queue may be lost.
 
     Every method may raise ``StoreUnavailable``.
     """
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._scripts = Scripts(redis)
 
     async def wake(self, tenant: str, session_id: str) -> None:
         """Queue the session in its tenant's turn, unless it is queued already."""

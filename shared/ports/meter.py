@@ -11,15 +11,12 @@ class Meter(Protocol):
 
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
         """Add to a counter or a gauge."""
-        ...
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
         """Add a value to a histogram."""
-        ...
 
     def put(self, metric: Metric, value: float, **labels: str) -> None:
         """Set a gauge."""
-        ...
 
     def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
         """A function that records to one series: ``observe`` of a histogram, else ``add``."""

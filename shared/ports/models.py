@@ -177,4 +177,3 @@ class ModelRefused(ModelUnavailable):
 class Model(Protocol):
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The model's reply to one request; raises ``ModelUnavailable``."""
-        ...

@@ -67,22 +67,18 @@ class Tasks(Protocol):
         Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWait``; what was accepted
         before is never refused.
         """
-        ...
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Put a decision or a cancel ahead of the session's messages; False if the task has ended."""
-        ...
 
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The record of the task with that id; None if there is none.
 
         A given ``session_id`` saves looking the id up.
         """
-        ...
 
     async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
         """The task's record and the ends of its events; the record reflects every event up to ``newest``."""
-        ...
 
     def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
@@ -91,10 +87,8 @@ class Tasks(Protocol):
 
         Raises ``EventsLost`` if the next events were dropped; ``after="0"`` begins with what is kept.
         """
-        ...
 
 
 class Wakes(Protocol):
     async def wake(self, tenant: str, session_id: str) -> None:
         """Ask some executor to claim the session. The request may be lost or doubled without harm."""
-        ...

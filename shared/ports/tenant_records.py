@@ -21,16 +21,12 @@ class TenantRecords(Protocol):
 
     async def put(self, tenant: str, version: TenantVersion) -> None:
         """Add a version, if the one before it is the latest; else ``VersionConflict``. It may be repeated."""
-        ...
 
     async def latest(self, tenant: str) -> int:
         """The number of the tenant's current version; 0 if the tenant has no record."""
-        ...
 
     async def version(self, tenant: str, number: int) -> TenantVersion | None:
         """The version with that number; None if it is not kept."""
-        ...
 
     async def history(self, tenant: str) -> Sequence[TenantVersion]:
         """The versions that are kept, the newest first."""
-        ...

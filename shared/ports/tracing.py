@@ -26,19 +26,16 @@ class Span(Protocol):
     @property
     def is_recording(self) -> bool:
         """Whether the span is recorded: ask before computing attributes that cost something."""
-        ...
 
     def note(self, attributes: Mapping[str, Attribute]) -> None: ...
 
     def event(self, name: str) -> None:
         """Note that something happened at this moment, within the span."""
-        ...
 
     def rename(self, name: str) -> None: ...
 
     def record_failure(self, kind: str) -> None:
         """Mark the span as failed; ``kind`` is an error's type or status, never its message."""
-        ...
 
 
 class Tracer(Protocol):
@@ -52,7 +49,6 @@ class Tracer(Protocol):
 
         An error that leaves it marks it as failed.
         """
-        ...
 
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
@@ -61,13 +57,11 @@ class Tracer(Protocol):
 
         ``link``: the ``traceparent`` of a related span that is not the parent.
         """
-        ...
 
     def current_span(self) -> Span: ...
 
     def traceparent(self) -> str | None:
         """The current span as a W3C Trace Context header, for another process; None if there is none."""
-        ...
 
 
 class NoSpan(Span, AbstractContextManager["NoSpan"]):

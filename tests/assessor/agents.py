@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.ports.participants import Emitter
 from shared.contracts.assessment.messages import JsonObject, Update
-from shared.infra.ues.client import AsyncUESClient
 from tests.assessor.scenes import BEN, USER
 from tests.doubles.scripted_participant import ScriptedParticipant
 from tests.http_client import open_http
@@ -40,8 +40,8 @@ class Gold:
     def start(self) -> JsonObject:
         return self.participant.heard[0]
 
-    def world(self) -> AsyncUESClient:
-        return AsyncUESClient(str(self.start["ues_url"]), api_key=str(self.start["api_key"]))
+    def world(self) -> ProctorClient:
+        return ProctorClient(str(self.start["ues_url"]), api_key=str(self.start["api_key"]))
 
     async def turn(self, said: JsonObject) -> JsonObject:
         async with self.world() as ues:

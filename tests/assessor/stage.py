@@ -10,6 +10,7 @@ from uuid import uuid4
 from fastapi import FastAPI
 from pydantic import JsonValue
 
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.scenario_folder import LoadedScenario, load_scenario
 from services.assessor.core.assessment import Models
 from services.assessor.hosting import GreenAgent
@@ -18,7 +19,6 @@ from services.assessor.settings import GreenAgentConfig
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.assessment.results import AssessmentResults
-from shared.infra.ues.client import AsyncUESClient
 from tests.assessor.agents import Following
 from tests.assessor.scenes import EVALUATORS, SCENE, written
 from tests.serving import serving
@@ -57,8 +57,8 @@ class Stage:
             "task-1", self.following, self.scenario.config, self.scenario.evaluators, participant, wanted
         )
 
-    def proctor(self) -> AsyncUESClient:
-        return AsyncUESClient(self.agent.ues_url, api_key=ADMIN)
+    def proctor(self) -> ProctorClient:
+        return ProctorClient(self.agent.ues_url, api_key=ADMIN)
 
 
 @asynccontextmanager

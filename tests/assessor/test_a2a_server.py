@@ -14,11 +14,11 @@ from httpx_sse import aconnect_sse
 from structlog.testing import capture_logs
 
 from services.assessor.adapters.kept_tasks import KeptTasks
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings, older_names
 from shared.contracts.assessment.messages import JsonObject
 from shared.infra.starting import CannotStart, read_settings
-from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.line import APIError
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
@@ -102,7 +102,7 @@ async def test_a_cancelled_assessment_ends_as_canceled_and_takes_its_key_back(ht
         body = {"jsonrpc": "2.0", "id": 2, "method": "tasks/cancel", "params": {"id": task["id"]}}
         canceled = (await http.post("/", json=body)).json()["result"]
         start = agent.heard[0]
-        async with AsyncUESClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
+        async with ProctorClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
             with pytest.raises(APIError, match=r"revoked|not found"):
                 await ues.chat.get_state()
         hanging.let_go.set()

@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.hosting import GreenAgent
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
-from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.line import APIError
 from shared.ports.simulator import SimulatorFailed
 from tests.assessor.agents import Following, Gold, reached
@@ -41,7 +41,7 @@ async def test_an_agent_runs_assessments_from_startup_to_shutdown(tmp_path: Path
             purple_client=participant,
             assessment_config={"max_turns": 10},
         )
-    async with AsyncUESClient(agent.ues_url, api_key=str(gold.start["api_key"])) as ues:
+    async with ProctorClient(agent.ues_url, api_key=str(gold.start["api_key"])) as ues:
         with pytest.raises(APIError, match="revoked"):
             await ues.chat.get_state()
     await agent.shutdown()

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.hosting import BadRequest
 from services.assessor.ports.participants import ParticipantFailed
 from shared.contracts.assessment.messages import TASK_CONVERSATION, JsonObject
 from shared.contracts.assessment.results import AssessmentResults
-from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.line import APIError
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import BEN, USER, character
@@ -21,7 +21,7 @@ from tests.http_client import open_http
 
 GO_ON: JsonObject = {"message_type": "turn_complete", "time_step": "PT1H"}
 ENOUGH: JsonObject = {"message_type": "early_completion", "reason": "Enough."}
-Acting = Callable[[AsyncUESClient, JsonObject], Awaitable[JsonObject]]
+Acting = Callable[[ProctorClient, JsonObject], Awaitable[JsonObject]]
 
 
 async def measured(stage: Stage, act: Acting, **limits: object) -> AssessmentResults:
@@ -29,7 +29,7 @@ async def measured(stage: Stage, act: Acting, **limits: object) -> AssessmentRes
 
     async def turn(said: JsonObject) -> JsonObject:
         start = agent.heard[0]
-        async with AsyncUESClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
+        async with ProctorClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
             return await act(ues, said)
 
     agent = ScriptedParticipant(turn)
@@ -37,7 +37,7 @@ async def measured(stage: Stage, act: Acting, **limits: object) -> AssessmentRes
         return await stage.assessed(participant, **limits)  # type: ignore[arg-type]  # plain JSON
 
 
-async def write_to_ben(ues: AsyncUESClient, text: str = "Friday is fine.") -> None:
+async def write_to_ben(ues: ProctorClient, text: str = "Friday is fine.") -> None:
     await ues.email.send(from_address=USER, to_addresses=[BEN], subject="Day", body_text=text)
 
 
@@ -64,7 +64,7 @@ async def test_silent_turns_are_results_and_enough_of_them_end_the_run(tmp_path:
 @pytest.mark.promise("assessor.errors")
 @pytest.mark.parametrize("answer", [{"message_type": "nonsense"}, {"message_type": "turn_complete", "time_step": "1h"}])
 async def test_answers_that_mean_nothing_are_results_too(tmp_path: Path, answer: JsonObject) -> None:
-    async def garbage(_: AsyncUESClient, __: JsonObject) -> JsonObject:
+    async def garbage(_: ProctorClient, __: JsonObject) -> JsonObject:
         return answer
 
     async with staged(tmp_path) as stage:
@@ -78,7 +78,7 @@ async def test_answers_that_mean_nothing_are_results_too(tmp_path: Path, answer:
 
 @pytest.mark.promise("assessor.errors")
 async def test_an_agent_that_breaks_in_mid_run_is_judged_by_what_it_did(tmp_path: Path) -> None:
-    async def break_after_the_first(ues: AsyncUESClient, said: JsonObject) -> JsonObject:
+    async def break_after_the_first(ues: ProctorClient, said: JsonObject) -> JsonObject:
         if said["turn_number"] != 1:
             raise RuntimeError("broken")
         await write_to_ben(ues)
@@ -112,7 +112,7 @@ async def test_limits_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
 async def test_what_was_done_last_counts_although_the_agent_quits_with_it(tmp_path: Path) -> None:
     """Actions, failed ones, reads and refusals of the last turn, in their order."""
 
-    async def quit_after(ues: AsyncUESClient, _: JsonObject) -> JsonObject:
+    async def quit_after(ues: ProctorClient, _: JsonObject) -> JsonObject:
         await ues.email.get_state()
         await write_to_ben(ues)
         await ues.email.send(from_address=BEN, to_addresses=[USER], subject="I am Ben", body_text="Not I.")
@@ -136,7 +136,7 @@ async def test_what_was_done_last_counts_although_the_agent_quits_with_it(tmp_pa
 async def test_others_answer_inside_the_turn_that_they_were_asked_in(tmp_path: Path) -> None:
     """Ben takes between five and fifteen minutes; his answer is there when the next turn begins."""
 
-    async def act(ues: AsyncUESClient, said: JsonObject) -> JsonObject:
+    async def act(ues: ProctorClient, said: JsonObject) -> JsonObject:
         if said["turn_number"] == 1:
             await write_to_ben(ues)
             return GO_ON
@@ -159,7 +159,7 @@ async def test_others_answer_inside_the_turn_that_they_were_asked_in(tmp_path: P
 
 @pytest.mark.promise("assessor.two_phases")
 async def test_a_slow_answer_comes_at_the_end_of_a_short_turn(tmp_path: Path) -> None:
-    async def act(ues: AsyncUESClient, said: JsonObject) -> JsonObject:
+    async def act(ues: ProctorClient, said: JsonObject) -> JsonObject:
         await write_to_ben(ues)
         return {**GO_ON, "time_step": "PT2M"}
 
@@ -173,7 +173,7 @@ async def test_a_slow_answer_comes_at_the_end_of_a_short_turn(tmp_path: Path) ->
 
 @pytest.mark.promise("assessor.two_phases")
 async def test_the_scenarios_end_ends_the_run_whatever_step_is_asked_for(tmp_path: Path) -> None:
-    async def sleep(_: AsyncUESClient, __: JsonObject) -> JsonObject:
+    async def sleep(_: ProctorClient, __: JsonObject) -> JsonObject:
         return {**GO_ON, "time_step": "P3D"}
 
     async with staged(tmp_path) as stage:
@@ -189,7 +189,7 @@ async def test_the_scenarios_end_ends_the_run_whatever_step_is_asked_for(tmp_pat
 async def test_the_task_stands_in_the_chat_and_nowhere_else(tmp_path: Path) -> None:
     seen: list[str] = []
 
-    async def look(ues: AsyncUESClient, _: JsonObject) -> JsonObject:
+    async def look(ues: ProctorClient, _: JsonObject) -> JsonObject:
         seen.extend(f"{m.conversation_id}: {m.text}" for m in (await ues.chat.get_state()).messages)
         return ENOUGH
 
@@ -203,7 +203,7 @@ async def test_the_task_stands_in_the_chat_and_nowhere_else(tmp_path: Path) -> N
 async def test_a_cancelled_run_ends_after_its_turn_and_says_so(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
 
-        async def act(_: AsyncUESClient, __: JsonObject) -> JsonObject:
+        async def act(_: ProctorClient, __: JsonObject) -> JsonObject:
             stage.agent.cancel()
             return GO_ON
 
@@ -214,7 +214,7 @@ async def test_a_cancelled_run_ends_after_its_turn_and_says_so(tmp_path: Path) -
 
 @pytest.mark.promise("assessor.lifecycle")
 async def test_a_run_is_over_when_the_scenarios_own_conditions_hold(tmp_path: Path) -> None:
-    async def act(ues: AsyncUESClient, _: JsonObject) -> JsonObject:
+    async def act(ues: ProctorClient, _: JsonObject) -> JsonObject:
         await write_to_ben(ues)
         return GO_ON
 
@@ -249,7 +249,7 @@ async def test_invitations_are_answered_by_script_or_left_open(tmp_path: Path) -
     script = [{"contains": ["lunch"], "rsvp": "declined", "body": "I eat at my desk."}]
     people = {"mia": character("Mia", USER), "ben": character("Ben", BEN, scripted_replies=script)}
 
-    async def invite(ues: AsyncUESClient, said: JsonObject) -> JsonObject:
+    async def invite(ues: ProctorClient, said: JsonObject) -> JsonObject:
         now = (await ues.time.get_state()).current_time
         for title in ("Lunch", "Walk"):
             await ues.calendar.create(
@@ -273,7 +273,7 @@ async def test_invitations_are_answered_by_script_or_left_open(tmp_path: Path) -
 async def test_an_answer_that_the_simulator_refuses_costs_that_answer_alone(tmp_path: Path) -> None:
     people = {"mia": character("Mia", USER), "ben": character("Ben", BEN, scripted_replies=[{"body": " "}])}
 
-    async def act(ues: AsyncUESClient, _: JsonObject) -> JsonObject:
+    async def act(ues: ProctorClient, _: JsonObject) -> JsonObject:
         await write_to_ben(ues)
         return GO_ON
 

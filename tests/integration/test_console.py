@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from services.gateway.features.console.pages import Pages, console_assets
-from services.gateway.features.console.routes import FaultPages
+from services.gateway.features.console.routes import fault_handlers
 from services.gateway.features.console.sessions import MOST_REFUSALS
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import first_key
@@ -402,7 +402,7 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
         raise RuntimeError("secret inside")
 
     pages = Pages("", lambda: datetime.now(UTC))
-    app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=FaultPages(pages).handlers())
+    app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=fault_handlers(pages))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
         reply = await http.get("/console/")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
+from services.executor.adapters.made_tools import RedisMade, SwitchedTenants
 from services.executor.adapters.stored_tenants import FileTenants
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.contracts.tenant import TenantRecord

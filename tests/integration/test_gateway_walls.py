@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 from starlette.routing import BaseRoute, Mount, Route
 
-from services.executor.adapters.redis_made import RedisMade
+from services.executor.adapters.made_tools import RedisMade
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.bootstrap import build
 from services.gateway.features.console.sessions import form_token

@@ -59,7 +59,7 @@ def test_a_gateway_starts_without_the_libraries_of_parts_that_are_not_named() ->
 
 EXECUTOR_PARTS = (
     "pydantic_monty",
-    *(f"services.executor.adapters.{name}" for name in ("brainos", "kept_files", "redis_made")),
+    *(f"services.executor.adapters.{name}" for name in ("brainos", "kept_files", "made_tools")),
 )
 EQUIP = f"""
 import asyncio, sys

@@ -14,7 +14,7 @@ from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 from shared.infra.task_store import TaskStore
-from shared.infra.tenant_stops import TenantStops
+from shared.infra.tenant_records import TenantStops
 from shared.ports.tasks import TenantIsStopped
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn

@@ -6,10 +6,10 @@ from datetime import timedelta
 import httpx
 import pytest
 
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.ues.modalities import JsonObject
-from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.line import APIError, ConflictError
 
 ADMIN = "a" * 64
@@ -27,13 +27,13 @@ async def transport() -> AsyncIterator[httpx.ASGITransport]:
 
 
 @pytest.fixture
-async def ues(transport: httpx.ASGITransport) -> AsyncIterator[AsyncUESClient]:
-    async with AsyncUESClient("http://ues", transport=transport, api_key=ADMIN) as client:
+async def ues(transport: httpx.ASGITransport) -> AsyncIterator[ProctorClient]:
+    async with ProctorClient("http://ues", transport=transport, api_key=ADMIN) as client:
         await client.simulation.start(auto_advance=False)
         yield client
 
 
-async def test_mail_goes_out_and_is_found(ues: AsyncUESClient) -> None:
+async def test_mail_goes_out_and_is_found(ues: ProctorClient) -> None:
     done = await ues.email.send(from_address=USER, to_addresses=[ANNA], subject="Plan", body_text="Friday?")
 
     state = await ues.email.get_state()
@@ -44,7 +44,7 @@ async def test_mail_goes_out_and_is_found(ues: AsyncUESClient) -> None:
     assert state.in_folder("sent") == 1
 
 
-async def test_an_event_of_later_happens_when_its_time_comes(ues: AsyncUESClient) -> None:
+async def test_an_event_of_later_happens_when_its_time_comes(ues: ProctorClient) -> None:
     now = (await ues.time.get_state()).current_time
     mail: JsonObject = {"from_address": ANNA, "to_addresses": [USER], "subject": "Re: Plan", "body_text": "Yes."}
     due = now + timedelta(seconds=90)
@@ -58,9 +58,9 @@ async def test_an_event_of_later_happens_when_its_time_comes(ues: AsyncUESClient
     assert mail_there.received_at == due
 
 
-async def test_what_a_key_did_is_told_by_its_id(ues: AsyncUESClient, transport: httpx.ASGITransport) -> None:
+async def test_what_a_key_did_is_told_by_its_id(ues: ProctorClient, transport: httpx.ASGITransport) -> None:
     key = await ues.keys.create("somebody", ["chat:send", "chat:state"])
-    async with AsyncUESClient("http://ues", transport=transport, api_key=key.secret) as user:
+    async with ProctorClient("http://ues", transport=transport, api_key=key.secret) as user:
         await user.chat.send("assistant", "Done.", "user-assistant")
         with pytest.raises(APIError, match="time:advance") as refused:
             await user.time.advance(1)
@@ -73,18 +73,18 @@ async def test_what_a_key_did_is_told_by_its_id(ues: AsyncUESClient, transport: 
     assert [entry.path for entry in log.logs] == ["/simulator/time/advance", "/chat/send"]
 
 
-async def test_a_revoked_key_opens_nothing(ues: AsyncUESClient, transport: httpx.ASGITransport) -> None:
+async def test_a_revoked_key_opens_nothing(ues: ProctorClient, transport: httpx.ASGITransport) -> None:
     key = await ues.keys.create("somebody", ["time:read"])
     await ues.keys.revoke(key.key_id)
 
-    async with AsyncUESClient("http://ues", transport=transport, api_key=key.secret) as user:
+    async with ProctorClient("http://ues", transport=transport, api_key=key.secret) as user:
         with pytest.raises(APIError, match="revoked"):
             await user.time.get_state()
     with pytest.raises(ConflictError):
         await ues.keys.revoke(key.key_id)
 
 
-async def test_text_messages_and_chat_are_read(ues: AsyncUESClient) -> None:
+async def test_text_messages_and_chat_are_read(ues: ProctorClient) -> None:
     await ues.sms.receive(from_number="+15551110000", to_numbers=["+15550000000"], body="Running late")
     await ues.chat.send("user", "Answer the text.", "user-assistant")
 

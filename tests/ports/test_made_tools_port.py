@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_made import RedisMade
+from services.executor.adapters.made_tools import RedisMade
 from services.executor.ports.sandbox import MadeTools
 from shared.contracts.made_tool import MadeTool
 from tests.doubles.memory_made import MemoryMade

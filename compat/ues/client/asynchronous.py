@@ -4,13 +4,12 @@ from datetime import datetime
 
 import httpx
 
-from shared.infra.ues.client import AsyncUESClient as ProductClient
+from services.assessor.adapters.proctor_client import ProctorClient, SimulationEndpoints, TimeControl
 from shared.infra.ues.line import WorldLine, given_values
-from shared.infra.ues.simulation import SimulationEndpoints, TimeEndpoints
 from ues.client.models import Paused, SimulationCleared, SimulationReset, SimulationStarted, SimulationStopped
 
 
-class AsyncUESClient(ProductClient):
+class AsyncUESClient(ProctorClient):
     """``async with AsyncUESClient(base_url=..., api_key=...) as ues: await ues.simulation.start()``."""
 
     simulation: "SimulationClient"
@@ -49,7 +48,7 @@ class SimulationClient(SimulationEndpoints):
         return await self._asked.post(SimulationCleared, "/simulation/clear", given_values(reset_time_to=reset_time_to))
 
 
-class TimeClient(TimeEndpoints):
+class TimeClient(TimeControl):
     def __init__(self, line: WorldLine) -> None:
         super().__init__(line)
         self._asked = line

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.core.scenario import ScenarioConfig, unwrap
-from shared.contracts.ues.simulation import SimulatorEvent
-from shared.infra.ues.client import AsyncUESClient
+from services.assessor.ports.simulation import SimulatorEvent
 from shared.infra.ues.line import APIError
 
 
@@ -16,7 +16,7 @@ class Rehearsal(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-async def rehearse_world(world: AsyncUESClient, scenario: ScenarioConfig) -> Rehearsal:
+async def rehearse_world(world: ProctorClient, scenario: ScenarioConfig) -> Rehearsal:
     """Raises ``SimulatorFailed`` if the world is lost."""
     try:
         await world.simulation.clear()

@@ -8,8 +8,8 @@ from uuid import NAMESPACE_URL, uuid5
 from structlog import get_logger
 from typing_extensions import override
 
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.ues_server import UESServerManager
-from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.line import ConflictError
 from shared.ports.simulator import SimulatorFailed
 
@@ -33,13 +33,11 @@ class BorrowedWorld(Protocol):
 
     async def start(self) -> None:
         """Raises ``SimulatorFailed``."""
-        ...
 
     async def stop(self) -> None: ...
 
     async def wait_for_loss(self) -> str:
         """Returns when the world is gone, with why; until then it does not."""
-        ...
 
 
 class OwnProcess(BorrowedWorld):
@@ -96,11 +94,9 @@ class WorldHost(Protocol):
 
     async def ready(self) -> None:
         """Raises ``SimulatorFailed``."""
-        ...
 
     async def has_ended_within(self, seconds: float) -> bool:
         """Whether it is known to be over by then."""
-        ...
 
 
 class RunningSimulator(WorldHost):
@@ -228,5 +224,5 @@ class SharedWorld(BorrowedWorld):
                 missed, why = missed + 1, str(error)
         return why
 
-    def _client(self) -> AsyncUESClient:
-        return AsyncUESClient(self._simulator.url, timeout=5.0, api_key=self._simulator.admin_key)
+    def _client(self) -> ProctorClient:
+        return ProctorClient(self._simulator.url, timeout=5.0, api_key=self._simulator.admin_key)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 
+from services.assessor.ports.simulation import Access, SimulatorEvent
 from shared.contracts.assessment.results import ActionLogEntry
-from shared.contracts.ues.simulation import Access, SimulatorEvent
 
 _DONE = frozenset({"executed", "failed"})
 _NOT_SAID = frozenset({"operation", "action", "modality_type", "timestamp", "input_id"})

@@ -19,6 +19,7 @@ from services.assessor.core.turns import TurnPlayer, TurnResult
 from services.assessor.core.world_watch import WorldWatch
 from services.assessor.ports.participants import Clock, Emitter, Participant, ParticipantFailed
 from services.assessor.ports.simulated_world import SimulatedWorld
+from services.assessor.ports.simulation import KeyMade
 from shared.contracts.assessment.messages import (
     MOST_TURNS,
     TASK_CONVERSATION,
@@ -32,7 +33,6 @@ from shared.contracts.assessment.messages import (
     ScenarioLoaded,
 )
 from shared.contracts.assessment.results import AssessmentResults, CriterionResult, ModelCosts
-from shared.contracts.ues.simulation import KeyMade
 from shared.domain.model_price import Price
 from shared.ports.models import Model
 

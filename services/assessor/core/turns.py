@@ -14,6 +14,7 @@ from services.assessor.core.windows import APPLY, Window, clip, due, window
 from services.assessor.core.world_watch import By, WorldWatch
 from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from services.assessor.ports.simulated_world import SimulatedWorld
+from services.assessor.ports.simulation import Access
 from shared.contracts.assessment.messages import (
     ActionObserved,
     EarlyCompletion,
@@ -29,7 +30,6 @@ from shared.contracts.assessment.messages import (
     read_reply,
 )
 from shared.contracts.assessment.results import ActionLogEntry
-from shared.contracts.ues.simulation import Access
 from shared.domain.instants import written_duration
 from shared.ports.simulator import SimulatorRefused
 

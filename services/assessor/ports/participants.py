@@ -35,11 +35,9 @@ class Participant(Protocol):
 
     async def tell(self, message: Told) -> None:
         """Something that needs no answer; one that comes is not read. Raises ``ParticipantFailed``."""
-        ...
 
     async def ask(self, message: Told, timeout: float) -> JsonObject:
         """The data of the answer, within so many seconds. Raises ``ParticipantFailed``."""
-        ...
 
 
 class Emitter(Protocol):
@@ -55,7 +53,6 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that only grow."""
-        ...
 
 
 class Assessments(Protocol):
@@ -71,4 +68,3 @@ class Assessments(Protocol):
         emitter: Emitter,
     ) -> AssessmentResults:
         """Raises whatever ends an assessment without results; its text is for people."""
-        ...

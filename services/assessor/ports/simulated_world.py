@@ -6,16 +6,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from shared.contracts.ues.modalities import (
-    ActionDone,
-    CalendarState,
-    ChatState,
-    EmailsFound,
-    EmailState,
-    SmsFound,
-    SmsState,
-)
-from shared.contracts.ues.simulation import (
+from services.assessor.ports.simulation import (
     AccessLog,
     Advanced,
     EventList,
@@ -24,6 +15,15 @@ from shared.contracts.ues.simulation import (
     ScenarioImport,
     SimulatorEvent,
     Started,
+)
+from shared.contracts.ues.modalities import (
+    ActionDone,
+    CalendarState,
+    ChatState,
+    EmailsFound,
+    EmailState,
+    SmsFound,
+    SmsState,
     TimeState,
 )
 

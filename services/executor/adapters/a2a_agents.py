@@ -12,15 +12,7 @@ import httpx
 from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials, origin_of, send_with_credential
-from services.executor.ports.tools import (
-    Credentials,
-    CredentialUnavailable,
-    Tool,
-    ToolAnswer,
-    ToolServers,
-    ToolSilent,
-    ToolUnreachable,
-)
+from services.executor.ports import tools
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest
 from shared.infra.guard import Guard
@@ -46,7 +38,7 @@ class AgentTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(
-        self, inner: httpx.AsyncBaseTransport, credentials: Credentials, connection: Connection, tracer: Tracer
+        self, inner: httpx.AsyncBaseTransport, credentials: tools.Credentials, connection: Connection, tracer: Tracer
     ) -> None:
         self._inner, self._credentials, self._connection, self._tracer = inner, credentials, connection, tracer
 
@@ -63,7 +55,7 @@ class AgentTransport(httpx.AsyncBaseTransport):
 
         try:
             response = await send_with_credential(self._credentials, self._connection, request, str(request.url), send)
-        except CredentialUnavailable as error:
+        except tools.CredentialUnavailable as error:
             raise NotCalled(str(error), request=request) from None
         return await _read_bounded(response, request)
 
@@ -91,11 +83,11 @@ _TIMEOUT = httpx.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own,
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
-class A2aAgents(ToolServers):
+class A2aAgents(tools.ToolServers):
     """An async context manager around one shared HTTP transport. It repeats no message and follows no redirect."""
 
     def __init__(
-        self, guard: Guard | None = None, credentials: Credentials | None = None, tracer: Tracer = NO_TRACER
+        self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
         """``guard``: where it may connect; without, wherever it is told. ``credentials``: what agents are shown."""
         self._tracer, self._credentials = tracer, credentials or NoCredentials()
@@ -112,12 +104,12 @@ class A2aAgents(ToolServers):
         await self._transport.aclose()
 
     @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[tools.Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
                 agent = await self._fetch_agent(connection)
         except TimeoutError:
-            raise ToolSilent(f"{connection.id}: no card within {DISCOVERY_SECONDS:g} seconds") from None
+            raise tools.ToolSilent(f"{connection.id}: no card within {DISCOVERY_SECONDS:g} seconds") from None
         return agent.tools
 
     @override
@@ -126,7 +118,7 @@ class A2aAgents(ToolServers):
 
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
+    ) -> tools.ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._agent_before_sending(connection, tool, deadline)
         return await agent.send(tool, arguments, deadline, context_of(connection, session_id))
@@ -134,7 +126,7 @@ class A2aAgents(ToolServers):
     @override
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
+    ) -> tools.ToolAnswer:
         """A skill that the catalogue calls a read: nobody waits for it longer, and nobody answers what it asks."""
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._agent_before_sending(connection, tool, deadline)
@@ -143,10 +135,10 @@ class A2aAgents(ToolServers):
             return answer
         await agent.stop(answer.unfinished.task_id)
         if answer.unfinished.question:
-            return ToolAnswer(
+            return tools.ToolAnswer(
                 f"the agent asked back, and was told to stop: {answer.unfinished.question}", is_error=True
             )
-        raise ToolSilent(f"{tool}: no result within {timeout:g} seconds; the agent was told to stop")
+        raise tools.ToolSilent(f"{tool}: no result within {timeout:g} seconds; the agent was told to stop")
 
     @override
     async def ask_outcome(
@@ -157,13 +149,15 @@ class A2aAgents(ToolServers):
         session_id: str = "",
         *,
         stop_agent: bool = False,
-    ) -> ToolAnswer | None:
+    ) -> tools.ToolAnswer | None:
         try:
             async with asyncio.timeout(timeout):
                 agent = self._agents.get(connection.line) or await self._fetch_agent(connection)
                 return await agent.ask_outcome(arguments, context_of(connection, session_id), stop_agent=stop_agent)
         except TimeoutError:
-            raise ToolSilent(f"the agent did not say within {timeout:g} seconds what became of the call") from None
+            raise tools.ToolSilent(
+                f"the agent did not say within {timeout:g} seconds what became of the call"
+            ) from None
 
     async def _agent_before_sending(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
         """The agent by its card; whatever fails here, the message itself was not sent."""
@@ -173,8 +167,8 @@ class A2aAgents(ToolServers):
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._fetch_agent(connection)
-        except (TimeoutError, ToolSilent) as error:
-            raise ToolUnreachable(f"{tool} was not sent: {error or 'no card in time'}") from error
+        except (TimeoutError, tools.ToolSilent) as error:
+            raise tools.ToolUnreachable(f"{tool} was not sent: {error or 'no card in time'}") from error
 
     async def _fetch_agent(self, connection: Connection) -> "A2aAgent":
         """The agent as its card describes it now; the longest known is forgotten where there are too many."""

@@ -9,38 +9,14 @@ from uuid import uuid4
 
 import httpx
 import structlog
+from a2a import types
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientError, AgentCardResolutionError
-from a2a.types import (
-    AgentCard,
-    AgentSkill,
-    CancelTaskRequest,
-    GetTaskRequest,
-    ListTasksRequest,
-    Message,
-    Part,
-    Role,
-    SendMessageConfiguration,
-    SendMessageRequest,
-    Task,
-    TaskState,
-)
 from a2a.utils import errors as rpc
 from a2a.utils.constants import TransportProtocol
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
-from services.executor.ports.tools import (
-    AGENT_TASK,
-    CALL_ID,
-    MESSAGE,
-    NEVER_TAKEN,
-    PARTS,
-    Tool,
-    ToolAnswer,
-    ToolSilent,
-    ToolUnreachable,
-    Unfinished,
-)
+from services.executor.ports import tools as ports
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, plain, wire
 from shared.domain.words import ToolClass
@@ -54,16 +30,16 @@ _TEXT_MOST = 200_000
 _QUESTION_MOST = 4_000
 _NO_ENTRY = CatalogueEntry()
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
-_AT_WORK = (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
+_AT_WORK = (types.TaskState.TASK_STATE_SUBMITTED, types.TaskState.TASK_STATE_WORKING)
 _NO_RESULT = {
-    TaskState.TASK_STATE_FAILED: "failed",
-    TaskState.TASK_STATE_REJECTED: "was rejected",
-    TaskState.TASK_STATE_CANCELED: "was canceled",
-    TaskState.TASK_STATE_AUTH_REQUIRED: "wants a further authentication, which nobody can give it here",
+    types.TaskState.TASK_STATE_FAILED: "failed",
+    types.TaskState.TASK_STATE_REJECTED: "was rejected",
+    types.TaskState.TASK_STATE_CANCELED: "was canceled",
+    types.TaskState.TASK_STATE_AUTH_REQUIRED: "wants a further authentication, which nobody can give it here",
 }
 
 
-def tools_of(connection: Connection, card: AgentCard) -> tuple[Tool, ...]:
+def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool, ...]:
     """A tool for each skill, in the order of their names; each dropped one is logged with its reason."""
     named = [(_name(skill), skill) for skill in list(card.skills)[:MAX_SKILLS]]
     times = Counter(name for name, _ in named)
@@ -78,28 +54,28 @@ def tools_of(connection: Connection, card: AgentCard) -> tuple[Tool, ...]:
     return tuple(usable)
 
 
-def answer_of(said: Task | Message) -> ToolAnswer:
+def answer_of(said: types.Task | types.Message) -> ports.ToolAnswer:
     """A task as it stands, or the message that an agent answers in place of one."""
-    if isinstance(said, Message):
-        return ToolAnswer(_content(said.parts))
+    if isinstance(said, types.Message):
+        return ports.ToolAnswer(_content(said.parts))
     state, words = said.status.state, _text(said.status.message.parts)
     if state in _AT_WORK:
-        return ToolAnswer("the agent is at work", unfinished=Unfinished(said.id))
-    if state == TaskState.TASK_STATE_INPUT_REQUIRED:
+        return ports.ToolAnswer("the agent is at work", unfinished=ports.Unfinished(said.id))
+    if state == types.TaskState.TASK_STATE_INPUT_REQUIRED:
         question = words or "the agent asks for further input, without saying what"
-        return ToolAnswer(question, unfinished=Unfinished(said.id, question[:_QUESTION_MOST]))
-    if state != TaskState.TASK_STATE_COMPLETED:
+        return ports.ToolAnswer(question, unfinished=ports.Unfinished(said.id, question[:_QUESTION_MOST]))
+    if state != types.TaskState.TASK_STATE_COMPLETED:
         how = _NO_RESULT.get(state, "ended in a state that nobody knows")
-        return ToolAnswer(f"the agent's task {how}{f': {words}' if words else ''}", is_error=True, not_begun=True)
+        return ports.ToolAnswer(f"the agent's task {how}{f': {words}' if words else ''}", is_error=True, not_begun=True)
     parts = [part for artifact in said.artifacts for part in artifact.parts]
-    return ToolAnswer(_content(parts or said.status.message.parts))
+    return ports.ToolAnswer(_content(parts or said.status.message.parts))
 
 
-def is_done(task: Task) -> bool:
+def is_done(task: types.Task) -> bool:
     return answer_of(task).unfinished is None
 
 
-def _content(parts: Iterable[Part]) -> Json:
+def _content(parts: Iterable[types.Part]) -> Json:
     """The text alone where there is nothing else; files are named, not fetched."""
     parts = list(parts)
     text = _text(parts)
@@ -110,15 +86,15 @@ def _content(parts: Iterable[Part]) -> Json:
     return {"text": text, **({"data": data} if data else {}), **({"files": files} if files else {})}
 
 
-def _text(parts: Iterable[Part]) -> str:
+def _text(parts: Iterable[types.Part]) -> str:
     return "\n".join(part.text for part in parts if part.WhichOneof("content") == "text")[:_TEXT_MOST]
 
 
-def _is_file(part: Part) -> bool:
+def _is_file(part: types.Part) -> bool:
     return part.WhichOneof("content") in ("raw", "url")
 
 
-def _exact(part: Part) -> Json:
+def _exact(part: types.Part) -> Json:
     """The protocol carries doubles; whole ones are whole numbers again."""
     return _whole(plain(MessageToDict(part)["data"]))
 
@@ -135,15 +111,15 @@ def _whole(value: Json) -> Json:
             return int(value) if value == value.to_integral_value() else value
 
 
-def _name(skill: AgentSkill) -> str:
+def _name(skill: types.AgentSkill) -> str:
     return _NOT_IN_NAMES.sub("_", skill.id).strip("_")[:MAX_NAME]
 
 
-def _tool(connection: Connection, name: str, skill: AgentSkill, agent: str) -> Tool:
+def _tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:
     """Whatever a skill's name sounds like, an agent decides itself what it does: only the catalogue says "reads"."""
     entry = connection.catalogue.get(name, _NO_ENTRY)
     by_catalogue = entry.tool_class is not None
-    return Tool(
+    return ports.Tool(
         connection_id=connection.id,
         name=name,
         description=_describe(skill, agent),
@@ -155,7 +131,7 @@ def _tool(connection: Connection, name: str, skill: AgentSkill, agent: str) -> T
     )
 
 
-def _describe(skill: AgentSkill, agent: str) -> str:
+def _describe(skill: types.AgentSkill, agent: str) -> str:
     """What the card says, marked as another's words; bounded."""
     said = f"{skill.name}: {skill.description}".replace('"', "'")[:_DESCRIPTION_MOST]
     return f'A remote agent ({agent[:80]!r}) does this, told in plain words. Its card says: "{said}"'
@@ -165,8 +141,8 @@ def _schema(entry: CatalogueEntry) -> JsonObject:
     told: JsonObject = {"type": "string", "minLength": 1, "description": "what the agent is to do, with all it needs"}
     data: JsonObject = {"type": "object", "description": "values that belong to it, exactly as they are"}
     own: JsonObject = {entry.idempotency_field: {"type": "string"}} if entry.idempotency_field else {}
-    properties: JsonObject = {MESSAGE: told, "data": data, **own}
-    return {"type": "object", "properties": properties, "required": [MESSAGE], "additionalProperties": False}
+    properties: JsonObject = {ports.MESSAGE: told, "data": data, **own}
+    return {"type": "object", "properties": properties, "required": [ports.MESSAGE], "additionalProperties": False}
 
 
 DATA = "data"
@@ -199,11 +175,11 @@ async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAg
     try:
         client = ClientFactory(config).create(card)
     except ValueError as error:
-        raise ToolSilent(f"{connection.id}: its card has no interface over JSON-RPC or REST: {error}") from error
+        raise ports.ToolSilent(f"{connection.id}: its card has no interface over JSON-RPC or REST: {error}") from error
     return A2aAgent(client, tools_of(connection, card))
 
 
-async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> AgentCard:
+async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.AgentCard:
     """The card at one of the two places where cards stand."""
     base, missing = connection.url.rstrip("/"), ""
     for path in _CARD_PATHS:
@@ -214,69 +190,71 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> AgentC
                 raise _port_error(f"{connection.id}: the agent's card", error) from error
             missing = str(error)
         except _UNUSABLE as error:
-            raise ToolSilent(f"{connection.id}: the agent's card cannot be read: {type(error).__name__}") from error
-    raise ToolSilent(f"{connection.id}: no agent's card is there: {missing}")
+            raise ports.ToolSilent(
+                f"{connection.id}: the agent's card cannot be read: {type(error).__name__}"
+            ) from error
+    raise ports.ToolSilent(f"{connection.id}: no agent's card is there: {missing}")
 
 
 class _Found(NamedTuple):
     """A task of the agent that has our message, or whether it is certain that none has."""
 
-    task: Task | None
+    task: types.Task | None
     certain: bool
 
 
 class A2aAgent:
     """Calls are made as messages that the agent answers at once with a task, at which we then look."""
 
-    def __init__(self, client: Client, tools: Sequence[Tool]) -> None:
+    def __init__(self, client: Client, tools: Sequence[ports.Tool]) -> None:
         self._client, self.tools = client, tuple(tools)
 
-    async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ToolAnswer:
+    async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ports.ToolAnswer:
         """One message, and its result, if that comes before the deadline, a time of the event loop."""
         if plain(wire(arguments)) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
-            return ToolAnswer(said, is_error=True, not_begun=True)
+            return ports.ToolAnswer(said, is_error=True, not_begun=True)
         request = _request(tool, arguments, context)
         try:
             async with asyncio.timeout_at(deadline):
                 first = await _translate(tool, self._send_once(request))
         except TimeoutError:
-            raise ToolSilent(f"{tool}: the agent did not take the message in time") from None
-        if isinstance(first, ToolAnswer):
+            raise ports.ToolSilent(f"{tool}: the agent did not take the message in time") from None
+        if isinstance(first, ports.ToolAnswer):
             return first
-        if isinstance(first, Message):
+        if isinstance(first, types.Message):
             return answer_of(first)
         return await self._follow(first, deadline)
 
-    async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ToolAnswer | None:
+    async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
         """See ``ToolServers.ask_outcome``. Only a whole list, of tasks that show messages, can say "never taken"."""
-        task_id, call_id = str(arguments.get(AGENT_TASK, "")), str(arguments.get(CALL_ID, ""))
+        task_id, call_id = str(arguments.get(ports.AGENT_TASK, "")), str(arguments.get(ports.CALL_ID, ""))
         wanted = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
         found = await _translate("the call", self._find(wanted, task_id, context))
-        if isinstance(found, ToolAnswer):
+        if isinstance(found, ports.ToolAnswer):
             return None
         if found.task is None:
-            return NEVER_TAKEN if found.certain else None
+            return ports.NEVER_TAKEN if found.certain else None
         if stop_agent and not is_done(found.task):
             return await self.stop(found.task.id) or answer_of(found.task)
         return answer_of(found.task)
 
-    async def stop(self, task_id: str) -> ToolAnswer | None:
+    async def stop(self, task_id: str) -> ports.ToolAnswer | None:
         """Tell the agent to stop; its task as it stands then, None where it does not say."""
         stopped = await _translate("the cancellation", self._stop(task_id))
-        return None if isinstance(stopped, ToolAnswer) else answer_of(stopped)
+        return None if isinstance(stopped, ports.ToolAnswer) else answer_of(stopped)
 
-    async def _stop(self, task_id: str) -> Task:
+    async def _stop(self, task_id: str) -> types.Task:
         try:
-            return await self._client.cancel_task(CancelTaskRequest(id=task_id))
+            return await self._client.cancel_task(types.CancelTaskRequest(id=task_id))
         except rpc.TaskNotCancelableError:
-            return await self._client.get_task(GetTaskRequest(id=task_id))
+            return await self._client.get_task(types.GetTaskRequest(id=task_id))
 
-    async def _send_once(self, request: SendMessageRequest) -> Task | Message:
+    async def _send_once(self, request: types.SendMessageRequest) -> types.Task | types.Message:
         """What the agent says at once. A task that has the message already is not sent it again."""
         message = request.message
         if message.task_id:
-            task = await self._client.get_task(GetTaskRequest(id=message.task_id, history_length=_HISTORY))
+            task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_HISTORY))
             if _has(task, message.message_id):
                 return task
             message.context_id = task.context_id  # without it, the SDK's server takes the task into a new one
@@ -284,7 +262,7 @@ class A2aAgent:
             return event.message if event.HasField("message") else event.task
         raise ValueError("the answer is empty")
 
-    async def _follow(self, task: Task, deadline: float) -> ToolAnswer:
+    async def _follow(self, task: types.Task, deadline: float) -> ports.ToolAnswer:
         """Look at the task until it ends, asks, or the deadline has come."""
         pause, now = _FIRST_PAUSE, asyncio.get_running_loop().time
         answer = answer_of(task)
@@ -293,20 +271,20 @@ class A2aAgent:
             pause = min(pause * 1.5, _LONGEST_PAUSE)
             try:
                 async with asyncio.timeout_at(deadline):
-                    answer = answer_of(await self._client.get_task(GetTaskRequest(id=task.id)))
+                    answer = answer_of(await self._client.get_task(types.GetTaskRequest(id=task.id)))
             except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError):
                 continue  # it has the message: what became of it can be asked later
         return answer
 
     async def _find(self, call_id: str, task_id: str, context: str) -> _Found:
         if task_id:
-            task = await self._client.get_task(GetTaskRequest(id=task_id, history_length=_HISTORY))
+            task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_HISTORY))
             return _Found(task, certain=True) if _has(task, call_id) or not task.history else _Found(None, certain=True)
         certain = True
         for within in (context, ""):  # an agent need not keep the context that we name
             try:
                 listed = await self._client.list_tasks(
-                    ListTasksRequest(
+                    types.ListTasksRequest(
                         context_id=within, page_size=_HISTORY, history_length=_HISTORY, include_artifacts=True
                     )
                 )
@@ -319,40 +297,42 @@ class A2aAgent:
         return _Found(None, certain)
 
 
-def _has(task: Task, call_id: str) -> bool:
+def _has(task: types.Task, call_id: str) -> bool:
     return not call_id or any(message.message_id == call_id for message in task.history)
 
 
-def _request(tool: str, arguments: JsonObject, context: str) -> SendMessageRequest:
-    said = arguments.get(PARTS) or [{"text": str(arguments.get(MESSAGE, ""))}]
-    message = ParseDict({"parts": wire(said)}, Message(), ignore_unknown_fields=True)
-    message.message_id, message.role = str(arguments.get(CALL_ID) or uuid4()), Role.ROLE_USER
+def _request(tool: str, arguments: JsonObject, context: str) -> types.SendMessageRequest:
+    said = arguments.get(ports.PARTS) or [{"text": str(arguments.get(ports.MESSAGE, ""))}]
+    message = ParseDict({"parts": wire(said)}, types.Message(), ignore_unknown_fields=True)
+    message.message_id, message.role = str(arguments.get(ports.CALL_ID) or uuid4()), types.Role.ROLE_USER
     message.metadata.update({"skill": tool})
-    if task_id := arguments.get(AGENT_TASK):
+    if task_id := arguments.get(ports.AGENT_TASK):
         message.task_id = str(task_id)
     else:
         message.context_id = context
     if data := arguments.get(DATA):
-        message.parts.append(ParseDict({"data": wire(data)}, Part()))
-    return SendMessageRequest(message=message, configuration=SendMessageConfiguration(return_immediately=True))
+        message.parts.append(ParseDict({"data": wire(data)}, types.Part()))
+    return types.SendMessageRequest(
+        message=message, configuration=types.SendMessageConfiguration(return_immediately=True)
+    )
 
 
-async def _translate(what: str, asked: Awaitable[T]) -> T | ToolAnswer:
+async def _translate(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
     """What the agent answers; a refusal before anything was begun as an answer, other trouble in the port's words."""
     try:
         return await asked
     except _NOT_BEGUN as error:
-        return ToolAnswer(str(error), is_error=True, not_begun=True)
+        return ports.ToolAnswer(str(error), is_error=True, not_begun=True)
     except (rpc.A2AError, httpx.HTTPError) as error:
         raise _port_error(what, error) from error
     except _UNUSABLE as error:
-        raise ToolSilent(f"{what}: the answer cannot be used: {type(error).__name__}") from error
+        raise ports.ToolSilent(f"{what}: the answer cannot be used: {type(error).__name__}") from error
 
 
-def _port_error(what: str, error: Exception) -> ToolUnreachable | ToolSilent:
+def _port_error(what: str, error: Exception) -> ports.ToolUnreachable | ports.ToolSilent:
     cause = error.__cause__ if isinstance(error.__cause__, httpx.HTTPError) else error
     if isinstance(cause, _NEVER_CONNECTED):
-        return ToolUnreachable(f"{what}: no connection: {cause}")
+        return ports.ToolUnreachable(f"{what}: no connection: {cause}")
     if isinstance(cause, httpx.HTTPStatusError):
-        return ToolSilent(f"{what}: the agent answered HTTP {cause.response.status_code}")
-    return ToolSilent(f"{what}: {str(cause) or type(cause).__name__}")
+        return ports.ToolSilent(f"{what}: the agent answered HTTP {cause.response.status_code}")
+    return ports.ToolSilent(f"{what}: {str(cause) or type(cause).__name__}")

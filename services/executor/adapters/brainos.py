@@ -8,13 +8,7 @@ import httpx
 import structlog
 from httpx_sse import EventSource, SSEError, aconnect_sse
 
-from services.executor.ports.orchestrators import (
-    Orchestrator,
-    OrchestratorReply,
-    OrchestratorUnavailable,
-    Saying,
-    ToolAsked,
-)
+from services.executor.ports import orchestrators
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.tls import trusted_certificates
 
@@ -35,7 +29,7 @@ class Account(NamedTuple):
         return f"Account({self.url!r})"
 
 
-class BrainOS(Orchestrator):
+class BrainOS(orchestrators.Orchestrator):
     """One shared client, no retries: a message that was sent may have been heard. ``seconds`` bounds a whole reply."""
 
     def __init__(self, account: Account, seconds: float) -> None:
@@ -45,29 +39,29 @@ class BrainOS(Orchestrator):
         tls = trusted_certificates()
         self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False, verify=tls)
 
-    async def say(self, saying: Saying) -> OrchestratorReply:
+    async def say(self, saying: orchestrators.Saying) -> orchestrators.OrchestratorReply:
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._post_saying(saying)
         except (httpx.TimeoutException, TimeoutError) as error:
-            raise OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
+            raise orchestrators.OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _unusable(f"cannot be reached ({type(error).__name__})", str(error)) from error
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _post_saying(self, saying: Saying) -> OrchestratorReply:
+    async def _post_saying(self, saying: orchestrators.Saying) -> orchestrators.OrchestratorReply:
         headers = {"content-type": "application/json"}
         content = dumps(_body(saying)).encode()
         async with aconnect_sse(self._client, "POST", self._url, content=content, headers=headers) as source:
             status = source.response.status_code
             if status != httpx.codes.OK:
-                raise OrchestratorUnavailable(f"BrainOS answered {status}")
+                raise orchestrators.OrchestratorUnavailable(f"BrainOS answered {status}")
             return await _read(source)
 
 
-def _body(saying: Saying) -> JsonObject:
+def _body(saying: orchestrators.Saying) -> JsonObject:
     body: JsonObject = {"message": saying.message, "conversationId": saying.conversation_id}
     if saying.context:
         body["extraParams"] = {"systemContext": saying.context}
@@ -76,15 +70,15 @@ def _body(saying: Saying) -> JsonObject:
     return body
 
 
-async def _read(source: EventSource) -> OrchestratorReply:
+async def _read(source: EventSource) -> orchestrators.OrchestratorReply:
     """The reply of one stream: ``answer`` replaces the text, ``text`` appends to it. A stream ends with its mark."""
-    text, calls, size = "", list[ToolAsked](), 0
+    text, calls, size = "", list[orchestrators.ToolAsked](), 0
     async for data in _data(source):
         if data == _DONE:
-            return OrchestratorReply(text, tuple(calls))
+            return orchestrators.OrchestratorReply(text, tuple(calls))
         size += len(data)
         if size > _MOST:
-            raise OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")
+            raise orchestrators.OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")
         event = _event(data)
         if "error" in event:
             raise _unusable("reports an error", dumps(event["error"]))
@@ -93,7 +87,7 @@ async def _read(source: EventSource) -> OrchestratorReply:
         text += _text(event.get("text", ""))
         if "tool_call" in event:
             calls.append(_call(event["tool_call"]))
-    raise OrchestratorUnavailable("BrainOS's stream was cut off")
+    raise orchestrators.OrchestratorUnavailable("BrainOS's stream was cut off")
 
 
 async def _data(source: EventSource) -> AsyncIterator[str]:
@@ -117,16 +111,16 @@ def _text(value: Json) -> str:
     raise _unusable("sent an answer that is no text", dumps(value))
 
 
-def _call(value: Json) -> ToolAsked:
+def _call(value: Json) -> orchestrators.ToolAsked:
     """A call; parameters may be left out where there are none."""
     if isinstance(value, dict):
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
-            return ToolAsked(name, params)
+            return orchestrators.ToolAsked(name, params)
     raise _unusable("sent a tool call that is none", dumps(value))
 
 
-def _unusable(what: str, said: str) -> OrchestratorUnavailable:
+def _unusable(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
     """A sentence of ours for clients; what BrainOS said itself goes into the operator's log."""
     log.warning("brainos_unusable", what=what, said=said[:300])
-    return OrchestratorUnavailable(f"BrainOS {what}")
+    return orchestrators.OrchestratorUnavailable(f"BrainOS {what}")

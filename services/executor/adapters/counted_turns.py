@@ -13,18 +13,8 @@ from typing_extensions import override
 
 from services.executor.core.session.endings import TenantStopped
 from services.executor.core.turn.runner import RunsTurns
+from services.executor.ports import turns
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import (
-    NOTHING,
-    HandedOver,
-    JournalEntry,
-    LeaseLost,
-    Pulse,
-    SessionState,
-    TurnEnd,
-    TurnStore,
-    Unstored,
-)
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
@@ -91,7 +81,7 @@ class CountedTurns(RunsTurns):
     def __init__(self, worker: RunsTurns, meter: Meter) -> None:
         self._worker, self._meter = worker, meter
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: Work, store: turns.TurnStore) -> None:
         if work.attempts == 1:
             waited = work.waited_us / 1_000_000
             self._meter.observe(names.ACCEPT_TO_START, waited, kind=work.turn.kind.value)
@@ -100,7 +90,7 @@ class CountedTurns(RunsTurns):
         token = TOOK.set(took)
         try:
             await self._worker.run(work, counted)
-        except (HandedOver, LeaseLost, asyncio.CancelledError):
+        except (turns.HandedOver, turns.LeaseLost, asyncio.CancelledError):
             broke = "handed_over"
             raise
         except TenantStopped:
@@ -111,7 +101,7 @@ class CountedTurns(RunsTurns):
             self._count(perf_counter() - began, counted.outcome or broke, took)
 
     @override
-    async def settle(self, work: Work, store: TurnStore) -> None:
+    async def settle(self, work: Work, store: turns.TurnStore) -> None:
         await self._worker.settle(work, CountedStore(store, self._meter))
 
     def _count(self, seconds: float, outcome: str, took: Mapping[str, int]) -> None:
@@ -120,15 +110,15 @@ class CountedTurns(RunsTurns):
             self._meter.observe(names.PHASE_SECONDS, micros / 1_000_000, phase=phase, outcome=outcome)
 
 
-class CountedStore(TurnStore):
+class CountedStore(turns.TurnStore):
     """``outcome``: the state in which the turn left its task, once it has. What was not stored is not counted."""
 
-    def __init__(self, store: TurnStore, meter: Meter) -> None:
+    def __init__(self, store: turns.TurnStore, meter: Meter) -> None:
         self._store, self._meter = store, meter
         self._asked: Approval | None = None  # as the turn found it
         self.outcome = ""
 
-    async def journal(self) -> tuple[JournalEntry, ...]:
+    async def journal(self) -> tuple[turns.JournalEntry, ...]:
         return await self._store.journal()
 
     async def ledger(self) -> Mapping[str, LedgerEntry]:
@@ -138,24 +128,28 @@ class CountedStore(TurnStore):
         self._asked = await self._store.approval()
         return self._asked
 
-    async def session(self) -> SessionState:
+    async def session(self) -> turns.SessionState:
         return await self._store.session()
 
-    async def pulse(self) -> Pulse:
+    async def pulse(self) -> turns.Pulse:
         return await self._store.pulse()
 
     async def await_news(self) -> None:
         await self._store.await_news()
 
     async def append(
-        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
-    ) -> Pulse:
+        self, entries: Sequence[turns.JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> turns.Pulse:
         return self._count_events(await self._store.append(entries, events, record), events)
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+    async def open_write(
+        self, entry: LedgerEntry, hold_seconds: float, beside: turns.Unstored = turns.NOTHING
+    ) -> turns.Pulse:
         return self._count_events(await self._store.open_write(entry, hold_seconds, beside), beside.events)
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
+    async def settle_write(
+        self, entry: LedgerEntry, before: WriteStatus, beside: turns.Unstored = turns.NOTHING
+    ) -> turns.Pulse:
         pulse = self._count_events(await self._store.settle_write(entry, before, beside), beside.events)
         if _stays(entry):
             self._meter.add(names.WRITES, proof=entry.status.value)
@@ -163,7 +157,7 @@ class CountedStore(TurnStore):
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
         return pulse
 
-    async def finish(self, end: TurnEnd) -> None:
+    async def finish(self, end: turns.TurnEnd) -> None:
         await self._store.finish(end)
         self._count_events(None, end.events)
         self.outcome = end.record.state.value
@@ -176,7 +170,7 @@ class CountedStore(TurnStore):
             count_event(self._meter, event)
         return pulse
 
-    def _count_approvals(self, end: TurnEnd) -> None:
+    def _count_approvals(self, end: turns.TurnEnd) -> None:
         known, now = self._asked, end.approval
         if end.settled is not None:
             self._meter.add(names.APPROVALS_ENDED, status=end.settled.status.value)
@@ -221,12 +215,12 @@ class BoundTurns(RunsTurns):
     def __init__(self, worker: RunsTurns) -> None:
         self._worker = worker
 
-    async def run(self, work: Work, store: TurnStore) -> None:
+    async def run(self, work: Work, store: turns.TurnStore) -> None:
         with _log_context(work):
             await self._worker.run(work, store)
 
     @override
-    async def settle(self, work: Work, store: TurnStore) -> None:
+    async def settle(self, work: Work, store: turns.TurnStore) -> None:
         with _log_context(work):
             await self._worker.settle(work, store)
 

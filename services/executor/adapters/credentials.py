@@ -115,7 +115,6 @@ _LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 
 class SecretSource(Protocol):
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         """The secret; raises ``CredentialUnavailable``. ``anew``: what was kept since is not good any more."""
-        ...
 
 
 class Secrets(SecretSource):

@@ -6,30 +6,13 @@ from types import TracebackType
 from typing import Self, TypeVar, cast
 
 import anyio
-from mcp import ClientSession
+from mcp import ClientSession, types
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    HEADER_MISMATCH,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    CallToolRequest,
-    CallToolRequestParams,
-    CallToolResult,
-)
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
+from services.executor.adapters import mcp_content
 from services.executor.adapters.credentials import NoCredentials, ShowingLine
-from services.executor.adapters.mcp_content import (
-    BadListing,
-    ListedTool,
-    ListedTools,
-    answer_of,
-    brief,
-    listed_tools,
-    tools_of,
-)
 from services.executor.adapters.mcp_link import McpConnection, as_port_error
 from services.executor.adapters.mcp_wire import McpTransport, Trouble, open_line
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
@@ -43,7 +26,7 @@ MAX_LINKS = 128
 _MOST_COMPILED = 8  # of one listing: by connections that name the same server, each with its catalogue
 
 # With these the server says that it did not begin the call; any other JSON-RPC error leaves that open.
-_NOT_BEGUN = frozenset({INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH})
+_NOT_BEGUN = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.HEADER_MISMATCH})
 _BROKEN = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)
 
 T = TypeVar("T")
@@ -52,7 +35,7 @@ T = TypeVar("T")
 class _ServerListing:
     """What a server listed last, and the tools that it comes to by connection."""
 
-    def __init__(self, link: McpConnection, listed: Sequence[ListedTool], until: float) -> None:
+    def __init__(self, link: McpConnection, listed: Sequence[mcp_content.ListedTool], until: float) -> None:
         self.link, self.listed, self.until = link, listed, until
         self._compiled: list[tuple[Connection, tuple[Tool, ...]]] = []
 
@@ -61,7 +44,7 @@ class _ServerListing:
         for known, tools in self._compiled:
             if known is connection or known == connection:
                 return tools
-        tools = tools_of(connection, self.listed)
+        tools = mcp_content.tools_of(connection, self.listed)
         self._compiled = [(connection, tools), *self._compiled[: _MOST_COMPILED - 1]]
         return tools
 
@@ -112,7 +95,7 @@ class McpTools(ToolServers):
                 listing = await self._listing(connection)
         except TimeoutError:
             raise ToolSilent(f"{connection.id}: no tool list within {DISCOVERY_SECONDS:g} seconds") from None
-        except BadListing as error:
+        except mcp_content.BadListing as error:
             raise ToolSilent(f"{connection.id}: {error}") from error
         except MCPError as error:
             raise ToolSilent(f"{connection.id}: the server did not list its tools: {error}") from error
@@ -135,11 +118,11 @@ class McpTools(ToolServers):
         if plain(given) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
             return ToolAnswer(said, is_error=True, not_begun=True)
-        params = CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
+        params = types.CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
         if connection.traceparent and (here := self._tracer.traceparent()):
             params = params.model_copy(update={"meta": {"traceparent": here}})  # SEP-414
         try:
-            answer = await self._send(connection, CallToolRequest(params=params), tool, timeout)
+            answer = await self._send(connection, types.CallToolRequest(params=params), tool, timeout)
         except (ToolSilent, ToolUnreachable):
             self._distrust_listing(connection)
             raise
@@ -147,19 +130,21 @@ class McpTools(ToolServers):
             self._distrust_listing(connection)
         return answer
 
-    async def _send(self, connection: Connection, request: CallToolRequest, tool: str, timeout: float) -> ToolAnswer:
+    async def _send(
+        self, connection: Connection, request: types.CallToolRequest, tool: str, timeout: float
+    ) -> ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
         link = self._link(connection)
         with link.in_use():
             session = await _before_sending(link, tool, deadline)
             try:
                 async with asyncio.timeout_at(deadline):
-                    result = await _translate_errors(link, session.send_request(request, CallToolResult))
+                    result = await _translate_errors(link, session.send_request(request, types.CallToolResult))
             except TimeoutError:
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
             except MCPError as error:
                 return _refusal(tool, error)
-        return answer_of(tool, result)
+        return mcp_content.answer_of(tool, result)
 
     def _link(self, connection: Connection) -> McpConnection:
         link = self._links.pop(connection.line, None)
@@ -209,9 +194,9 @@ class McpTools(ToolServers):
             known.until = 0.0
 
 
-async def _list(link: McpConnection) -> ListedTools:
+async def _list(link: McpConnection) -> mcp_content.ListedTools:
     with link.in_use():
-        return await _translate_errors(link, listed_tools(await link.session()))
+        return await _translate_errors(link, mcp_content.listed_tools(await link.session()))
 
 
 async def _before_sending(link: McpConnection, tool: str, deadline: float) -> ClientSession:
@@ -239,10 +224,10 @@ async def _translate_errors(link: McpConnection, work: Awaitable[T]) -> T:
             raise
         if trouble.kind is Trouble.EXPIRED:
             link.close()
-            raise _SessionExpired(INVALID_REQUEST, f"{trouble.sentence}; nothing was done") from error
+            raise _SessionExpired(types.INVALID_REQUEST, f"{trouble.sentence}; nothing was done") from error
         raise as_port_error(trouble) from error
     except _BROKEN as error:
-        raise ToolSilent(f"the answer cannot be used: {brief(error)}") from error
+        raise ToolSilent(f"the answer cannot be used: {mcp_content.brief(error)}") from error
 
 
 def _refusal(tool: str, error: MCPError) -> ToolAnswer:

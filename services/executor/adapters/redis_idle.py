@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from typing import cast
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
-from redis.asyncio import Redis
 
 from services.executor.ports.turns import MemoryUnavailable, SessionState
 from services.executor.ports.upkeep import IdleSession, IdleSessions, SessionMemory
 from shared.contracts.base import Contract
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
-from shared.infra.lua import Scripts
+from shared.infra.lua import ScriptedStore
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -47,10 +46,7 @@ _AGAIN_MS = 30_000
 _SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
 
 
-class RedisIdleSessions(IdleSessions):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
+class RedisIdleSessions(ScriptedStore, IdleSessions):
     async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[IdleSession, ...]:
         each = max(1, most // max(1, len(partitions)))
         arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]

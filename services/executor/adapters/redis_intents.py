@@ -8,15 +8,13 @@ the request leaves, or, where nobody confirms, a turn older than the failover th
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from redis.asyncio import Redis
-
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import Charge, DailySpend, DayCaps, LedgerConflict
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.lineage import Lineage
-from shared.infra.lua import Argument, Reply, Scripts
+from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
 
 _CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
 
@@ -90,10 +88,7 @@ def mark_unconfirmed(entry: LedgerEntry) -> LedgerEntry:
 _ANY = -1  # no cap
 
 
-class RedisSpend(DailySpend):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
+class RedisSpend(ScriptedStore, DailySpend):
     async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
         limits = [_ANY if cap is None else cap for cap in (caps.tokens, caps.nanos)]
         wanted: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]

@@ -20,7 +20,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, Turn
 from shared.domain.partition import partition_of
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, Scripts
+from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
 from shared.ports.archive import Archive
@@ -201,10 +201,7 @@ _PUT_OFF_MS = 30_000  # until the reaper asks again for a session that waits for
 _QUEUE_SECONDS = keys.DAY
 
 
-class RedisSlots(SlotStore):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
+class RedisSlots(ScriptedStore, SlotStore):
     async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
         arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _QUEUE_SECONDS]
         return await self._scripts.run("take_slot", keys.slot_keys(tenant), arguments) == 1

@@ -9,30 +9,11 @@ from typing import NamedTuple, cast
 import structlog
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
+from services.executor.adapters import redis_intents
 from services.executor.adapters.redis_idle import restored
-from services.executor.adapters.redis_intents import (
-    IntentInDoubt,
-    Intents,
-    charge_rows,
-    in_doubt,
-    mark_unconfirmed,
-    settle_day,
-)
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
+from services.executor.ports import turns as ports
 from services.executor.ports.sessions import HeldLease, Lease, Work
-from services.executor.ports.turns import (
-    NOTHING,
-    DayCharges,
-    HandedOver,
-    JournalEntry,
-    LeaseLost,
-    LedgerConflict,
-    Pulse,
-    SessionState,
-    TurnEnd,
-    TurnStore,
-    Unstored,
-)
 from services.executor.ports.upkeep import IdleSession
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.digest import NO_DIGEST, digest_of
@@ -54,7 +35,9 @@ _SENDABLE = f" {' '.join(SENDABLE)} "
 log = structlog.get_logger()
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
+_SESSION: TypeAdapter[ports.SessionState] = TypeAdapter(
+    ports.SessionState, config=ConfigDict(hide_input_in_errors=True)
+)
 
 
 class Opening(NamedTuple):
@@ -84,7 +67,7 @@ class Opening(NamedTuple):
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
-class RedisTurnStore(TurnStore):
+class RedisTurnStore(ports.TurnStore):
     """One turn's store; make one for each ``Work``."""
 
     def __init__(
@@ -106,16 +89,20 @@ class RedisTurnStore(TurnStore):
         self._archive = archive
         self._is_cluster = is_cluster
         self._held = held
-        self._heard: tuple[Pulse, float] | None = None  # what the store said last, and when by the process's clock
+        self._heard: tuple[ports.Pulse, float] | None = (
+            None  # what the store said last, and when by the process's clock
+        )
         self._ledger: dict[str, LedgerEntry] | None = None  # nobody but the lease's owner writes it
         opening = work.opening if isinstance(work.opening, Opening) else None
         self._opening = opening  # until this turn stores anything of its task
         self._memory = opening.memory if opening is not None else None
-        self._restored: SessionState | None = None  # what the archive gave, which one turn asks for more than once
+        self._restored: ports.SessionState | None = (
+            None  # what the archive gave, which one turn asks for more than once
+        )
         self._halted = halted
         self._lease_ms = lease_ms
         self._scripts = scripts
-        self._intents = Intents(scripts.lineage, work)
+        self._intents = redis_intents.Intents(scripts.lineage, work)
         self._lease = lease
         self._work = work
         self._version = work.version
@@ -127,7 +114,7 @@ class RedisTurnStore(TurnStore):
         if opening is not None:
             self._pulse(opening.pulse)
 
-    async def journal(self) -> tuple[JournalEntry, ...]:
+    async def journal(self) -> tuple[ports.JournalEntry, ...]:
         if (opening := self._opening) is not None and opening.task:
             rows = opening.journal
         else:
@@ -155,23 +142,23 @@ class RedisTurnStore(TurnStore):
             return None
         return Approval.model_validate_json(str(await self._read("HGET", self._task.approvals, str(latest))))
 
-    async def session(self) -> SessionState:
+    async def session(self) -> ports.SessionState:
         found = self._memory or await self._read("HMGET", self._session.session, "state", "evicted", "owner")
         state, evicted, owner = (value or None for value in cast("list[str | None]", found))
         if state is not None:
             return _SESSION.validate_json(state)
         if evicted is None:
-            return SessionState()
+            return ports.SessionState()
         if self._restored is None:
             session = IdleSession(self._lease.tenant, self._lease.session_id)
             self._restored = await restored(self._archive, session, owner or "")
         return self._restored
 
-    async def pulse(self) -> Pulse:
+    async def pulse(self) -> ports.Pulse:
         if self._halted():
-            raise HandedOver(self._lease.session_id)
+            raise ports.HandedOver(self._lease.session_id)
         if self._heard is None or self._held is None or self._held.has_news():
-            return await self._store(NOTHING)
+            return await self._store(ports.NOTHING)
         pulse, at = self._heard
         return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - at))
 
@@ -182,25 +169,27 @@ class RedisTurnStore(TurnStore):
             await self._held.await_news()
 
     async def append(
-        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
-    ) -> Pulse:
-        return await self._store(Unstored(tuple(entries), tuple(events), record))
+        self, entries: Sequence[ports.JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> ports.Pulse:
+        return await self._store(ports.Unstored(tuple(entries), tuple(events), record))
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+    async def open_write(
+        self, entry: LedgerEntry, hold_seconds: float, beside: ports.Unstored = ports.NOTHING
+    ) -> ports.Pulse:
         if reason := self._intents.blind:
             raise StoreUnavailable(reason)
         if self._intents.may_have_been_sent(entry):
-            pulse, _ = await self._open(in_doubt(entry), hold_seconds, beside)
+            pulse, _ = await self._open(redis_intents.in_doubt(entry), hold_seconds, beside)
             if pulse.held:
                 return pulse
-            raise IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
+            raise redis_intents.IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
         pulse, confirmed = await self._open(entry, hold_seconds, beside)
         if pulse.held:
             return pulse
         await self._check_server_again(entry)
         self._intents.note_opened(entry)
         if not confirmed:
-            await self.settle_write(mark_unconfirmed(entry), entry.status)
+            await self.settle_write(redis_intents.mark_unconfirmed(entry), entry.status)
             raise StoreUnavailable(f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
         return pulse
 
@@ -208,14 +197,14 @@ class RedisTurnStore(TurnStore):
         """Look again once the intent is stored: the server may have been replaced while it was."""
         if reason := self._intents.blind:
             await self._settle(
-                entry.model_copy(update={"status": WriteStatus.UNSENT, "note": reason}), entry.status, NOTHING
+                entry.model_copy(update={"status": WriteStatus.UNSENT, "note": reason}), entry.status, ports.NOTHING
             )
             raise StoreUnavailable(reason)
         if self._intents.may_have_been_sent(entry):
-            await self._settle(in_doubt(entry), entry.status, NOTHING)
-            raise IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
+            await self._settle(redis_intents.in_doubt(entry), entry.status, ports.NOTHING)
+            raise redis_intents.IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
 
-    async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored) -> tuple[Pulse, bool]:
+    async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: ports.Unstored) -> tuple[ports.Pulse, bool]:
         """Store the intent; whether as many replicas have it as must. Where the pulse stops the task, nothing is."""
         hold = int(hold_seconds * 1000)
         write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), hold]
@@ -226,15 +215,17 @@ class RedisTurnStore(TurnStore):
             self._note_entry(entry)
         return pulse, confirmed
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
+    async def settle_write(
+        self, entry: LedgerEntry, before: WriteStatus, beside: ports.Unstored = ports.NOTHING
+    ) -> ports.Pulse:
         try:
             return await self._settle(entry, before, beside)
-        except LedgerConflict:
+        except ports.LedgerConflict:
             if not self._intents.was_lost(entry):
                 raise
         return await self._settle_lost(entry, beside)
 
-    async def _settle_lost(self, entry: LedgerEntry, beside: Unstored) -> Pulse:
+    async def _settle_lost(self, entry: LedgerEntry, beside: ports.Unstored) -> ports.Pulse:
         """Store what became of a write whose intent, or last status, a failover lost: this turn knows it."""
         known = (await self._read_ledger()).get(entry.key)
         if known is None or known.status in SENDABLE:
@@ -245,9 +236,9 @@ class RedisTurnStore(TurnStore):
     async def _open_anew(self, entry: LedgerEntry) -> None:
         """Store an intent whose request has left."""
         write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), 0]
-        await self._store_confirmed(NOTHING, [*write, self._member, 1])
+        await self._store_confirmed(ports.NOTHING, [*write, self._member, 1])
 
-    async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored) -> Pulse:
+    async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: ports.Unstored) -> ports.Pulse:
         write: list[Argument] = ["settle", entry.key, before.value, entry.status.value, pack_entry(entry)]
         pulse = await self._store(beside, [*write, self._lease_ms, self._member, 1])
         self._note_entry(entry)
@@ -257,15 +248,15 @@ class RedisTurnStore(TurnStore):
         if self._ledger is not None:
             self._ledger[entry.key] = entry
 
-    async def _store(self, batch: Unstored, write: Sequence[Argument] = _NO_WRITE) -> Pulse:
+    async def _store(self, batch: ports.Unstored, write: Sequence[Argument] = _NO_WRITE) -> ports.Pulse:
         """One step of the turn: see ``append.lua``."""
         pulse = self._pulse(cast(list[str], await self._scripts.run("append", *await self._step(batch, write))))
         self._version += batch.record is not None
-        if batch != NOTHING or write is not _NO_WRITE:
+        if batch != ports.NOTHING or write is not _NO_WRITE:
             self._opening = None
         return pulse
 
-    async def _store_confirmed(self, batch: Unstored, write: Sequence[Argument]) -> tuple[Pulse, bool]:
+    async def _store_confirmed(self, batch: ports.Unstored, write: Sequence[Argument]) -> tuple[ports.Pulse, bool]:
         """The same for an intent, and whether as many replicas have it as must."""
         words, replicas = await self._step(batch, write), self._intents.to_confirm
         if replicas:
@@ -277,7 +268,7 @@ class RedisTurnStore(TurnStore):
         self._opening = None
         return pulse, confirmed
 
-    async def _step(self, batch: Unstored, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
+    async def _step(self, batch: ports.Unstored, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
         record = batch.record
         row = await self._journal.pack(batch.entries)
         stored = [self._version, record.stored_json(), record.state.value] if record else ["", "", ""]
@@ -286,7 +277,7 @@ class RedisTurnStore(TurnStore):
         arguments = [keys.EVENTS_KEPT, *stored, *write, row, *_lines(batch.events)]
         return self._fenced_arguments(names, arguments)
 
-    async def finish(self, end: TurnEnd) -> None:
+    async def finish(self, end: ports.TurnEnd) -> None:
         names = [self._session.inbox, self._session.begun, self._session.session, self._session.open]
         names += [self._task.record, self._task.events, self._task.approvals, self._task.journal]
         names += [self._partition.timers, self._partition.outcomes, self._partition.unarchived]
@@ -305,14 +296,14 @@ class RedisTurnStore(TurnStore):
         if self._is_cluster:
             await self._count_spending(days)
 
-    async def _count_spending(self, days: Sequence[DayCharges]) -> None:
+    async def _count_spending(self, days: Sequence[ports.DayCharges]) -> None:
         try:
             for day, charges in days:
-                await settle_day(self._scripts, self._lease.tenant, day, charges)
+                await redis_intents.settle_day(self._scripts, self._lease.tenant, day, charges)
         except StoreUnavailable as error:  # the turn itself is stored
             log.warning("spending_not_counted", task=self._work.turn.task_id, error=str(error))
 
-    async def _finish(self, names: Sequence[str], end: TurnEnd, *, release: bool) -> bool:
+    async def _finish(self, names: Sequence[str], end: ports.TurnEnd, *, release: bool) -> bool:
         """Whether the lease was given back in the same step."""
         if end.record.state.is_terminal:
             row = await self._journal.pack(end.entries)
@@ -325,7 +316,7 @@ class RedisTurnStore(TurnStore):
             self._pulse(reply)
         return reply[-1] == "released"
 
-    def _ending(self, end: TurnEnd, row: str, *, release: bool) -> list[Argument]:
+    def _ending(self, end: ports.TurnEnd, row: str, *, release: bool) -> list[Argument]:
         record, turn = end.record, self._work.turn
         said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if end.timer is not None:
@@ -357,17 +348,17 @@ class RedisTurnStore(TurnStore):
             keys.SESSION_RETENTION_SECONDS,
             end.letter.stored_json() if end.letter else "",
             keys.SPEND_SECONDS,
-            *(part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))),
+            *(part for _, charges in end.charges for part in (len(charges), *redis_intents.charge_rows(charges))),
             *_lines((*end.events, done)),
         ]
 
-    def _notice_members(self, end: TurnEnd) -> Iterator[str]:
+    def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
         """What is to be told of approvals, as the partition's notices name it."""
         place = (self._lease.tenant, self._lease.session_id, self._work.turn.task_id)
         for one in end.notices:
             yield keys.pack(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
 
-    def _optional(self, end: TurnEnd) -> list[Argument]:
+    def _optional(self, end: ports.TurnEnd) -> list[Argument]:
         approval, timer, outcome = end.approval, end.timer, end.outcome
         subject = timer and keys.TimerMember(
             self._lease.tenant, self._lease.session_id, self._work.turn.task_id, timer.subject
@@ -389,16 +380,16 @@ class RedisTurnStore(TurnStore):
         names = [*common, *names, keys.stopped_key(self._lease.tenant, self._lease.session_id)]
         return names, [self._lease.owner, str(self._lease.fence), *arguments]
 
-    def _pulse(self, reply: list[str]) -> Pulse:
+    def _pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:
             case ["ok" | "held" as word, _, stopped, *signals]:
-                pulse = Pulse(moment_of(reply), self._cancel(signals), stopped or None)
+                pulse = ports.Pulse(moment_of(reply), self._cancel(signals), stopped or None)
                 self._heard = pulse, monotonic()
                 return pulse._replace(held=word == "held")
             case ["lost"]:
-                raise LeaseLost(self._lease.session_id)
+                raise ports.LeaseLost(self._lease.session_id)
             case _:
-                raise LedgerConflict(f"task {self._work.turn.task_id} is not as this turn last stored it")
+                raise ports.LedgerConflict(f"task {self._work.turn.task_id} is not as this turn last stored it")
 
     def _cancel(self, signals: Sequence[str]) -> Turn | None:
         turns = (Turn.model_validate_json(signal) for signal in signals if signal)

@@ -13,16 +13,7 @@ from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials, send_with_credential
 from services.executor.adapters.mcp_content import brief, tools_of
-from services.executor.ports.tools import (
-    Credentials,
-    CredentialUnavailable,
-    OtherProtocol,
-    Tool,
-    ToolAnswer,
-    ToolServers,
-    ToolSilent,
-    ToolUnreachable,
-)
+from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.guard import Guard
@@ -44,11 +35,11 @@ class _BridgeReply(NamedTuple):
     body: bytes
 
 
-class RestBridge(ToolServers):
+class RestBridge(ports.ToolServers):
     """An async context manager around one shared HTTP client. It repeats nothing and follows no redirect."""
 
     def __init__(
-        self, guard: Guard | None = None, credentials: Credentials | None = None, tracer: Tracer = NO_TRACER
+        self, guard: Guard | None = None, credentials: ports.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
         """``guard``: where it may connect; without, wherever it is told. ``credentials``: what servers are shown."""
         self._tracer = tracer
@@ -65,7 +56,7 @@ class RestBridge(ToolServers):
     ) -> None:
         await self._client.aclose()
 
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         query = {"session_id": session_id}
         request = self._request("GET", connection, "/mcp/tools", DISCOVERY_SECONDS, query=query)
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
@@ -77,7 +68,7 @@ class RestBridge(ToolServers):
 
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
+    ) -> ports.ToolAnswer:
         body = dumps({"tool": tool, "params": arguments, "session_id": session_id}).encode()
         request = self._request("POST", connection, "/mcp", timeout, body=body)
         if connection.traceparent and (here := self._tracer.traceparent()):
@@ -99,20 +90,20 @@ class RestBridge(ToolServers):
         try:
             return self._client.build_request(method, url, params=query, content=body, timeout=limit)
         except httpx.InvalidURL as error:
-            raise ToolUnreachable(f"{connection.id}: {connection.url!r} is no usable URL: {error}") from error
+            raise ports.ToolUnreachable(f"{connection.id}: {connection.url!r} is no usable URL: {error}") from error
 
     async def _ask(self, connection: Connection, what: str, request: httpx.Request, seconds: float) -> _BridgeReply:
         try:
             async with asyncio.timeout(seconds):
                 return await self._fetch_reply(connection, what, request)
-        except CredentialUnavailable as error:
-            raise ToolUnreachable(f"{what} was not sent: {error}") from None
+        except ports.CredentialUnavailable as error:
+            raise ports.ToolUnreachable(f"{what} was not sent: {error}") from None
         except _NEVER_CONNECTED as error:
-            raise ToolUnreachable(f"no connection: {_words(error)}") from error
+            raise ports.ToolUnreachable(f"no connection: {_words(error)}") from error
         except (TimeoutError, httpx.TimeoutException):
-            raise ToolSilent(f"{what}: no answer within {seconds:g} seconds") from None
+            raise ports.ToolSilent(f"{what}: no answer within {seconds:g} seconds") from None
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            raise ToolSilent(f"{what}: the connection failed: {_words(error)}") from error
+            raise ports.ToolSilent(f"{what}: the connection failed: {_words(error)}") from error
 
     async def _fetch_reply(self, connection: Connection, what: str, request: httpx.Request) -> _BridgeReply:
         async def send() -> httpx.Response:
@@ -124,7 +115,7 @@ class RestBridge(ToolServers):
             async for part in response.aiter_bytes():
                 body += part
                 if len(body) > MAX_ANSWER_BYTES:
-                    raise ToolSilent(f"{what}: the answer is larger than {MAX_ANSWER_BYTES} bytes")
+                    raise ports.ToolSilent(f"{what}: the answer is larger than {MAX_ANSWER_BYTES} bytes")
         finally:
             await response.aclose()
         return _BridgeReply(response.status_code, bytes(body))
@@ -140,30 +131,30 @@ _TIMED_OUT = 408
 _LEFT_OPEN = (409, 429)  # a conflict may be with an earlier sending; nobody promises what a limit stopped
 
 
-def parse_tools(connection: Connection, status: int, body: bytes) -> tuple[Tool, ...]:
+def parse_tools(connection: Connection, status: int, body: bytes) -> tuple[ports.Tool, ...]:
     """The usable tools of a listing, which may be empty; ``OtherProtocol`` unless it is a bare JSON array."""
     if status >= 500:
-        raise ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
+        raise ports.ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
     tools = _json(body) if status == 200 else None
     if not isinstance(tools, list):
-        raise OtherProtocol(f"HTTP {status} without a JSON array of tools at /mcp/tools")
+        raise ports.OtherProtocol(f"HTTP {status} without a JSON array of tools at /mcp/tools")
     return tools_of(connection, _entries(connection, tools))
 
 
-def parse_answer(tool: str, status: int, body: bytes) -> ToolAnswer:
+def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
     """The answer to a call: a result as it came, a refusal where the server says that nothing was done.
 
     Raises ``ToolSilent`` where the answer leaves open what happened.
     """
     if 400 <= status < 500 and status != _TIMED_OUT:
-        return ToolAnswer(_body_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
+        return ports.ToolAnswer(_body_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
     if not 200 <= status < 300:
-        raise ToolSilent(f"{tool}: the server answered HTTP {status}")
+        raise ports.ToolSilent(f"{tool}: the server answered HTTP {status}")
     try:
         content = loads(body)
     except ValueError as error:
-        raise ToolSilent(f"{tool}: the answer is not JSON: {error}") from error
-    return ToolAnswer(content, is_error=_refuses(content))
+        raise ports.ToolSilent(f"{tool}: the answer is not JSON: {error}") from error
+    return ports.ToolAnswer(content, is_error=_refuses(content))
 
 
 def _refuses(content: Json) -> bool:

@@ -12,20 +12,7 @@ from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.wrapped_servers import DiscreetServers
-from services.executor.ports.tools import (
-    Credentials,
-    OtherProtocol,
-    Send,
-    ServerQuestion,
-    T,
-    Tool,
-    ToolAnswer,
-    ToolForbidden,
-    ToolServers,
-    ToolSilent,
-    ToolUnreachable,
-    WrappedServers,
-)
+from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach, Refused, check_url, operators_reach
@@ -37,24 +24,24 @@ log = structlog.get_logger()
 MAX_REMEMBERED = 1024
 
 
-class DetectingToolServers(WrappedServers):
+class DetectingToolServers(ports.WrappedServers):
     """A connection may name its protocol; else the server's answers decide, and the decision holds while it works."""
 
     def __init__(
         self,
-        mcp: ToolServers,
-        rest: ToolServers,
-        agents: ToolServers | None = None,
+        mcp: ports.ToolServers,
+        rest: ports.ToolServers,
+        agents: ports.ToolServers | None = None,
     ) -> None:
         """``agents``: never found by asking: a connection says that it is one."""
         super().__init__(mcp)
         self._mcp = mcp
         self._rest = rest
         self._agents = agents
-        self._spoken: dict[str, ToolServers] = {}
+        self._spoken: dict[str, ports.ToolServers] = {}
 
     @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         stated = self._servers_by_protocol(connection)
         if stated is not None:
             return await stated.discover(connection, session_id)
@@ -63,9 +50,9 @@ class DetectingToolServers(WrappedServers):
             return await self._detect(connection, session_id)
         try:
             return await remembered.discover(connection, session_id)
-        except OtherProtocol:
+        except ports.OtherProtocol:
             return await self._detect(connection, session_id)
-        except ToolSilent:
+        except ports.ToolSilent:
             self._spoken.pop(connection.url, None)  # the next discovery asks anew
             raise
 
@@ -75,7 +62,7 @@ class DetectingToolServers(WrappedServers):
         return spoken is not None and spoken.may_have_unlisted(connection)
 
     @override
-    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+    async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
         """A call, or a read."""
         deadline = asyncio.get_running_loop().time() + (question.timeout or 0.0)
         spoken = self._known_servers(question.connection) or await self._detect_before_call(question, deadline)
@@ -90,7 +77,7 @@ class DetectingToolServers(WrappedServers):
         session_id: str = "",
         *,
         stop_agent: bool = False,
-    ) -> ToolAnswer | None:
+    ) -> ports.ToolAnswer | None:
         if self._known_servers(connection) is None:
             return None
         return await super().ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
@@ -102,29 +89,29 @@ class DetectingToolServers(WrappedServers):
             return ""
         return {id(self._mcp): "mcp", id(self._rest): "rest"}.get(id(spoken), "a2a")
 
-    def _servers_by_protocol(self, connection: Connection) -> ToolServers | None:
+    def _servers_by_protocol(self, connection: Connection) -> ports.ToolServers | None:
         stated = {"mcp": self._mcp, "rest": self._rest, "a2a": self._agents}
         return stated.get(connection.protocol)
 
-    def _known_servers(self, connection: Connection) -> ToolServers | None:
+    def _known_servers(self, connection: Connection) -> ports.ToolServers | None:
         return self._servers_by_protocol(connection) or self._spoken.get(connection.url)
 
-    async def _detect_before_call(self, question: ServerQuestion, deadline: float) -> ToolServers:
+    async def _detect_before_call(self, question: ports.ServerQuestion, deadline: float) -> ports.ToolServers:
         """What the server speaks; whatever fails here, the call itself was not sent."""
         try:
             async with asyncio.timeout_at(deadline):
                 await self._detect(question.connection, question.session_id)
-        except (TimeoutError, ToolSilent) as error:
+        except (TimeoutError, ports.ToolSilent) as error:
             what = f"{question.tool} was not sent: {error or 'no protocol was found in time'}"
-            raise ToolUnreachable(what) from error
+            raise ports.ToolUnreachable(what) from error
         return self._spoken[question.connection.url]
 
-    async def _detect(self, connection: Connection, session_id: str) -> tuple[Tool, ...]:
+    async def _detect(self, connection: Connection, session_id: str) -> tuple[ports.Tool, ...]:
         """The tools by whichever protocol lists them. A server that fails while it speaks MCP is not asked further."""
         spoken = self._mcp
         try:
             tools = await self._mcp.discover(connection, session_id)
-        except OtherProtocol as not_mcp:
+        except ports.OtherProtocol as not_mcp:
             spoken = self._rest
             tools = await self._discover_by_rest(connection, session_id, not_mcp)
         self._remember(connection.url, spoken)
@@ -132,14 +119,14 @@ class DetectingToolServers(WrappedServers):
         return tools
 
     async def _discover_by_rest(
-        self, connection: Connection, session_id: str, not_mcp: OtherProtocol
-    ) -> tuple[Tool, ...]:
+        self, connection: Connection, session_id: str, not_mcp: ports.OtherProtocol
+    ) -> tuple[ports.Tool, ...]:
         try:
             return await self._rest.discover(connection, session_id)
-        except OtherProtocol as not_rest:
-            raise ToolSilent(f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})") from not_rest
+        except ports.OtherProtocol as not_rest:
+            raise ports.ToolSilent(f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})") from not_rest
 
-    def _remember(self, url: str, spoken: ToolServers) -> None:
+    def _remember(self, url: str, spoken: ports.ToolServers) -> None:
         """The latest used stands last; the first is forgotten where there are too many."""
         self._spoken.pop(url, None)
         self._spoken[url] = spoken
@@ -150,10 +137,10 @@ class DetectingToolServers(WrappedServers):
 @asynccontextmanager
 async def open_servers(
     reach: Reach,
-    credentials: Credentials | None = None,
+    credentials: ports.Credentials | None = None,
     tracer: Tracer = NO_TRACER,
     list_seconds: float = 0.0,
-) -> AsyncIterator[ToolServers]:
+) -> AsyncIterator[ports.ToolServers]:
     """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
 
     ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
@@ -177,32 +164,34 @@ async def open_servers(
         yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest), reach)
 
 
-class ByOrigin(WrappedServers):
+class ByOrigin(ports.WrappedServers):
     """``trusted``: what the operator of the installation set up; ``tenants``: what those of a tenant did.
 
     ``guarded`` is asked about connections that a request named and ``reach`` permits.
     """
 
-    def __init__(self, trusted: ToolServers, tenants: ToolServers, guarded: ToolServers, reach: Reach) -> None:
+    def __init__(
+        self, trusted: ports.ToolServers, tenants: ports.ToolServers, guarded: ports.ToolServers, reach: Reach
+    ) -> None:
         super().__init__(trusted)
         self._tenants, self._guarded = tenants, guarded
         self._reach, self._operators = reach, operators_reach(reach.listed)
 
     @override
-    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+    async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
         return await send(self._checked_servers(question.connection), question.timeout or 0.0)
 
-    def _checked_servers(self, connection: Connection) -> ToolServers:
+    def _checked_servers(self, connection: Connection) -> ports.ToolServers:
         """Whom to ask; raises ``ToolForbidden`` of an address that nobody is asked at, as far as its text tells."""
         if connection.from_request or connection.owner:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
-                raise ToolForbidden(f"the URL {error.message}") from error
+                raise ports.ToolForbidden(f"the URL {error.message}") from error
         return self._servers_of(connection)
 
     @override
-    def _servers_of(self, connection: Connection) -> ToolServers:
+    def _servers_of(self, connection: Connection) -> ports.ToolServers:
         if connection.from_request:
             return self._guarded
         return self._tenants if connection.owner else self._servers

@@ -13,19 +13,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.credentials import ResolvedCredentials
-from services.executor.ports.tools import (
-    Credentials,
-    Send,
-    ServerQuestion,
-    T,
-    Tool,
-    ToolAnswer,
-    ToolForbidden,
-    ToolServers,
-    ToolSilent,
-    ToolUnreachable,
-    WrappedServers,
-)
+from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain import metric_names as names
 from shared.domain.exact_json import Json, JsonObject
@@ -37,29 +25,31 @@ _IN_ITS_PLACE = "[credential]"
 _SHORTEST = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
 
 
-class DiscreetServers(WrappedServers):
-    def __init__(self, servers: ToolServers, credentials: Credentials) -> None:
+class DiscreetServers(ports.WrappedServers):
+    def __init__(self, servers: ports.ToolServers, credentials: ports.Credentials) -> None:
         super().__init__(servers)
         self._credentials = credentials
-        self._hidden = IdentityCache[tuple[Tool, ...], dict[tuple[str, ...], tuple[Tool, ...]]](lambda _: {}, 128)
+        self._hidden = IdentityCache[tuple[ports.Tool, ...], dict[tuple[str, ...], tuple[ports.Tool, ...]]](
+            lambda _: {}, 128
+        )
 
     @override
-    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+    async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
         try:
             answer = await super()._ask(question, send)
-        except (ToolUnreachable, ToolSilent) as error:
+        except (ports.ToolUnreachable, ports.ToolSilent) as error:
             raise self._error_without_secrets(question.connection, error) from None
-        if isinstance(answer, ToolAnswer):
-            return cast("T", self._answer_without_secrets(question.connection, answer))
+        if isinstance(answer, ports.ToolAnswer):
+            return cast("ports.T", self._answer_without_secrets(question.connection, answer))
         return answer
 
     @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         tools = await super().discover(connection, session_id)
         secrets = self._credentials.shown_secrets(connection)
         return self._hide(tools, secrets) if secrets else tools
 
-    def _hide(self, tools: tuple[Tool, ...], secrets: tuple[str, ...]) -> tuple[Tool, ...]:
+    def _hide(self, tools: tuple[ports.Tool, ...], secrets: tuple[str, ...]) -> tuple[ports.Tool, ...]:
         """The same objects for the same listing, as long as the secrets are."""
         known = self._hidden(tools)
         if secrets not in known:
@@ -67,20 +57,20 @@ class DiscreetServers(WrappedServers):
             known[secrets] = tuple(_tool(tool, secrets) for tool in tools)
         return known[secrets]
 
-    def _answer_without_secrets(self, connection: Connection, answer: ToolAnswer) -> ToolAnswer:
+    def _answer_without_secrets(self, connection: Connection, answer: ports.ToolAnswer) -> ports.ToolAnswer:
         secrets = self._credentials.shown_secrets(connection)
         asked = answer.unfinished
         cleaned = asked._replace(question=_text(asked.question, secrets)) if asked else None
         return answer._replace(content=_without_secrets(answer.content, secrets), unfinished=cleaned)
 
     def _error_without_secrets(
-        self, connection: Connection, error: ToolUnreachable | ToolSilent
-    ) -> ToolUnreachable | ToolSilent:
+        self, connection: Connection, error: ports.ToolUnreachable | ports.ToolSilent
+    ) -> ports.ToolUnreachable | ports.ToolSilent:
         said = _text(str(error), self._credentials.shown_secrets(connection))
         return error if said == str(error) else type(error)(said)
 
 
-def _tool(tool: Tool, secrets: Sequence[str]) -> Tool:
+def _tool(tool: ports.Tool, secrets: Sequence[str]) -> ports.Tool:
     schema = cast("JsonObject", _without_secrets(tool.input_schema, secrets))
     return tool._replace(description=_text(tool.description, secrets), input_schema=schema)
 
@@ -108,34 +98,34 @@ def _text(text: str, secrets: Sequence[str]) -> str:
 log = structlog.get_logger()
 
 
-class PatientTools(WrappedServers):
+class PatientTools(ports.WrappedServers):
     """Lists tools and reads patiently. Other calls are passed on as they are: they may change something."""
 
-    def __init__(self, servers: ToolServers, pauses: tuple[float, ...] = PAUSES) -> None:
+    def __init__(self, servers: ports.ToolServers, pauses: tuple[float, ...] = PAUSES) -> None:
         super().__init__(servers)
         self._pauses = pauses
 
     @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        lost = (ToolUnreachable, ToolSilent)
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
+        lost = (ports.ToolUnreachable, ports.ToolSilent)
         return await retry_patiently(
-            lambda: self._servers.discover(connection, session_id), lost, self._pauses, never=(ToolForbidden,)
+            lambda: self._servers.discover(connection, session_id), lost, self._pauses, never=(ports.ToolForbidden,)
         )
 
     @override
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
+    ) -> ports.ToolAnswer:
         """Again while the server cannot be reached; once more after a silence; all of it within the time-out."""
         clock = asyncio.get_running_loop().time
         until, fell_silent = clock() + timeout, False
         for pause in self._pauses:
             try:
                 return await self._servers.read(connection, tool, arguments, until - clock(), session_id)
-            except ToolForbidden:
+            except ports.ToolForbidden:
                 raise
-            except (ToolUnreachable, ToolSilent) as error:
-                silent = isinstance(error, ToolSilent)
+            except (ports.ToolUnreachable, ports.ToolSilent) as error:
+                silent = isinstance(error, ports.ToolSilent)
                 if clock() + pause >= until or (silent and fell_silent):
                     raise
                 fell_silent = fell_silent or silent
@@ -144,24 +134,24 @@ class PatientTools(WrappedServers):
         return await self._servers.read(connection, tool, arguments, until - clock(), session_id)
 
 
-class CountedTools(WrappedServers):
-    def __init__(self, servers: ToolServers, meter: Meter) -> None:
+class CountedTools(ports.WrappedServers):
+    def __init__(self, servers: ports.ToolServers, meter: Meter) -> None:
         super().__init__(servers)
         self._meter = meter
 
     @override
-    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+    async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
         began, outcome = perf_counter(), "given_up"
         try:
             answer = await super()._ask(question, send)
-            outcome = "error" if isinstance(answer, ToolAnswer) and answer.is_error else "ok"
-        except ToolForbidden:
+            outcome = "error" if isinstance(answer, ports.ToolAnswer) and answer.is_error else "ok"
+        except ports.ToolForbidden:
             outcome = "forbidden"
             raise
-        except ToolUnreachable:
+        except ports.ToolUnreachable:
             outcome = "unreachable"
             raise
-        except ToolSilent:
+        except ports.ToolSilent:
             outcome = "silent"
             raise
         finally:
@@ -248,12 +238,12 @@ MAX_REMEMBERED = 1024
 MOST_WAITED = 2.0  # seconds that a call waits for the one that decides
 
 
-class BreakingTools(WrappedServers):
+class BreakingTools(ports.WrappedServers):
     """Keeps one breaker for each server, in this process. A call that it does not let pass certainly was not sent."""
 
     def __init__(
         self,
-        servers: ToolServers,
+        servers: ports.ToolServers,
         limits: BreakerLimits = USUAL,
         clock: Callable[[], float] | None = None,
     ) -> None:
@@ -270,7 +260,7 @@ class BreakingTools(WrappedServers):
         return Counter(breaker.state(now).value for breaker in self._breakers.values())
 
     @override
-    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
+    async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
         """What the server answers. Who comes beside the one call that decides waits for it, within its own time."""
         connection, tool, timeout = question.connection, question.tool, question.timeout
         breaker, began = self._breaker(connection.line), self._clock()
@@ -278,13 +268,15 @@ class BreakingTools(WrappedServers):
         if not breaker.passes(self._clock()):
             left = breaker.seconds_left(self._clock())
             what = f"{tool} was not sent" if tool else "its tools were not asked for"
-            raise ToolUnreachable(f"{connection.id} failed several times in a row; {what}, and may be in {left:.1f} s")
+            raise ports.ToolUnreachable(
+                f"{connection.id} failed several times in a row; {what}, and may be in {left:.1f} s"
+            )
         try:
             answer = await send(self._servers, max(0.001, (timeout or 0.0) - (self._clock() - began)))
-        except ToolForbidden:
+        except ports.ToolForbidden:
             breaker.record_abandoned()
             raise
-        except (ToolUnreachable, ToolSilent):
+        except (ports.ToolUnreachable, ports.ToolSilent):
             self._record_failure(connection, breaker)
             raise
         except BaseException:

@@ -14,7 +14,7 @@ from services.executor.core.turn.upkeep import Evictor
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.domain.partition import PARTITIONS, partition_of
-from shared.infra.tenant_stops import TenantStops
+from shared.infra.tenant_records import TenantStops
 from shared.ports.store import StoreUnavailable
 
 SWEEP_SECONDS = 5.0  # how late it is found at the latest that a wake was lost

@@ -30,11 +30,9 @@ class ReadFile(Contract):
 class TaskFiles(Protocol):
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
         """What a file holds, fetched and kept first where its sender gave an address. What fails is its ``problem``."""
-        ...
 
     async def content(self, tenant: str, name: str) -> bytes | None:
         """The bytes of a kept file, or of a picture for the model, a JPEG; None where they can no longer be had."""
-        ...
 
 
 class NoFiles(TaskFiles):

@@ -29,31 +29,24 @@ class Learned(Protocol):
 
     async def recall(self, tenant: str, process_type: str) -> Experience:
         """Everything there is, in one round trip."""
-        ...
 
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
         """Remember that the tenant has tools of these names."""
-        ...
 
     async def translation(self, tenant: str, key: str) -> str | None:
         """What was kept under that key; None if nothing is."""
-        ...
 
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
         """Keep a translated policy for the tenant's later tasks, for as long as it is asked for."""
-        ...
 
     async def process_types(self, tenant: str) -> tuple[str, ...]:
         """The names of all synthesized processes that are kept, in order."""
-        ...
 
     async def process(self, tenant: str, process_type: str) -> str | None:
         """The synthesized process that is kept under that name; None if none is."""
-        ...
 
     async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
         """Keep a synthesized process for good, unless one is kept already. Returns the one that is kept now.
 
         A tenant that has very many keeps no more: then it is the given one, and the next task will ask again.
         """
-        ...

@@ -50,4 +50,3 @@ class OrchestratorUnavailable(Exception):
 class Orchestrator(Protocol):
     async def say(self, saying: Saying) -> OrchestratorReply:
         """Its reply; raises ``OrchestratorUnavailable``. Never sent twice: the other side remembers what it heard."""
-        ...

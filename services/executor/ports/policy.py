@@ -15,21 +15,17 @@ class PolicyUnavailable(Exception):
 class PolicyService(Protocol):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         """The verdict, bound to the hashes of policy, context and plan; raises ``PolicyUnavailable``."""
-        ...
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
         """What rules about tools say of tools that are called without a plan; raises ``PolicyUnavailable``."""
-        ...
 
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
         """Which translated rules their source bears out; raises ``PolicyUnavailable``."""
-        ...
 
 
 class Tenants(Protocol):
     async def get(self, tenant: str) -> TenantRecord:
         """The tenant's record as it stands; ``UnknownTenant`` if there is none. May raise ``StoreUnavailable``."""
-        ...
 
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:  # noqa: ARG002  where there is but one
         """The record as it stands, with the policies of the version that a task began with.

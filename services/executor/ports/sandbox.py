@@ -28,7 +28,6 @@ class Sandbox(Protocol):
 
         Raises ``CodeFailed`` or ``SandboxUnavailable``.
         """
-        ...
 
 
 class MadeTools(Protocol):
@@ -36,14 +35,12 @@ class MadeTools(Protocol):
 
     async def all(self, tenant: str) -> tuple[MadeTool, ...]:
         """Every version there ever was, the removed ones too."""
-        ...
 
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
         """Keep it as the next version of its name, and return it so; kept again, it is the version it was.
 
         Where the tenant has too many it stays unkept, with the version that it would have had.
         """
-        ...
 
 
 class NoSandbox(Sandbox):

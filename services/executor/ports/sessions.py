@@ -72,15 +72,12 @@ class HeldLease(Protocol):
 
     def has_news(self) -> bool:
         """Whether the last heartbeat called the lease; if not, what the store said last still holds."""
-        ...
 
     async def await_news(self) -> None:
         """Returns at the next heartbeat that calls the lease: for a cancel, a tenant's stop or a hand-over."""
-        ...
 
     def letting_go(self) -> AbstractContextManager[None]:
         """Inside, the lease may be given back, and its heartbeat does not miss it."""
-        ...
 
 
 class Beat(NamedTuple):
@@ -95,7 +92,6 @@ class Beat(NamedTuple):
 class ExtendsLeases(Protocol):
     async def extend_all(self, leases: Sequence[Lease]) -> Beat:
         """The heartbeat of all of them in one round trip. May raise ``StoreUnavailable``."""
-        ...
 
 
 class Sessions(ExtendsLeases, Protocol):
@@ -104,7 +100,6 @@ class Sessions(ExtendsLeases, Protocol):
 
         Do not claim what this process holds: a living lease of its own is one whose claim it never heard of.
         """
-        ...
 
     async def next(self, lease: Lease) -> Work | None:
         """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished; after a
@@ -112,7 +107,6 @@ class Sessions(ExtendsLeases, Protocol):
 
         While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn``.
         """
-        ...
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         """Give the lease back although work waits; another executor is asked to take it after ``retry_in`` seconds.
@@ -120,19 +114,15 @@ class Sessions(ExtendsLeases, Protocol):
         ``handed_over``: this process stops in good order; the turn it had begun has not used up an attempt.
         ``error``: what broke the turn, for whoever gives it up at last.
         """
-        ...
 
     async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
         """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
-        ...
 
     def halt(self) -> None:
         """From now on every turn of this process is stopped at its next pulse, by ``HandedOver``."""
-        ...
 
     def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
         """``held``: then the turn's end gives the lease back in the same step, unless another turn waits there."""
-        ...
 
 
 class Openings(NamedTuple):
@@ -148,19 +138,15 @@ class SessionSlots(Protocol):
 
     def openings(self, free: int) -> Openings:
         """Whose sessions may be taken while so many places are free here."""
-        ...
 
     async def take(self, tenant: str, session_id: str) -> bool:
         """A slot; False if the tenant's cap is reached, and the session is woken when a slot is free."""
-        ...
 
     async def leave(self, tenant: str, session_id: str) -> None:
         """Give a slot back that was taken here, and wake whoever waited for it."""
-        ...
 
     async def keep(self) -> None:
         """Keep the slots that were taken here; runs until cancelled."""
-        ...
 
 
 class SlotStore(Protocol):
@@ -168,17 +154,14 @@ class SlotStore(Protocol):
 
     async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
         """Give the session a slot if fewer than ``cap`` have one, or it has one already; else it joins the queue."""
-        ...
 
     async def leave(self, tenant: str, session_id: str) -> str | None:
         """Free the slot; the session that leaves the queue for it, if one waits."""
-        ...
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None: ...
 
     async def put_off(self, tenant: str, session_id: str) -> None:
         """Let the reaper leave the session alone for a while."""
-        ...
 
 
 class SessionWakes(Protocol):
@@ -186,19 +169,16 @@ class SessionWakes(Protocol):
 
     async def wake_first(self, tenant: str, session_id: str) -> None:
         """Queue a session, if it is not queued, before all others: its work was begun before."""
-        ...
 
     async def wake_unattended(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """Queue those that are neither queued nor just taken from the queue; which these were."""
-        ...
 
 
 class RunsTurns(Protocol):
     async def run(self, work: Work, store: TurnStore) -> None:
         """Carry one turn out; it ends with ``store.finish``."""
-        ...
 
     async def settle(self, work: Work, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
         """Settle what is open in the ledger of a turn that is given up, as far as reading can. May raise anything."""

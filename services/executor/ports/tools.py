@@ -31,11 +31,9 @@ class Credentials(Protocol):
         ``refused``: one that the server did not take; another is had where there is one, else it comes again.
         Raises ``CredentialUnavailable``.
         """
-        ...
 
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         """The secrets that this server was shown of late, for whoever keeps them out of what the server answers."""
-        ...
 
 
 # The arguments of a skill's call that are not the model's: our name for the call, and the agent's task that it goes on
@@ -114,11 +112,9 @@ class ToolServers(Protocol):
 
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         """The server's tools in a fixed order, classified; raises ``ToolUnreachable`` or ``ToolSilent``."""
-        ...
 
     def may_have_unlisted(self, connection: Connection) -> bool:
         """Whether a server, once discovered, may have tools that it does not list."""
-        ...
 
     def protocol_of(self, connection: Connection) -> str:  # noqa: ARG002  nothing is known
         """``mcp`` or ``rest``, once it is stated or was found; else empty."""
@@ -128,7 +124,6 @@ class ToolServers(Protocol):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` in seconds."""
-        ...
 
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""

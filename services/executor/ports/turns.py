@@ -140,19 +140,15 @@ class TurnStore(Protocol):
 
     async def journal(self) -> tuple[JournalEntry, ...]:
         """All finished steps of the task, oldest first."""
-        ...
 
     async def ledger(self) -> Mapping[str, LedgerEntry]:
         """The task's intended writes by key."""
-        ...
 
     async def approval(self) -> Approval | None:
         """The task's latest approval."""
-        ...
 
     async def session(self) -> SessionState:
         """What the session remembers; raises ``MemoryUnavailable`` while that cannot be fetched."""
-        ...
 
     async def pulse(self) -> Pulse:
         """The time, and whether somebody wants the task to stop, as far as it is known here: asked before every call to
@@ -160,20 +156,17 @@ class TurnStore(Protocol):
 
         Raises ``HandedOver`` once ``Sessions.halt`` was called: the turn stops between two steps.
         """
-        ...
 
     async def await_news(self) -> None:
         """Returns once ``pulse`` may say something else: a cancel, a tenant's stop or a hand-over of the lease.
 
         The caller bounds the wait.
         """
-        ...
 
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> Pulse:
         """Append finished steps, publish events, and store the record as it now is, in one step."""
-        ...
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
         """Store a ``SENDING`` entry before its call, with what waits to be stored, and stretch the lease over the call.
@@ -181,15 +174,12 @@ class TurnStore(Protocol):
         Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise. Where somebody
         wants the task to stop, nothing is stored, and the pulse says ``held``.
         """
-        ...
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
         """Replace an entry whose status is ``before``; ``LedgerConflict`` if it is not."""
-        ...
 
     async def finish(self, end: TurnEnd) -> None:
         """End the turn in one step: everything in ``end`` is stored, and the turn leaves its queue."""
-        ...
 
 
 class LedgerConflict(Exception):
@@ -211,11 +201,9 @@ class DailySpend(Protocol):
 
         ``over`` is settled in the same step, before that.
         """
-        ...
 
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         """Count what calls did cost: a reserved one in place of what was set aside, and only if it still is."""
-        ...
 
 
 class Unmetered(DailySpend):

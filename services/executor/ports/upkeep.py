@@ -52,23 +52,18 @@ class OverdueWork(NamedTuple):
 class Upkeep(Protocol):
     async def end_dead_leases(self) -> int:
         """End the leases of executors that are known to be dead, so that nobody waits for their time; how many."""
-        ...
 
     async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         """Sessions that wait or whose owner was lost, and due timers; what another executor looks after is left out."""
-        ...
 
     async def count_unsettled_outcomes(self) -> int:
         """How many ended tasks have not been applied by the learner."""
-        ...
 
     async def fire(self, timer: DueTimer, turn: Turn) -> bool:
         """Put the turn before the session's inbox, once; False if the timer is gone or its task has ended."""
-        ...
 
     async def count(self, mended: Mapping[Fault, int]) -> None:
         """Add to the counts of the whole installation; after a lost reply one may be counted twice."""
-        ...
 
 
 class EndedTask(NamedTuple):
@@ -101,11 +96,9 @@ class EndedTasks(Protocol):
 
         Nobody else takes them for half a minute.
         """
-        ...
 
     async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
         """They need not be kept any longer than stated: shorter if they are archived. Repeat it freely."""
-        ...
 
 
 class IdleSession(NamedTuple):
@@ -127,16 +120,12 @@ class IdleSessions(Protocol):
 
     async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[IdleSession, ...]:
         """Sessions that have been idle for so long; nobody else takes them for half a minute."""
-        ...
 
     async def read(self, session: IdleSession) -> SessionMemory | None:
         """What it remembers; None if it is idle no more, or remembers nothing. Then it is not taken again."""
-        ...
 
     async def evict(self, session: IdleSession, mark: str) -> bool:
         """Let what was read leave the store, in one step; False, and all stays, if the session has work or changed."""
-        ...
 
     async def leave_in_store(self, sessions: Sequence[IdleSession]) -> None:
         """Take these no more, until they fall idle anew."""
-        ...

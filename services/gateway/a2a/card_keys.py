@@ -8,14 +8,8 @@ from hashlib import sha256
 from a2a.compat.v0_3.types import AgentCard as OldCard
 from a2a.types.a2a_pb2 import AgentCard
 from a2a.utils.signing import ProtectedHeader, create_agent_card_signer
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-    load_pem_public_key,
-)
 from jwt import api_jws
 from jwt.algorithms import ECAlgorithm
 from jwt.utils import base64url_encode
@@ -38,7 +32,9 @@ class CardKeys:
         self._published = [_as_jwk(key) for key in (signing.public_key(), *retired)]
         kid, jku = self._published[0]["kid"], url.rstrip("/") + JWKS_PATH
         header = ProtectedHeader(alg="ES256", typ="JOSE", kid=kid, jku=jku)
-        pem = signing.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        pem = signing.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
         self._sign, self._key, self._header = create_agent_card_signer(pem, header), signing, header
 
     @property
@@ -88,7 +84,11 @@ def read_card_keys(pem: str, url: str) -> CardKeys:
 
 def _read_key(block: str) -> EllipticCurvePrivateKey | EllipticCurvePublicKey:
     is_public = block.startswith("-----BEGIN PUBLIC")
-    key = load_pem_public_key(block.encode()) if is_public else load_pem_private_key(block.encode(), None)
+    key = (
+        serialization.load_pem_public_key(block.encode())
+        if is_public
+        else serialization.load_pem_private_key(block.encode(), None)
+    )
     if not isinstance(key, EllipticCurvePrivateKey | EllipticCurvePublicKey) or not isinstance(key.curve, SECP256R1):
         raise ValueError("no key of that curve")
     return key

@@ -13,37 +13,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from services.gateway.a2a import streams
 from services.gateway.a2a.methods import A2aMethods, LegacyMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_params, read_send, read_webhook, read_webhook_name
-from services.gateway.a2a.streams import (
-    Act,
-    Answer,
-    MethodCall,
-    PendingAnswer,
-    StreamAnswer,
-    WrittenJson,
-    rpc_envelope,
-    sse,
-)
 from services.gateway.a2a.views import NEW, OLD, Wording
+from services.gateway.edge import replies
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.kept_alive import JSON_BEAT, KeptAlive
-from services.gateway.edge.replies import (
-    METHOD_NOT_FOUND,
-    NO_METHOD,
-    Fault,
-    check_0_3,
-    check_1_0,
-    error_reply,
-    fault_error,
-    fault_reply,
-    rpc_body,
-    rpc_result,
-    says_1,
-    version_of,
-)
 from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -60,7 +38,7 @@ class Method(NamedTuple):
 
     wording: Wording
     read: Reader
-    act: Act
+    act: streams.Act
 
 
 def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
@@ -70,7 +48,7 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
     def hook(schema: type[BaseModel]) -> Reader:
         return partial(read_webhook_name, schema=schema)
 
-    acts_1_0: Mapping[str, Act] = {
+    acts_1_0: Mapping[str, streams.Act] = {
         "SendMessage": methods.send,
         "SendStreamingMessage": methods.stream,
         "GetTask": methods.task,
@@ -83,7 +61,7 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
         "DeleteTaskPushNotificationConfig": methods.drop_webhook,
         "GetExtendedAgentCard": methods.extended_card,
     }
-    acts_0_3: Mapping[str, tuple[Reader, Act]] = {
+    acts_0_3: Mapping[str, tuple[Reader, streams.Act]] = {
         "message/send": (read_send, methods.send),
         "message/stream": (read_send, methods.stream),
         "tasks/get": (read(old.TaskQueryParams), methods.task),
@@ -120,39 +98,41 @@ class JsonRpcEndpoint:
             return await self._route(call, request)
         except BadCall as bad:
             status = _BAD_REQUEST if bad.method in self._legacy.methods else 200
-            return fault_reply(bad.call_id, bad, detailed=says_1(request), bad_input_status=status)
+            return replies.fault_reply(bad.call_id, bad, detailed=replies.says_1(request), bad_input_status=status)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
-            if not isinstance(fault, Fault):
+            if not isinstance(fault, replies.Fault):
                 log.exception("request_failed", method=call.method)
-            return fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
+            return replies.fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
 
     async def _route(self, call: RpcCall, request: Request) -> Response:
         method, early = self._methods.get(call.method), self._legacy.methods.get(call.method)
         if method:
-            check = check_1_0 if method.wording is NEW else check_0_3
-            check(version_of(request), f"the method {call.method!r}")
+            check = replies.check_1_0 if method.wording is NEW else replies.check_0_3
+            check(replies.version_of(request), f"the method {call.method!r}")
         if call.method in MESSAGE_METHODS:
             await count_message(request)
         read = partial(method.read, call.params) if method else lambda: call.params
-        asked = MethodCall(read, request)
-        if early is None and method and method.wording is OLD and not version_of(request):
+        asked = streams.MethodCall(read, request)
+        if early is None and method and method.wording is OLD and not replies.version_of(request):
             early = await self._legacy.find_shared(call.method, asked)
         if early:
             try:
                 return _respond(call, await early(asked), detailed=False)
             except (GatewayRefusal, StoreUnavailable) as fault:
-                return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
+                return replies.fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
         if method is None:
-            reason = NO_METHOD.reason if says_1(request) else ""
-            return error_reply(call.call_id, METHOD_NOT_FOUND, f"there is no method {call.method!r}", reason=reason)
+            reason = replies.NO_METHOD.reason if replies.says_1(request) else ""
+            return replies.error_reply(
+                call.call_id, replies.METHOD_NOT_FOUND, f"there is no method {call.method!r}", reason=reason
+            )
         return _respond(call, await method.act(asked, method.wording), detailed=method.wording is NEW)
 
     def _is_detailed(self, call: RpcCall, request: Request) -> bool:
         """Whether an error says its reason beside its code, as 1.0 has it."""
         method = self._methods.get(call.method)
-        return method.wording is NEW if method else says_1(request)
+        return method.wording is NEW if method else replies.says_1(request)
 
 
 class RpcFirst:
@@ -170,24 +150,24 @@ class RpcFirst:
         return await response(scope, receive, send)
 
 
-def _respond(call: RpcCall, answer: Answer, *, detailed: bool) -> Response:
+def _respond(call: RpcCall, answer: streams.Answer, *, detailed: bool) -> Response:
     match answer:
-        case StreamAnswer(stream, shape):
-            return sse(stream, shape, rpc_envelope(call.call_id, detailed=detailed))
-        case PendingAnswer():
+        case streams.StreamAnswer(stream, shape):
+            return streams.sse(stream, shape, streams.rpc_envelope(call.call_id, detailed=detailed))
+        case streams.PendingAnswer():
             return KeptAlive(_await_answer(call, answer, detailed=detailed), _JSON, JSON_BEAT, answer.on_delivered)
-        case WrittenJson(result):
-            return Response(rpc_result(call.call_id, result), media_type=_JSON)
+        case streams.WrittenJson(result):
+            return Response(replies.rpc_result(call.call_id, result), media_type=_JSON)
         case _:
-            return Response(rpc_body(call.call_id, result=answer), media_type=_JSON)
+            return Response(replies.rpc_body(call.call_id, result=answer), media_type=_JSON)
 
 
-async def _await_answer(call: RpcCall, answer: PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
+async def _await_answer(call: RpcCall, answer: streams.PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
     """The status has gone out: what fails now is told in the body."""
     try:
-        body = rpc_body(call.call_id, result=await answer.answer())
+        body = replies.rpc_body(call.call_id, result=await answer.answer())
     except Exception as fault:  # the outermost edge of a request
-        if not isinstance(fault, Fault):
+        if not isinstance(fault, replies.Fault):
             log.exception("request_failed", method=call.method)
-        body = rpc_body(call.call_id, error=fault_error(fault, detailed=detailed))
+        body = replies.rpc_body(call.call_id, error=replies.fault_error(fault, detailed=detailed))
     yield body

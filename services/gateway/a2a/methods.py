@@ -10,18 +10,9 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
+from services.gateway.a2a import streams
 from services.gateway.a2a.card import ExtendedCard
 from services.gateway.a2a.profile import Abilities
-from services.gateway.a2a.streams import (
-    Answer,
-    MethodCall,
-    PendingAnswer,
-    StreamAnswer,
-    WrittenJson,
-    legacy_shape_of,
-    note_delivery,
-    shape_of,
-)
 from services.gateway.a2a.views import Shown, Wording, reply_view, task_view
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id, text_at
@@ -60,7 +51,7 @@ class A2aMethods:
         self._parts, self._notice, self._streams = parts, parts.notice, Streams(parts.tasks)
         self._written = WrittenTasks(parts.notice)
 
-    async def send(self, call: MethodCall, wording: Wording) -> Answer:
+    async def send(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """SendMessage: one message; its answer is the task once its turn is over, or at once if nobody waits."""
         params, caller = call.params, self.caller(call)
         options = send_options(params, wording.dialect)
@@ -68,28 +59,28 @@ class A2aMethods:
         if ticket.is_reply or not options.wait:
             return cast(JsonValue, await self._answer(ticket, options, wording))
         accepted = partial(self._view, ticket.record, options, wording)
-        return PendingAnswer(partial(self._answer, ticket, options, wording), accepted)
+        return streams.PendingAnswer(partial(self._answer, ticket, options, wording), accepted)
 
-    async def stream(self, call: MethodCall, wording: Wording) -> Answer:
+    async def stream(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """SendStreamingMessage: one message; its task's updates as server-sent events."""
         self._check_streams()
         params, caller = call.params, self.caller(call)
         options = send_options(params, wording.dialect)
         stream = await self._streams.send(read_message(params, wording.dialect), caller, call.last_event_id)
-        return StreamAnswer(stream, shape_of(stream, wording, self._notice, options.history_length))
+        return streams.StreamAnswer(stream, streams.shape_of(stream, wording, self._notice, options.history_length))
 
-    async def subscribe(self, call: MethodCall, wording: Wording) -> Answer:
+    async def subscribe(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """SubscribeToTask: the task as it stands, then its updates; ``Last-Event-ID`` goes on."""
         self._check_streams()
         task_id, caller = required_id(call.params, "id", "id"), self.caller(call)
         stream = await self._streams.subscribe(task_id, caller, call.last_event_id, wording.dialect)
-        return StreamAnswer(stream, shape_of(stream, wording, self._notice))
+        return streams.StreamAnswer(stream, streams.shape_of(stream, wording, self._notice))
 
-    async def task(self, call: MethodCall, wording: Wording) -> Answer:
+    async def task(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """GetTask: the task as it stands."""
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
         length = history_length(call.params, "historyLength", wording.dialect)
-        return WrittenJson(await self.write_task(task_id, caller, wording, length))
+        return streams.WrittenJson(await self.write_task(task_id, caller, wording, length))
 
     async def write_task(self, task_id: str, caller: Caller, wording: Wording, length: int | None) -> bytes:
         """A task as JSON."""
@@ -97,7 +88,7 @@ class A2aMethods:
         known = self._written.find(record, wording, length)
         return known or self._written.write(await self._whole(record), wording, length)
 
-    async def tasks(self, call: MethodCall, wording: Wording) -> Answer:
+    async def tasks(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
         caller, options = self.caller(call), list_options(call.params)
         page = await self._parts.lists.tasks(options.query, caller)
@@ -110,13 +101,13 @@ class A2aMethods:
             "totalSize": page.total,
         }
 
-    async def cancel(self, call: MethodCall, wording: Wording) -> Answer:
+    async def cancel(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """CancelTask: the task, once it has ended."""
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
         record = await self._whole(await self._parts.tasks.cancel(task_id, caller))
         return wording.task(task_view(record, self._notice))
 
-    async def set_webhook(self, call: MethodCall, wording: Wording) -> Answer:
+    async def set_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """CreateTaskPushNotificationConfig: a URL that is told of the task from now on."""
         task_id, caller = self._of_webhook(call)
         webhook = read_webhook(call.params, "pushNotificationConfig", wording.dialect)
@@ -124,14 +115,14 @@ class A2aMethods:
         await self._parts.push.enter(task_id, webhook, caller)
         return wording.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
 
-    async def webhook(self, call: MethodCall, wording: Wording) -> Answer:
+    async def webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """GetTaskPushNotificationConfig: one of the task's; in 0.3 the first, where none is named."""
         task_id, caller = self._of_webhook(call)
         read = id_at if wording.dialect is Dialect.A2A_0_3 else required_id
         found = await self._parts.push.one(task_id, read(call.params, "id", "id"), caller)
         return wording.webhook(found, task_id, "")
 
-    async def webhooks(self, call: MethodCall, wording: Wording) -> Answer:
+    async def webhooks(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """ListTaskPushNotificationConfigs: those of the task, page by page."""
         task_id, caller = self._of_webhook(call)
         after = text_at(call.params, "pageToken", "pageToken") or ""
@@ -141,13 +132,13 @@ class A2aMethods:
         token = page[size - 1].config_id if len(page) > size else ""
         return wording.webhooks([wording.webhook(one, task_id, "") for one in page[:size]], token)
 
-    async def drop_webhook(self, call: MethodCall, wording: Wording) -> Answer:
+    async def drop_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """DeleteTaskPushNotificationConfig: it is told no more; it may be repeated."""
         task_id, caller = self._of_webhook(call)
         await self._parts.push.remove(task_id, required_id(call.params, "id", "id"), caller)
         return wording.nothing
 
-    async def extended_card(self, call: MethodCall, wording: Wording) -> Answer:
+    async def extended_card(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """GetExtendedAgentCard: the card for the caller's own tenant."""
         if not self._parts.abilities.shows_extended_card:
             raise Unsupported(NO_EXTENDED_CARD)
@@ -157,7 +148,7 @@ class A2aMethods:
         extended = self._parts.extended
         return wording.card(await extended.card_for(caller), extended.keys)
 
-    def caller(self, call: MethodCall) -> Caller:
+    def caller(self, call: streams.MethodCall) -> Caller:
         """Who speaks. A tenant that the request names must be the one it is let into."""
         caller = self._parts.identity.caller_of(call.let_in, metadata_of(call.params))
         if text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
@@ -168,7 +159,7 @@ class A2aMethods:
         if not self._parts.abilities.streaming:
             raise Unsupported(NO_STREAMS)
 
-    def _of_webhook(self, call: MethodCall) -> tuple[str, Caller]:
+    def _of_webhook(self, call: streams.MethodCall) -> tuple[str, Caller]:
         if not self._parts.push.offered:
             raise PushUnsupported
         return required_id(call.params, "taskId", "taskId"), self.caller(call)
@@ -229,7 +220,7 @@ def _key(record: TaskRecord, wording: Wording, history_length: int | None) -> tu
     return record.tenant, record.task_id, history_length, wording.task
 
 
-LegacyAct = Callable[[MethodCall], Awaitable[Answer]]
+LegacyAct = Callable[[streams.MethodCall], Awaitable[streams.Answer]]
 _CONFIG = "pushNotificationConfig"
 
 
@@ -251,7 +242,7 @@ class LegacyMethods:
         if self._streaming:
             self._shared["tasks/resubscribe"] = self.subscribe
 
-    async def find_shared(self, name: str, call: MethodCall) -> LegacyAct | None:
+    async def find_shared(self, name: str, call: streams.MethodCall) -> LegacyAct | None:
         """What answers a method that 0.3 has by the same name: for a task that was made by ``tasks/send``, these."""
         act = self._shared.get(name)
         if act is None:
@@ -259,7 +250,7 @@ class LegacyMethods:
         record = await self._tasks.read(_task_id(call), self._caller(call))
         return act if record.dialect is Dialect.LEGACY else None
 
-    async def send(self, call: MethodCall) -> Answer:
+    async def send(self, call: streams.MethodCall) -> streams.Answer:
         """Accept the message, then answer in the same response when its turn is over."""
         length, caller = _history_length(call), self._caller(call)
         ticket = await self._tasks.submit(read_legacy(call.params), caller)
@@ -274,28 +265,28 @@ class LegacyMethods:
                 await self._tasks.note_answer(ticket, record)
 
         accepted = partial(legacy_view, ticket.record, ticket.client_id, length, self._notice)
-        return PendingAnswer(answer, accepted, partial(note_delivery, note, ticket.record.task_id))
+        return streams.PendingAnswer(answer, accepted, partial(streams.note_delivery, note, ticket.record.task_id))
 
-    async def stream(self, call: MethodCall) -> Answer:
+    async def stream(self, call: streams.MethodCall) -> streams.Answer:
         if not self._streaming:
             raise Unsupported(NO_STREAMS)
         _history_length(call)
         message, caller = read_legacy(call.params), self._caller(call)
         return self._updates(await self._streams.send(message, caller, call.last_event_id))
 
-    async def subscribe(self, call: MethodCall) -> Answer:
+    async def subscribe(self, call: streams.MethodCall) -> streams.Answer:
         caller, task_id = self._caller(call), _task_id(call)
         return self._updates(await self._streams.subscribe(task_id, caller, call.last_event_id, Dialect.LEGACY))
 
-    async def get(self, call: MethodCall) -> Answer:
+    async def get(self, call: streams.MethodCall) -> streams.Answer:
         length, task_id = _history_length(call), _task_id(call)
         return legacy_view(await self._tasks.read(task_id, self._caller(call)), task_id, length, self._notice)
 
-    async def cancel(self, call: MethodCall) -> Answer:
+    async def cancel(self, call: streams.MethodCall) -> streams.Answer:
         task_id = _task_id(call)
         return legacy_view(await self._tasks.cancel(task_id, self._caller(call)), task_id, None, self._notice)
 
-    async def set_webhook(self, call: MethodCall) -> Answer:
+    async def set_webhook(self, call: streams.MethodCall) -> streams.Answer:
         task_id, caller = self._of_webhook(call)
         path = f"params.{_CONFIG}"
         webhook = webhook_at(call.params, _CONFIG, path, Dialect.LEGACY)
@@ -305,25 +296,25 @@ class LegacyMethods:
         token = {"token": webhook.token} if webhook.token else {}  # only whoever has just set it is told it again
         return {"id": task_id, _CONFIG: {**legacy_shape(webhook), **token}}
 
-    async def webhook(self, call: MethodCall) -> Answer:
+    async def webhook(self, call: streams.MethodCall) -> streams.Answer:
         task_id, caller = self._of_webhook(call)
         return {"id": task_id, _CONFIG: legacy_shape(await self._push.one(task_id, None, caller))}
 
-    def _updates(self, stream: TaskStream) -> Answer:
-        return StreamAnswer(stream, legacy_shape_of(stream, self._notice))
+    def _updates(self, stream: TaskStream) -> streams.Answer:
+        return streams.StreamAnswer(stream, streams.legacy_shape_of(stream, self._notice))
 
-    def _caller(self, call: MethodCall) -> Caller:
+    def _caller(self, call: streams.MethodCall) -> Caller:
         return self._identity.caller_of(call.let_in, metadata_of(call.params))
 
-    def _of_webhook(self, call: MethodCall) -> tuple[str, Caller]:
+    def _of_webhook(self, call: streams.MethodCall) -> tuple[str, Caller]:
         if not self._push.offered:
             raise PushUnsupported
         return _task_id(call), self._caller(call)
 
 
-def _task_id(call: MethodCall) -> str:
+def _task_id(call: streams.MethodCall) -> str:
     return required_id(call.params, "id", "params.id")
 
 
-def _history_length(call: MethodCall) -> int | None:
+def _history_length(call: streams.MethodCall) -> int | None:
     return count_at(call.params, "historyLength", "params.historyLength")

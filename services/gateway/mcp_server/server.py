@@ -9,18 +9,10 @@ from typing import ClassVar, Literal, cast
 from uuid import uuid4
 
 import structlog
+from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp.types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from starlette.requests import Request
 from starlette.routing import Route
@@ -139,7 +131,9 @@ class McpEndpoint:
         async with self._sessions.run():
             yield
 
-    async def _call_tool(self, context: ServerRequestContext[object], params: CallToolRequestParams) -> CallToolResult:
+    async def _call_tool(
+        self, context: ServerRequestContext[object], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         try:
             call = _read_call(params)
             request = cast(Request, context.request)
@@ -153,7 +147,7 @@ class McpEndpoint:
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
             return _refuse_call(FAILED)
-        return CallToolResult(content=[TextContent(text=dumps(plain(result)))], structured_content=result)
+        return types.CallToolResult(content=[types.TextContent(text=dumps(plain(result)))], structured_content=result)
 
     async def _answer(self, call: ToolCall, caller: Caller) -> Result:
         match call:
@@ -198,17 +192,17 @@ class McpEndpoint:
         return {name: value for name, value in public_view(record, self._notice).items() if name != "history"}
 
 
-async def _list_tools(_: object, __: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=[_describe_tool(call) for call in CALLS])
+async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[_describe_tool(call) for call in CALLS])
 
 
-def _describe_tool(call: type[ToolCall]) -> Tool:
-    hints = ToolAnnotations(read_only_hint=call.reads, destructive_hint=not call.reads, open_world_hint=False)
+def _describe_tool(call: type[ToolCall]) -> types.Tool:
+    hints = types.ToolAnnotations(read_only_hint=call.reads, destructive_hint=not call.reads, open_world_hint=False)
     schema = {name: value for name, value in call.model_json_schema().items() if name != "title"}
-    return Tool(name=call.name, description=call.about, input_schema=schema, annotations=hints)
+    return types.Tool(name=call.name, description=call.about, input_schema=schema, annotations=hints)
 
 
-def _read_call(params: CallToolRequestParams) -> ToolCall:
+def _read_call(params: types.CallToolRequestParams) -> ToolCall:
     """The call; raises ``ValidationError``, and ``UnknownMcpTool`` for a name that is none of ours."""
     known: Mapping[str, type[ToolCall]] = {call.name: call for call in CALLS}
     if params.name not in known:
@@ -237,5 +231,5 @@ def _describe_fault(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in faults)
 
 
-def _refuse_call(why: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=why)], is_error=True)
+def _refuse_call(why: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=why)], is_error=True)

@@ -23,8 +23,7 @@ _UTC = "UTC"
 class GetCalendars(WorldRead):
     """The user's calendars and time zone."""
 
-    tool = "get_calendars"
-    permission = "calendar:state"
+    tool, permission = "get_calendars", "calendar:state"
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.calendar.get_state()
@@ -39,8 +38,7 @@ class ListCalendarEvents(WorldRead):
     What is as usual is not told: confirmed, takes time, of the user's own calendar.
     """
 
-    tool = "list_calendar_events"
-    permission = "calendar:query"
+    tool, permission = "list_calendar_events", "calendar:query"
 
     start: datetime | None = Field(None, description="only what ends after this moment")
     end: datetime | None = Field(None, description="only what begins before this moment")
@@ -58,8 +56,7 @@ class ListCalendarEvents(WorldRead):
 class GetCalendarEvent(WorldRead):
     """One appointment, by its event_id."""
 
-    tool = "get_calendar_event"
-    permission = "calendar:state"
+    tool, permission = "get_calendar_event", "calendar:state"
 
     event_id: str
 
@@ -71,8 +68,7 @@ class GetCalendarEvent(WorldRead):
 class FindCalendarEvents(WorldRead):
     """Appointments of a title."""
 
-    tool = "find_calendar_events"
-    permission = "calendar:state"
+    tool, permission = "find_calendar_events", "calendar:state"
 
     title: str
 
@@ -86,8 +82,7 @@ class FindCalendarEvents(WorldRead):
 class GetInvitationResponse(WorldRead):
     """What the user has answered to the invitation to an appointment, by its event_id."""
 
-    tool = "get_invitation_response"
-    permission = "calendar:state"
+    tool, permission = "get_invitation_response", "calendar:state"
 
     event_id: str
 
@@ -106,9 +101,7 @@ class _Fields(WorldEdit):
 class CreateCalendarEvent(_Fields):
     """Enter an appointment into the user's calendar and invite whom it names."""
 
-    tool = "create_calendar_event"
-    permission = "calendar:create"
-    read_back = "find_calendar_events"
+    tool, permission, read_back = "create_calendar_event", "calendar:create", "find_calendar_events"
 
     title: str = Field(min_length=1)
     start: Moment
@@ -132,9 +125,7 @@ class CreateCalendarEvent(_Fields):
 class UpdateCalendarEvent(_Fields):
     """Change an appointment; what is left out stays as it is. ``attendee_emails`` names all who are invited then."""
 
-    tool = "update_calendar_event"
-    permission = "calendar:update"
-    read_back = "get_calendar_event"
+    tool, permission, read_back = "update_calendar_event", "calendar:update", "get_calendar_event"
 
     event_id: str
     title: str | None = None
@@ -175,9 +166,7 @@ class DeleteCalendarEvent(WorldEdit):
 class RespondToInvitation(WorldEdit):
     """Answer the invitation to an appointment in the user's name."""
 
-    tool = "respond_to_invitation"
-    permission = "calendar:respond"
-    read_back = "get_invitation_response"
+    tool, permission, read_back = "respond_to_invitation", "calendar:respond", "get_invitation_response"
 
     event_id: str
     response: Literal["accepted", "declined", "tentative"]

@@ -37,8 +37,7 @@ from shared.infra.ues.line import APIError, ProtocolError, ServerError, UESError
 class ListChatMessages(WorldRead):
     """What user and assistant have said to each other in the chat, in order."""
 
-    tool = "list_chat_messages"
-    permission = "chat:query"
+    tool, permission = "list_chat_messages", "chat:query"
 
     since: datetime | None = None
     search: str | None = None
@@ -54,8 +53,7 @@ class ListChatMessages(WorldRead):
 class FindChatAnswers(WorldRead):
     """What the assistant has told the user in the chat in these words."""
 
-    tool = "find_chat_answers"
-    permission = "chat:query"
+    tool, permission = "find_chat_answers", "chat:query"
 
     content: str
 
@@ -68,9 +66,7 @@ class FindChatAnswers(WorldRead):
 class SendChatMessage(WorldEdit):
     """Tell the user something in the chat, as the user's assistant."""
 
-    tool = "send_chat_message"
-    permission = "chat:send"
-    read_back = "find_chat_answers"
+    tool, permission, read_back = "send_chat_message", "chat:send", "find_chat_answers"
 
     content: str = Field(min_length=1)
 
@@ -81,8 +77,7 @@ class SendChatMessage(WorldEdit):
 class GetChat(WorldRead):
     """How much was said in the chat, in all conversations."""
 
-    tool = "get_chat"
-    permission = "chat:state"
+    tool, permission = "get_chat", "chat:state"
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.chat.get_state()
@@ -92,8 +87,7 @@ class GetChat(WorldRead):
 class GetTime(WorldRead):
     """What time it is for the user."""
 
-    tool = "get_time"
-    permission = "time:read"
+    tool, permission = "get_time", "time:read"
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         return {"current_time": (await world.ues.time.get_state()).current_time.isoformat()}

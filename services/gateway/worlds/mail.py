@@ -29,8 +29,7 @@ _HIDDEN = ("body_html", "reply_to_address")
 class GetMailbox(WorldRead):
     """The user's own mail address, the folders with how many mails lie in each, and the labels in use."""
 
-    tool = "get_mailbox"
-    permission = "email:state"
+    tool, permission = "get_mailbox", "email:state"
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
@@ -50,8 +49,7 @@ class ListEmails(WorldRead):
     What is as usual is not told: not starred, of normal priority, of no thread, sent when it was received.
     """
 
-    tool = "list_emails"
-    permission = "email:query"
+    tool, permission = "list_emails", "email:query"
 
     folder: str | None = Field(None, description="inbox, sent, drafts, trash, spam, archive or one of the user's own")
     is_read: bool | None = None
@@ -79,8 +77,7 @@ class ListEmails(WorldRead):
 class GetEmail(WorldRead):
     """One mail, by its message_id."""
 
-    tool = "get_email"
-    permission = "email:state"
+    tool, permission = "get_email", "email:state"
 
     message_id: str
 
@@ -92,8 +89,7 @@ class GetEmail(WorldRead):
 class GetEmailLabel(WorldRead):
     """Whether one mail has a label."""
 
-    tool = "get_email_label"
-    permission = "email:state"
+    tool, permission = "get_email_label", "email:state"
 
     message_id: str
     label: str
@@ -107,8 +103,7 @@ class GetEmailLabel(WorldRead):
 class FindSentEmails(WorldRead):
     """Mails that the user has sent under a subject."""
 
-    tool = "find_sent_emails"
-    permission = "email:query"
+    tool, permission = "find_sent_emails", "email:query"
 
     subject: str
 
@@ -120,8 +115,7 @@ class FindSentEmails(WorldRead):
 class FindEmailReplies(WorldRead):
     """What the user has answered to one mail, by the mail's message_id."""
 
-    tool = "find_email_replies"
-    permission = "email:query"
+    tool, permission = "find_email_replies", "email:query"
 
     message_id: str
 
@@ -135,9 +129,7 @@ class FindEmailReplies(WorldRead):
 class SendEmail(WorldEdit):
     """Send a new mail in the user's name. To answer one, use reply_to_email."""
 
-    tool = "send_email"
-    permission = "email:send"
-    read_back = "find_sent_emails"
+    tool, permission, read_back = "send_email", "email:send", "find_sent_emails"
 
     to_addresses: tuple[str, ...] = Field(min_length=1, description="whom it goes to")
     subject: str = Field(min_length=1)
@@ -163,9 +155,7 @@ class ReplyToEmail(WorldEdit):
     ``cc_addresses``: who else gets the answer.
     """
 
-    tool = "reply_to_email"
-    permission = "email:send"
-    read_back = "find_email_replies"
+    tool, permission, read_back = "reply_to_email", "email:send", "find_email_replies"
 
     message_id: str = Field(description="the mail that is answered")
     body_text: str = Field(min_length=1)
@@ -214,43 +204,37 @@ class _MarkedEmail(_OneEmail):
 class MarkEmailRead(_MarkedEmail):
     """Mark a mail as read."""
 
-    tool, permission, expect = "mark_email_read", "email:read", {"is_read": True}
-    marks = EmailEndpoints.read
+    tool, permission, expect, marks = "mark_email_read", "email:read", {"is_read": True}, EmailEndpoints.read
 
 
 class MarkEmailUnread(_MarkedEmail):
     """Mark a mail as unread."""
 
-    tool, permission, expect = "mark_email_unread", "email:unread", {"is_read": False}
-    marks = EmailEndpoints.unread
+    tool, permission, expect, marks = "mark_email_unread", "email:unread", {"is_read": False}, EmailEndpoints.unread
 
 
 class StarEmail(_MarkedEmail):
     """Star a mail."""
 
-    tool, permission, expect = "star_email", "email:star", {"is_starred": True}
-    marks = EmailEndpoints.star
+    tool, permission, expect, marks = "star_email", "email:star", {"is_starred": True}, EmailEndpoints.star
 
 
 class UnstarEmail(_MarkedEmail):
     """Take a mail's star away."""
 
-    tool, permission, expect = "unstar_email", "email:unstar", {"is_starred": False}
-    marks = EmailEndpoints.unstar
+    tool, permission, expect, marks = "unstar_email", "email:unstar", {"is_starred": False}, EmailEndpoints.unstar
 
 
 class ArchiveEmail(_MarkedEmail):
     """Move a mail into the archive."""
 
-    tool, permission, expect = "archive_email", "email:archive", {"folder": "archive"}
-    marks = EmailEndpoints.archive
+    tool, permission, expect, marks = "archive_email", "email:archive", {"folder": "archive"}, EmailEndpoints.archive
 
 
 class DeleteEmail(_MarkedEmail):
     """Delete a mail: it goes into the trash."""
 
-    tool, permission, expect = "delete_email", "email:delete", {"folder": "trash"}
-    marks = EmailEndpoints.delete
+    tool, permission, expect, marks = "delete_email", "email:delete", {"folder": "trash"}, EmailEndpoints.delete
 
 
 class MoveEmail(_OneEmail):

@@ -10,21 +10,11 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import Protocol, cast
 
+from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
 from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
@@ -44,7 +34,6 @@ _NAMELESS = "name the world: its URL in the header X-UES-URL, the user's key in 
 class AssessedWorlds(Protocol):
     async def world_of(self, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
         """The world of an assessment, for the moment of a call; None where it runs in the session no more."""
-        ...
 
 
 class WorldsEndpoint:
@@ -67,45 +56,47 @@ class WorldsEndpoint:
         async with self._calls, self._sessions.run():
             yield
 
-    async def _call_tool(self, context: ServerRequestContext[object], params: CallToolRequestParams) -> CallToolResult:
+    async def _call_tool(
+        self, context: ServerRequestContext[object], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         """What certainly was not done is an error of the parameters; of any other error nobody knows."""
         world = await self._world(cast(Request, context.request))
         arguments: JsonObject = loads_object(dumps(cast(JsonObject, params.arguments or {})))
         reply = await self._calls.call(world, params.name, arguments, self._seconds)
         match reply.came:
             case Came.DONE:
-                return CallToolResult(content=[TextContent(text=dumps(reply.content))])
+                return types.CallToolResult(content=[types.TextContent(text=dumps(reply.content))])
             case Came.NOTHING:
-                raise MCPError(INVALID_PARAMS, str(reply.content))
+                raise MCPError(types.INVALID_PARAMS, str(reply.content))
             case Came.UNKNOWN:
-                raise MCPError(INTERNAL_ERROR, str(reply.content))
+                raise MCPError(types.INTERNAL_ERROR, str(reply.content))
 
     async def _world(self, request: Request) -> BridgedWorld:
         named = request.path_params
         if not named:
             url, key = request.headers.get("x-ues-url", ""), request.headers.get("x-ues-key", "")
             if not url.startswith(("http://", "https://")):
-                raise MCPError(INVALID_PARAMS, _NAMELESS)
+                raise MCPError(types.INVALID_PARAMS, _NAMELESS)
             return BridgedWorld(url, key)
         found = await self._worlds.world_of(named["tenant"], named["session"], named["assessment"])
         if found is None:
-            raise MCPError(INVALID_PARAMS, _ENDED)
+            raise MCPError(types.INVALID_PARAMS, _ENDED)
         return found
 
 
-async def _list_tools(_: object, __: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=[_describe_tool(kind) for kind in OPERATIONS.values()])
+async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[_describe_tool(kind) for kind in OPERATIONS.values()])
 
 
-def _describe_tool(kind: type[Operation]) -> Tool:
+def _describe_tool(kind: type[Operation]) -> types.Tool:
     """What is sent cannot be called back, so every change is called destructive: it is planned, ruled and read back."""
     proof = {"read_back": kind.read_back, "expect": dict(kind.expect)} if kind.read_back else None
-    return Tool.model_validate(
+    return types.Tool.model_validate(
         {
             "name": kind.tool,
             "description": " ".join((kind.__doc__ or "").split()),
             "inputSchema": cast("dict[str, JsonValue]", wire(schema_of(kind))),
-            "annotations": ToolAnnotations(
+            "annotations": types.ToolAnnotations(
                 read_only_hint=not kind.is_change, destructive_hint=kind.is_change, open_world_hint=False
             ),
             "_meta": {PROOF: proof} if proof else None,

@@ -25,8 +25,7 @@ _ARRIVED = frozenset({"sent", "delivered", "read"})
 class GetPhone(WorldRead):
     """The user's own telephone number, and the conversations with their numbers."""
 
-    tool = "get_phone"
-    permission = "sms:state"
+    tool, permission = "get_phone", "sms:state"
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         state = await world.ues.sms.get_state()
@@ -45,8 +44,7 @@ class GetPhone(WorldRead):
 class ListTexts(WorldRead):
     """Text messages (SMS) that fit all that is given, newest first. What is usual is not told: delivered, no spam."""
 
-    tool = "list_texts"
-    permission = "sms:query"
+    tool, permission = "list_texts", "sms:query"
 
     thread_id: str | None = None
     from_number: str | None = None
@@ -67,8 +65,7 @@ class ListTexts(WorldRead):
 class GetText(WorldRead):
     """One text message, by its message_id."""
 
-    tool = "get_text"
-    permission = "sms:state"
+    tool, permission = "get_text", "sms:state"
 
     message_id: str
 
@@ -80,8 +77,7 @@ class GetText(WorldRead):
 class FindSentTexts(WorldRead):
     """Text messages that the user has sent in these words."""
 
-    tool = "find_sent_texts"
-    permission = "sms:query"
+    tool, permission = "find_sent_texts", "sms:query"
 
     body: str
 
@@ -93,8 +89,7 @@ class FindSentTexts(WorldRead):
 class GetTextReaction(WorldRead):
     """Whether the user has reacted to a text message with an emoji."""
 
-    tool = "get_text_reaction"
-    permission = "sms:state"
+    tool, permission = "get_text_reaction", "sms:state"
 
     message_id: str
     emoji: str
@@ -110,9 +105,7 @@ class GetTextReaction(WorldRead):
 class SendText(WorldEdit):
     """Send a text message (SMS) from the user's telephone."""
 
-    tool = "send_text"
-    permission = "sms:send"
-    read_back = "find_sent_texts"
+    tool, permission, read_back = "send_text", "sms:send", "find_sent_texts"
 
     to_numbers: tuple[str, ...] = Field(min_length=1, description="telephone numbers")
     body: str = Field(min_length=1)
@@ -139,22 +132,19 @@ class _MarkedText(WorldEdit):
 class MarkTextRead(_MarkedText):
     """Mark a text message as read."""
 
-    tool, permission, expect = "mark_text_read", "sms:read", {"is_read": True}
-    marks = SmsEndpoints.read
+    tool, permission, expect, marks = "mark_text_read", "sms:read", {"is_read": True}, SmsEndpoints.read
 
 
 class MarkTextUnread(_MarkedText):
     """Mark a text message as unread."""
 
-    tool, permission, expect = "mark_text_unread", "sms:unread", {"is_read": False}
-    marks = SmsEndpoints.unread
+    tool, permission, expect, marks = "mark_text_unread", "sms:unread", {"is_read": False}, SmsEndpoints.unread
 
 
 class DeleteText(_MarkedText):
     """Delete a text message."""
 
-    tool, permission, expect = "delete_text", "sms:delete", {"is_deleted": True}
-    marks = SmsEndpoints.delete
+    tool, permission, expect, marks = "delete_text", "sms:delete", {"is_deleted": True}, SmsEndpoints.delete
 
 
 class ReactToText(WorldEdit):

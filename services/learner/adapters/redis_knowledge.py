@@ -8,25 +8,14 @@ from typing import TypeVar, cast
 
 import structlog
 from pydantic import ValidationError
-from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from services.learner.ports.memory import (
-    FactBook,
-    FactChange,
-    FactTodo,
-    KnowledgeRepository,
-    KnownFacts,
-    MemoryChange,
-    Prediction,
-    Spoiled,
-    StoredKnowledge,
-)
+from services.learner.ports import memory
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, answering, unavailable
+from shared.infra.lua import Argument, ScriptedStore, answering, unavailable
 from shared.ports.store import StoreUnavailable
 
 
@@ -44,17 +33,17 @@ class _Todo(Contract):
     entities: tuple[str, ...] = ()
 
 
-def todo_row(todo: FactTodo) -> str:
+def todo_row(todo: memory.FactTodo) -> str:
     return _Todo.model_validate(todo._asdict()).stored_json()
 
 
-def read_todo(row: str) -> FactTodo | None:
+def read_todo(row: str) -> memory.FactTodo | None:
     """None where another version wrote it, which this one cannot read."""
     try:
         read = _Todo.model_validate_json(row)
     except ValidationError:
         return None
-    return FactTodo(**{name: getattr(read, name) for name in FactTodo._fields})
+    return memory.FactTodo(**{name: getattr(read, name) for name in memory.FactTodo._fields})
 
 
 def read_fact(row: str) -> KnownFact | None:
@@ -74,25 +63,21 @@ def telling_spoiled() -> Iterator[None]:
         yield
     except StoreUnavailable as error:
         if any(words in str(error) for words in _OF_THE_DATA):
-            raise Spoiled(str(error)) from error
+            raise memory.Spoiled(str(error)) from error
         raise
 
 
-class RedisFactBook(FactBook):
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._scripts = Scripts(redis)
-
+class RedisFactBook(ScriptedStore, memory.FactBook):
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
         found = await self._scripts.run("claim_due", [keys.FACT_FINDING], [most, int(seconds * 1000)])
         return [keys.unpack_fact(member) for member in cast("list[str]", found)]
 
-    async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
+    async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
         with telling_spoiled():
             row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return read_todo(str(row)) if row is not None else None
 
-    async def facts(self, tenant: str) -> KnownFacts:
+    async def facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
         with telling_spoiled():
             async with answering(), self._redis.pipeline(transaction=False) as pipe:
@@ -100,9 +85,11 @@ class RedisFactBook(FactBook):
                 pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
                 version, rows = cast("tuple[str | None, list[str]]", await pipe.execute())
         read = [(row, read_fact(row)) for row in rows]
-        return KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
+        return memory.KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
 
-    async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
+    async def keep(
+        self, todo: memory.FactTodo, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
+    ) -> bool:
         names = keys.learned_keys(todo.tenant)
         arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(change.gone), len(change.come)]
         arguments += [*change.gone, *(fact.stored_json() for fact in change.come)]
@@ -126,7 +113,7 @@ class RedisFactBook(FactBook):
 
     async def give_up(self, tenant: str, event_id: str) -> None:
         names = keys.learned_keys(tenant)
-        with suppress(Spoiled), telling_spoiled():
+        with suppress(memory.Spoiled), telling_spoiled():
             if await self._scripts.command("HDEL", names.fact_todos, event_id):
                 await self._scripts.command("HINCRBY", names.memory, "facts_given_up", 1)
 
@@ -141,18 +128,14 @@ log = structlog.get_logger()
 Row = TypeVar("Row", bound=Contract)
 
 
-class RedisKnowledge(KnowledgeRepository):
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._scripts = Scripts(redis)
-
+class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
     async def read_known(
-        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
-    ) -> StoredKnowledge:
+        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[memory.Prediction]
+    ) -> memory.StoredKnowledge:
         with telling_spoiled():
             scores, version, things, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
         marked = zip(event_ids, cast("list[float | None]", scores), strict=True)
-        return StoredKnowledge(
+        return memory.StoredKnowledge(
             version=str(version or "0"),
             remembered=frozenset(event_id for event_id, score in marked if score is not None),
             entities=_rows(KnownEntity, entities, things),
@@ -161,7 +144,7 @@ class RedisKnowledge(KnowledgeRepository):
         )
 
     async def _read(
-        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
+        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[memory.Prediction]
     ) -> list[object]:
         names = keys.learned_keys(tenant)
         tried = [keys.accuracy_field(*one) for one in predictions]
@@ -172,7 +155,7 @@ class RedisKnowledge(KnowledgeRepository):
                 pipe.hmget(name, [*fields, ""])  # never without a field
             return cast("list[object]", await pipe.execute())
 
-    async def keep(self, change: MemoryChange, version: str) -> bool:
+    async def keep(self, change: memory.MemoryChange, version: str) -> bool:
         """A step that was taken already, whose reply was lost, is not taken again: its events are known by then."""
         names = keys.learned_keys(change.tenant)
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
@@ -196,7 +179,7 @@ def _queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Ar
     return [keys.FACT_FINDING], ["NX", 0, *(keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids)]
 
 
-def _arguments(change: MemoryChange, version: str) -> list[Argument]:
+def _arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
     todos = {todo.event_id: todo_row(todo) for todo in change.todos}
     known_ms, expiry_ms = keys.APPLIED_SECONDS * 1000, int(ENTITY_LASTS.total_seconds() * 1000)
     arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT]

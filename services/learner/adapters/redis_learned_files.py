@@ -11,21 +11,13 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.learner.adapters.redis_knowledge import read_fact
-from services.learner.ports.files import (
-    ArmName,
-    ArmRecord,
-    FileChanges,
-    FileTotals,
-    ImportRepository,
-    StoredFile,
-    Versions,
-)
+from services.learner.ports import files
 from services.learner.ports.outcomes import CaseRepository, LoadedRows, Shelved
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity
 from shared.domain.bandit import Arm
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, answering
+from shared.infra.lua import Argument, ScriptedStore, Scripts, answering
 from shared.ports.store import StoreUnavailable
 
 LearnedCommand: TypeAlias = tuple[str, str, Sequence[Argument]]  # a word, a key, what follows
@@ -33,7 +25,9 @@ LearnedCommand: TypeAlias = tuple[str, str, Sequence[Argument]]  # a word, a key
 _AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
 
 
-async def change_learned(scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], read: Versions) -> bool:
+async def change_learned(
+    scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], read: files.Versions
+) -> bool:
     """False, and nothing is changed, if a part that ``read`` names has another version by now."""
     names, asked = keys.learned_keys(tenant), list(commands)
     first = (names.cases, names.counts, names.memory, names.knowledge)
@@ -99,7 +93,7 @@ class RedisCaseRepository(CaseRepository):
                 ("DEL", names.cases, ()),
                 ("RPUSH", names.cases, [one.text for one in log]),
             ]
-            if await change_learned(self._scripts, tenant, commands, Versions(cases=digest_of_list(rows))):
+            if await change_learned(self._scripts, tenant, commands, files.Versions(cases=digest_of_list(rows))):
                 return log
         raise StoreUnavailable(f"the case log of {tenant} changed at each of {_TRIES} tries")
 
@@ -130,12 +124,8 @@ log = structlog.get_logger()
 Row = TypeVar("Row", bound=Contract)
 
 
-class RedisImportRepository(ImportRepository):
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._scripts = Scripts(redis)
-
-    async def read_stored(self, tenant: str) -> StoredFile:
+class RedisImportRepository(ScriptedStore, files.ImportRepository):
+    async def read_stored(self, tenant: str) -> files.StoredFile:
         """The counters that the version is made of are read first: what changes after that is noticed."""
         names = keys.learned_keys(tenant)
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
@@ -149,8 +139,8 @@ class RedisImportRepository(ImportRepository):
             found = await pipe.execute()
         version, events = (str(one or "0") for one in found[:2])
         cases, facts = cast("list[str]", found[2]), cast("list[str]", found[4])
-        return StoredFile(
-            Versions(digest_of_list(cases), events, version, digest_of_list(facts)),
+        return files.StoredFile(
+            files.Versions(digest_of_list(cases), events, version, digest_of_list(facts)),
             read_case_log(cases),
             _arms(found[3]),
             int(events),
@@ -159,14 +149,14 @@ class RedisImportRepository(ImportRepository):
             _rows(Accuracy, found[6]),
         )
 
-    async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
+    async def keep(self, tenant: str, brought: files.FileChanges, versions: files.Versions) -> bool:
         commands = _commands(keys.learned_keys(tenant), brought)
         return await change_learned(self._scripts, tenant, commands, _that_matter(brought, versions))
 
 
-def _that_matter(brought: FileChanges, versions: Versions) -> Versions:
+def _that_matter(brought: files.FileChanges, versions: files.Versions) -> files.Versions:
     """Those of the parts that are changed: whatever else is learned meanwhile is no hindrance."""
-    return Versions(
+    return files.Versions(
         cases=versions.cases if brought.cases is not None else "",
         events=versions.events if brought.arms or brought.totals else "",
         rows=versions.rows if brought.entities or brought.accuracy else "",
@@ -174,7 +164,7 @@ def _that_matter(brought: FileChanges, versions: Versions) -> Versions:
     )
 
 
-def _commands(names: keys.LearnedKeys, brought: FileChanges) -> Iterator[LearnedCommand]:
+def _commands(names: keys.LearnedKeys, brought: files.FileChanges) -> Iterator[LearnedCommand]:
     for name, texts in ((names.cases, brought.cases), (names.knowledge, brought.facts)):
         if texts is not None:
             yield "DEL", name, ()
@@ -189,7 +179,7 @@ def _commands(names: keys.LearnedKeys, brought: FileChanges) -> Iterator[Learned
         yield from _total_commands(names, brought.totals)
 
 
-def _arm_commands(names: keys.LearnedKeys, arms: Sequence[ArmRecord]) -> Iterator[LearnedCommand]:
+def _arm_commands(names: keys.LearnedKeys, arms: Sequence[files.ArmRecord]) -> Iterator[LearnedCommand]:
     for record in arms:
         fields, trend = keys.arm_fields(*record.name), keys.arm_trend(*record.name)
         yield "HSET", names.arms, (fields.n, record.arm.n, fields.units, record.arm.units)
@@ -199,7 +189,7 @@ def _arm_commands(names: keys.LearnedKeys, arms: Sequence[ArmRecord]) -> Iterato
             yield "HDEL", names.trends, (trend,)
 
 
-def _total_commands(names: keys.LearnedKeys, totals: FileTotals) -> Iterator[LearnedCommand]:
+def _total_commands(names: keys.LearnedKeys, totals: files.FileTotals) -> Iterator[LearnedCommand]:
     yield "DEL", names.counts, ()
     yield "HSET", names.counts, _flat(totals.counts.items())
     yield "DEL", names.days, ()
@@ -214,8 +204,8 @@ def _flat(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
     return [word for pair in pairs for word in pair]
 
 
-def _arms(found: object) -> Mapping[ArmName, Arm]:
-    arms: dict[ArmName, Arm] = {}
+def _arms(found: object) -> Mapping[files.ArmName, Arm]:
+    arms: dict[files.ArmName, Arm] = {}
     try:
         for field, value in cast("dict[str, str]", found).items():
             kind, strategy, number = keys.unpack_arm_field(field)

@@ -6,14 +6,13 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import NamedTuple, cast
 
-from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from services.learner.ports.outcomes import Lesson, LessonRefused, Memory, Pull
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, Scripts, unavailable
+from shared.infra.lua import Argument, Reply, ScriptedStore, unavailable
 
 _IN_ONE_STEP = 128  # events: what one step holds up the server with
 # What a server says of the data it has, not of itself: trying later alone does not help.
@@ -27,10 +26,7 @@ class _Step(NamedTuple):
     places: Sequence[int]
 
 
-class RedisMemory(Memory):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
+class RedisMemory(ScriptedStore, Memory):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         steps = list(_steps(lessons))
         replies = await self._scripts.run_each("apply_outcomes", [_call(step, lessons) for step in steps])

@@ -9,14 +9,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
-from services.learner.ports.outcomes import (
-    CaseRepository,
-    LoadedRows,
-    ObjectChanged,
-    Shelved,
-    TrainingBucket,
-    TrainingObject,
-)
+from services.learner.ports import outcomes
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
 from shared.domain.exact_json import digest
@@ -164,11 +157,13 @@ def _json(content: bytes) -> object:
     return "no JSON object" if isinstance(found, str) else found
 
 
-def as_shelved(case: CaseEntry) -> Shelved:
-    return Shelved(case.stored_json(), case)
+def as_shelved(case: CaseEntry) -> outcomes.Shelved:
+    return outcomes.Shelved(case.stored_json(), case)
 
 
-def merge_cases(log: Sequence[Shelved], new: Iterable[CaseEntry], most: int = CASES_KEPT) -> list[Shelved]:
+def merge_cases(
+    log: Sequence[outcomes.Shelved], new: Iterable[CaseEntry], most: int = CASES_KEPT
+) -> list[outcomes.Shelved]:
     """The log with the new cases, newest first; what was there keeps its order and its text.
 
     A new case takes the place of one of the same id if it says something else or was learned later. Over ``most``,
@@ -184,7 +179,7 @@ def merge_cases(log: Sequence[Shelved], new: Iterable[CaseEntry], most: int = CA
     return [*best, *unread[: most - len(best)]]
 
 
-def _best(entries: list[Shelved], most: int) -> list[Shelved]:
+def _best(entries: list[outcomes.Shelved], most: int) -> list[outcomes.Shelved]:
     if len(entries) <= most:
         return entries
     places = sorted(range(len(entries)), key=lambda place: (-_quality(entries[place]), place))
@@ -198,11 +193,11 @@ def _same(known: CaseEntry | None, new: CaseEntry) -> bool:
     return known.model_copy(update={"at": new.at, "session_id": new.session_id}) == new
 
 
-def _age(entry: Shelved) -> float:
+def _age(entry: outcomes.Shelved) -> float:
     return -entry.case.at.timestamp() if entry.case else 0.0
 
 
-def _quality(entry: Shelved) -> float:
+def _quality(entry: outcomes.Shelved) -> float:
     return entry.case.quality if entry.case else 0.0
 
 
@@ -212,7 +207,7 @@ LARGEST = 64 * 1024 * 1024  # bytes of one object
 class SeedResult(NamedTuple):
     """What became of one object. ``kept`` is how many of its cases stand in the log now; None: it was known."""
 
-    found: TrainingObject
+    found: outcomes.TrainingObject
     rows: int
     bad: tuple[BadRow, ...]
     kept: int | None
@@ -231,8 +226,8 @@ class Seeder:
 
     def __init__(
         self,
-        bucket: TrainingBucket,
-        repository: CaseRepository,
+        bucket: outcomes.TrainingBucket,
+        repository: outcomes.CaseRepository,
         tenant: str,
         clock: Callable[[], datetime],
         read: Callable[[str, bytes], Rows] = read_rows,
@@ -262,31 +257,33 @@ class Seeder:
             await self._repository.end(self._tenant)
         return True
 
-    async def _seed(self, found: TrainingObject) -> SeedResult | None:
+    async def _seed(self, found: outcomes.TrainingObject) -> SeedResult | None:
         """None if it was replaced while it was read: the next look finds the new one."""
         if found.size > LARGEST:
             bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
             return await self._keep(found, [], bad)
         try:
             content = await self._bucket.read(found)
-        except ObjectChanged:
+        except outcomes.ObjectChanged:
             return None
         rows = self._read(found.name, content)
         await self._teach(found.name, content)
         source, now = found.name.rpartition("/")[2], self._clock()
         return await self._keep(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
 
-    async def _keep(self, found: TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]) -> SeedResult:
-        def merge(log: Sequence[Shelved]) -> Sequence[Shelved]:
+    async def _keep(
+        self, found: outcomes.TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]
+    ) -> SeedResult:
+        def merge(log: Sequence[outcomes.Shelved]) -> Sequence[outcomes.Shelved]:
             return merge_cases(log, cases)
 
         first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
-        loaded = LoadedRows(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
+        loaded = outcomes.LoadedRows(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
         log = await self._repository.keep(self._tenant, merge, loaded)
         return SeedResult(found, len(cases), bad, None if log is None else _standing(log, cases))
 
 
-def _standing(log: Sequence[Shelved], cases: Sequence[CaseEntry]) -> int:
+def _standing(log: Sequence[outcomes.Shelved], cases: Sequence[CaseEntry]) -> int:
     ids = {case.case_id for case in cases}
     return sum(entry.case is not None and entry.case.case_id in ids for entry in log)
 

@@ -20,13 +20,11 @@ _STORE_SECONDS = 2.0
 class LearnerReadiness(Protocol):
     async def ping(self) -> None:
         """Raise ``StoreUnavailable`` unless the store answers and takes writes."""
-        ...
 
 
 class Remembering(Protocol):
     def status(self) -> dict[str, JsonValue]:
         """What this process has remembered, found and forgotten since it started."""
-        ...
 
 
 def health_app(

@@ -77,4 +77,3 @@ class ImportRepository(Protocol):
 
     async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
         """Store it in one step; False, and nothing is changed, if a part that is changed has another version by now."""
-        ...

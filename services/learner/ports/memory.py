@@ -68,11 +68,9 @@ class KnowledgeRepository(Protocol):
         """Store what events change, once, in one step, and have the facts of its todos found; False if the tenant's
         memory is another one by now.
         """
-        ...
 
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
         """Have the events' facts found; harmless if they were, or if there are none to be found."""
-        ...
 
 
 class KnownFacts(NamedTuple):
@@ -109,11 +107,9 @@ class FactBook(Protocol):
 
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
         """Tenants and events whose facts are to be found now; nobody else gets them for that time."""
-        ...
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
         """The ended task of that event, to be searched for facts; None if it was done, or is to be forgotten."""
-        ...
 
     async def facts(self, tenant: str) -> KnownFacts: ...
 
@@ -122,15 +118,12 @@ class FactBook(Protocol):
 
         ``NO_CHANGE`` fits any version.
         """
-        ...
 
     async def finish(self, done: Sequence[tuple[str, str]]) -> None:
         """Take tenants' events out of those whose facts are to be found."""
-        ...
 
     async def give_up(self, tenant: str, event_id: str) -> None:
         """Do without a task's facts, as far as its tenant's memory can be written; repeat it freely."""
-        ...
 
     async def put_off(self, tenant: str, event_id: str, seconds: float) -> None: ...
 
@@ -166,25 +159,20 @@ class Purse(Protocol):
 
     async def day(self, tenant: str, now: datetime) -> PurseDay | None:
         """None where nobody can say what the tenant may use: then nothing is to be spent."""
-        ...
 
     async def reserve(self, todo: FactTodo, most: Cost, day: PurseDay) -> bool:
         """Set aside the most that finding a task's facts may cost; False where the tenant's day has no room for it."""
-        ...
 
     async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
         """Count what it did cost in place of what was set aside."""
-        ...
 
 
 class FactFinder(Protocol):
     def most(self, sections: JsonObject) -> Cost:
         """The most that finding facts in these may cost."""
-        ...
 
     async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
         """Facts in what a task left behind; raises ``FactsUnavailable``."""
-        ...
 
 
 class Forgetting(Protocol):
@@ -194,12 +182,9 @@ class Forgetting(Protocol):
 
     async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
         """Remove what is stored; how much, by what it was. Repeat it freely."""
-        ...
 
     async def is_under_way(self, request: ForgetRequest) -> bool:
         """Whether outcomes of before the request are still to be learned, which might bring back what was removed."""
-        ...
 
     async def note(self, request: ForgetRequest, seconds: float | None) -> None:
         """Store how far it is; look at it again in so many seconds, or never."""
-        ...

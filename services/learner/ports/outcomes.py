@@ -53,26 +53,21 @@ class Outcomes(Protocol):
 
     async def roster(self) -> Roster:
         """Show a sign of life, and see who else is there."""
-        ...
 
     async def take(self, partitions: Collection[int]) -> Taken:
         """Become or stay the reader of partitions, and take what comes next in each.
 
         What was taken and not settled comes again first, whoever took it; nothing new before that.
         """
-        ...
 
     async def settle(self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome]) -> None:
         """Acknowledge what was learned; move what is given up to the dead letters."""
-        ...
 
     async def give_up(self, partitions: Collection[int]) -> None:
         """Stop being the reader of partitions, so that another can be at once."""
-        ...
 
     async def news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         """Wait until something is there that was not there when it was last taken, and where; nowhere in that time."""
-        ...
 
 
 class Pull(NamedTuple):
@@ -118,7 +113,6 @@ class Memory(Protocol):
 
         Raises ``StoreUnavailable``; then any of them may have been stored, and they can be given again.
         """
-        ...
 
 
 class Shelved(NamedTuple):
@@ -144,15 +138,12 @@ class CaseRepository(Protocol):
 
     async def begin(self, tenant: str) -> bool:
         """Become, or stay, the one who loads; False if another one is. It lapses by itself."""
-        ...
 
     async def end(self, tenant: str) -> None:
         """Let others load at once."""
-        ...
 
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
         """The version of each object that was loaded."""
-        ...
 
     async def keep(
         self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: LoadedRows
@@ -162,7 +153,6 @@ class CaseRepository(Protocol):
         The log as it is then; None, and nothing is changed, if that version was loaded already. ``merge`` is called
         again if the log has changed meanwhile.
         """
-        ...
 
 
 class TrainingObject(NamedTuple):
@@ -186,8 +176,6 @@ class TrainingBucket(Protocol):
 
     async def objects(self) -> Sequence[TrainingObject]:
         """All objects of training rows, the oldest first."""
-        ...
 
     async def read(self, found: TrainingObject) -> bytes:
         """The content of that very version; raises ``ObjectChanged``."""
-        ...

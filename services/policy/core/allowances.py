@@ -6,24 +6,16 @@ from services.policy.core.evaluate import MAX_WORK
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch
 from services.policy.core.session_calls import Earlier, count_used, past, preconditions, reaches
 from services.policy.core.tool_rules import ReadyToolRule, is_left_out, why_left_out
-from shared.contracts.allowance import (
-    AllowanceRequest,
-    Allowances,
-    Bar,
-    CallLimit,
-    OfferedTool,
-    Precondition,
-    ToolAllowance,
-)
+from shared.contracts import allowance as contracts
 from shared.contracts.policy import Confirmation, ToolRuleKind
 
 
-def allowances(request: AllowanceRequest, prepared: ReadyPolicies) -> Allowances:
+def allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> contracts.Allowances:
     """What holds for each tool that a rule covers. Raises ``TooMuch`` for a request over the service's bounds."""
     _refuse_too_much(request, prepared)
     earlier = past(request.history)
     found = (_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
-    return Allowances(
+    return contracts.Allowances(
         tools=tuple(allowance for allowance in found if allowance),
         problems=prepared.problems,
         policy_hash=prepared.hash,
@@ -31,26 +23,31 @@ def allowances(request: AllowanceRequest, prepared: ReadyPolicies) -> Allowances
 
 
 def _allowance(
-    offered: OfferedTool, ready: Sequence[ReadyPolicy], earlier: Sequence[Earlier], given: Sequence[Confirmation]
-) -> ToolAllowance | None:
+    offered: contracts.OfferedTool,
+    ready: Sequence[ReadyPolicy],
+    earlier: Sequence[Earlier],
+    given: Sequence[Confirmation],
+) -> contracts.ToolAllowance | None:
     said = [say for policy in ready for say in _bars_of_policy(policy, offered, earlier, given)]
     if not said:
         return None
-    return ToolAllowance(
+    return contracts.ToolAllowance(
         tool=offered.tool,
-        bars=tuple(say for say in said if type(say) is Bar),
-        limits=tuple(say for say in said if isinstance(say, CallLimit)),
-        preconditions=tuple(say for say in said if isinstance(say, Precondition)),
+        bars=tuple(say for say in said if type(say) is contracts.Bar),
+        limits=tuple(say for say in said if isinstance(say, contracts.CallLimit)),
+        preconditions=tuple(say for say in said if isinstance(say, contracts.Precondition)),
         ask=None in said,
     )
 
 
 def _bars_of_policy(
-    policy: ReadyPolicy, offered: OfferedTool, earlier: Sequence[Earlier], given: Sequence[Confirmation]
-) -> Iterator[Bar | None]:
+    policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[Earlier], given: Sequence[Confirmation]
+) -> Iterator[contracts.Bar | None]:
     """Yields why the policy bars the tool, or None for each rule that depends on the call."""
     if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
-        yield Bar(rule_id="toolDefault", policy_id=policy.policy.id, reason=why_left_out(offered.tool, policy.policy))
+        yield contracts.Bar(
+            rule_id="toolDefault", policy_id=policy.policy.id, reason=why_left_out(offered.tool, policy.policy)
+        )
     for ready in policy.tool_rules:
         if ready.matches(offered.tool) and not ready.rule.report_only:
             yield from _bars_of_rule(ready, offered.tool, earlier, given)
@@ -58,8 +55,8 @@ def _bars_of_policy(
 
 def _bars_of_rule(
     ready: ReadyToolRule, tool: str, earlier: Sequence[Earlier], given: Sequence[Confirmation]
-) -> Iterator[Bar | None]:
-    bar = Bar(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
+) -> Iterator[contracts.Bar | None]:
+    bar = contracts.Bar(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
     match ready.kind:
         case ToolRuleKind.NEVER:
             yield bar
@@ -69,9 +66,9 @@ def _bars_of_rule(
             yield None
         case ToolRuleKind.AT_MOST:
             remaining = max(0, ready.limit - count_used(ready, earlier, {}))
-            yield CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
+            yield contracts.CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
         case ToolRuleKind.ONLY_AFTER if not preconditions(ready, earlier, {}):
-            yield Precondition(**dict(bar), any_of=ready.rule.after)
+            yield contracts.Precondition(**dict(bar), any_of=ready.rule.after)
         case ToolRuleKind.ONLY_WHEN:
             yield None
         case ToolRuleKind.ONLY_AFTER_CONFIRMATION:  # a call without a plan waits for nobody
@@ -82,7 +79,7 @@ def _bars_of_rule(
                 yield None
 
 
-def _refuse_too_much(request: AllowanceRequest, prepared: ReadyPolicies) -> None:
+def _refuse_too_much(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> None:
     looks = prepared.looks_back * len(request.history) + len(request.confirmations) * prepared.rules_about_tools
     work = (prepared.rules_about_tools + looks // 2) * len(request.tools)
     if work > MAX_WORK:

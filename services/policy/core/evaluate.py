@@ -9,18 +9,8 @@ from services.policy.core.plan_findings import plan_findings
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch, prepare
 from services.policy.core.rules import Finding, ReportedFinding, WaitingRule
 from services.policy.core.text_rules import text_findings
+from shared.contracts import policy as contracts
 from shared.contracts.archive import ArchivedTask
-from shared.contracts.policy import (
-    CallContext,
-    CallPrerequisite,
-    CallRefusal,
-    EvaluateRequest,
-    Policy,
-    PolicyProblem,
-    TextFinding,
-    TriggeredRule,
-    Verdict,
-)
 from shared.contracts.policy_hash import context_hash
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object, plain
 from shared.domain.words import Level, RuleAction
@@ -33,7 +23,7 @@ MAX_SEARCHES = 40_000_000  # the same over all patterns
 MAX_WORDS = 20_000_000  # keywords times characters of the text
 
 
-def evaluate(request: EvaluateRequest, conditions: ConditionCache) -> Verdict:
+def evaluate(request: contracts.EvaluateRequest, conditions: ConditionCache) -> contracts.Verdict:
     """Decide a request.
 
     A rule that cannot be parsed or evaluated is a problem in the verdict, which then does not pass. Raises
@@ -42,7 +32,7 @@ def evaluate(request: EvaluateRequest, conditions: ConditionCache) -> Verdict:
     return decide(request, prepare(request.policies, conditions))
 
 
-def decide(request: EvaluateRequest, prepared: ReadyPolicies) -> Verdict:
+def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contracts.Verdict:
     """Decides a request under policies that were prepared before; the request's own are ignored."""
     _refuse_too_much_work(request, prepared)
     _refuse_too_much_searching(request.text, prepared)
@@ -57,26 +47,26 @@ def decide(request: EvaluateRequest, prepared: ReadyPolicies) -> Verdict:
     return _verdict(request, prepared, found, ruled)
 
 
-def _rules_call(ready: ReadyPolicy, call: CallContext, scene: CallScene) -> bool:
+def _rules_call(ready: ReadyPolicy, call: contracts.CallContext, scene: CallScene) -> bool:
     """Whether a tool rule or a condition of the policy applies to the call."""
     about_tools = (rule for rule in ready.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
     return any(about_tools) or applies_to_call(ready.rules_of_calls, scene)
 
 
 def _verdict(
-    request: EvaluateRequest,
+    request: contracts.EvaluateRequest,
     prepared: ReadyPolicies,
     found: Sequence[Finding],
     ruled: dict[str, tuple[str, ...]],
-) -> Verdict:
-    triggered = _of_kind(TriggeredRule, found)
-    problems = tuple(_each_problem_once([*prepared.problems, *_of_kind(PolicyProblem, found)]))
+) -> contracts.Verdict:
+    triggered = _of_kind(contracts.TriggeredRule, found)
+    problems = tuple(_each_problem_once([*prepared.problems, *_of_kind(contracts.PolicyProblem, found)]))
     undecided = [one.rule_id for one in _of_kind(WaitingRule, found)]
     reported = [one.found for one in _of_kind(ReportedFinding, found)]
-    refusals = tuple(_of_kind(CallRefusal, found))
+    refusals = tuple(_of_kind(contracts.CallRefusal, found))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
-    return Verdict(
+    return contracts.Verdict(
         passed=not (blocked or escalate or problems or refusals),
         requires_approval=RuleAction.REQUIRE_APPROVAL in actions,
         escalate=escalate,
@@ -91,10 +81,10 @@ def _verdict(
         plan_hash=request.plan_hash,
         history_hash=_history_hash(request),
         refusals=refusals,
-        needs=tuple(_of_kind(CallPrerequisite, found)),
-        text=next(iter(_of_kind(TextFinding, found)), None),
-        reported_rules=tuple(_of_kind(TriggeredRule, reported)),
-        reported_refusals=tuple(_of_kind(CallRefusal, reported)),
+        needs=tuple(_of_kind(contracts.CallPrerequisite, found)),
+        text=next(iter(_of_kind(contracts.TextFinding, found)), None),
+        reported_rules=tuple(_of_kind(contracts.TriggeredRule, reported)),
+        reported_refusals=tuple(_of_kind(contracts.CallRefusal, reported)),
         ruled_calls=ruled,
     )
 
@@ -103,17 +93,17 @@ def _of_kind(kind: type[_Kind], found: Iterable[object]) -> list[_Kind]:
     return [one for one in found if isinstance(one, kind)]
 
 
-def _highest(triggered: Iterable[TriggeredRule]) -> str | None:
+def _highest(triggered: Iterable[contracts.TriggeredRule]) -> str | None:
     levels = [Level.parse(rule.level) for rule in triggered if rule.level]
     return max(levels).word if levels else None
 
 
-def _each_problem_once(problems: Iterable[PolicyProblem]) -> Iterable[PolicyProblem]:
+def _each_problem_once(problems: Iterable[contracts.PolicyProblem]) -> Iterable[contracts.PolicyProblem]:
     """The problems without repeats: a rule that fails alike for every call is one problem."""
     return {(problem.policy_id, problem.rule_id, problem.message): problem for problem in problems}.values()
 
 
-def _history_hash(request: EvaluateRequest) -> str | None:
+def _history_hash(request: contracts.EvaluateRequest) -> str | None:
     """The hash of earlier calls and confirmations; None if there are none."""
     if not (request.history or request.confirmations):
         return None
@@ -122,7 +112,7 @@ def _history_hash(request: EvaluateRequest) -> str | None:
     return digest([calls, yeses])
 
 
-def _refuse_too_much_work(request: EvaluateRequest, prepared: ReadyPolicies) -> None:
+def _refuse_too_much_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> None:
     """Raises ``TooMuch`` if rules times calls would keep the service from its other callers."""
     if (work := _work(request, prepared)) > MAX_WORK:
         calls = max(1, len(request.calls))
@@ -141,7 +131,7 @@ def _refuse_too_much_searching(text: str | None, prepared: ReadyPolicies) -> Non
         raise TooMuch(f"a text of {len(text)} characters is too long for {prepared.keywords} keywords", "text")
 
 
-def _work(request: EvaluateRequest, prepared: ReadyPolicies) -> int:
+def _work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> int:
     calls = max(1, len(request.calls))
     names = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
@@ -162,8 +152,8 @@ class DecidedPlan(NamedTuple):
 
     task_id: str
     text: str
-    request: EvaluateRequest
-    verdict: Verdict
+    request: contracts.EvaluateRequest
+    verdict: contracts.Verdict
 
 
 class BacktestedPlan(NamedTuple):
@@ -192,13 +182,15 @@ def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
 
 
 def _read_plan(task: ArchivedTask, note: JsonObject) -> DecidedPlan:
-    request = EvaluateRequest.from_json(dumps(note["request"]))
+    request = contracts.EvaluateRequest.from_json(dumps(note["request"]))
     return DecidedPlan(
-        task.record.task_id, task.record.request.text, request, Verdict.from_json(dumps(note["verdict"]))
+        task.record.task_id, task.record.request.text, request, contracts.Verdict.from_json(dumps(note["verdict"]))
     )
 
 
-def backtest_plan(known: DecidedPlan, changed: Sequence[Policy], conditions: ConditionCache) -> BacktestedPlan:
+def backtest_plan(
+    known: DecidedPlan, changed: Sequence[contracts.Policy], conditions: ConditionCache
+) -> BacktestedPlan:
     """Decides a plan again; each changed policy replaces the one with its id, or is added."""
     ids = {policy.id for policy in changed}
     policies = (*(policy for policy in known.request.policies if policy.id not in ids), *changed)
@@ -208,7 +200,7 @@ def backtest_plan(known: DecidedPlan, changed: Sequence[Policy], conditions: Con
     return BacktestedPlan(known.task_id, known.text, in_words(known.verdict), in_words(verdict), why)
 
 
-def in_words(verdict: Verdict) -> str:
+def in_words(verdict: contracts.Verdict) -> str:
     """The verdict in a few words: the strictest of its findings."""
     if verdict.problems:
         return "policy invalid"
@@ -223,7 +215,7 @@ def in_words(verdict: Verdict) -> str:
     return "passes"
 
 
-def _findings(verdict: Verdict) -> set[str]:
+def _findings(verdict: contracts.Verdict) -> set[str]:
     rules: Iterable[str] = (f"{rule.policy_id}/{rule.rule_id}" for rule in verdict.triggered_rules)
     refused = (f"{refusal.policy_id}/{refusal.rule_id}" for refusal in verdict.refusals)
     return {*rules, *refused, *(f"{problem.policy_id}/{problem.rule_id}" for problem in verdict.problems)}

@@ -3,71 +3,47 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from services.policy.core import rules, session_calls
 from services.policy.core.conditions import Condition
 from services.policy.core.findings import CallScene, is_proven
 from services.policy.core.prepared import ReadyPolicy
-from services.policy.core.rules import (
-    RESTS_ON_THE_REQUEST,
-    Finding,
-    ReportedFinding,
-    WaitingRule,
-    cannot_be_decided,
-    problem,
-    shorten_value,
-    shown_values,
-)
-from services.policy.core.session_calls import (
-    Earlier,
-    count_used,
-    distinguishing_values,
-    is_confirmed,
-    past,
-    preconditions,
-)
 from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, is_left_out, why_left_out
 from services.policy.core.values import UNKNOWN, ConditionError, Context
-from shared.contracts.policy import (
-    CallContext,
-    CallOutcome,
-    CallPrerequisite,
-    CallRefusal,
-    Confirmation,
-    EvaluateRequest,
-    ToolRuleKind,
-    TriggeredRule,
-)
+from shared.contracts import policy as contracts
 from shared.domain.words import Level, RuleAction
 
 
-def plan_findings(seen: Sequence[tuple[ReadyPolicy, Sequence[CallScene]]], request: EvaluateRequest) -> list[Finding]:
+def plan_findings(
+    seen: Sequence[tuple[ReadyPolicy, Sequence[CallScene]]], request: contracts.EvaluateRequest
+) -> list[rules.Finding]:
     """The findings of tool rules for each call. ``seen``: each policy with the scenes of the calls."""
-    found: list[Finding] = []
+    found: list[rules.Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in seen):
         return found
-    earlier = past(request.history)
+    earlier = session_calls.past(request.history)
     for number, call in enumerate(request.calls):
-        own: list[Finding] = []
+        own: list[rules.Finding] = []
         for policy, scenes in seen:
             own += _of_call(policy, _PlannedCall(call, scenes[number], earlier, request.confirmations))
         found += own
-        if not any(isinstance(one, CallRefusal) for one in own):
-            earlier.append(Earlier(call.tool, call.fields, None, call.call_id))
+        if not any(isinstance(one, contracts.CallRefusal) for one in own):
+            earlier.append(session_calls.Earlier(call.tool, call.fields, None, call.call_id))
     return found
 
 
 class _PlannedCall(NamedTuple):
     """A planned call, with the calls before it and what people have confirmed."""
 
-    call: CallContext
+    call: contracts.CallContext
     scene: CallScene
-    earlier: Sequence[Earlier]
-    confirmations: Sequence[Confirmation]
+    earlier: Sequence[session_calls.Earlier]
+    confirmations: Sequence[contracts.Confirmation]
 
 
-def _of_call(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[Finding]:
+def _of_call(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
     call = planned.call
     if is_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
-        yield CallRefusal(
+        yield contracts.CallRefusal(
             call_id=call.call_id,
             tool=call.tool,
             rule_id="toolDefault",
@@ -77,66 +53,76 @@ def _of_call(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[Finding]:
         )
     for ready in policy.tool_rules:
         found = _find(ready, planned) if ready.matches(call.tool) else None
-        if found and ready.rule.report_only and isinstance(found, CallRefusal | TriggeredRule):
-            yield ReportedFinding(found)
-        elif found and not (ready.rule.report_only and isinstance(found, CallPrerequisite)):
+        if found and ready.rule.report_only and isinstance(found, contracts.CallRefusal | contracts.TriggeredRule):
+            yield rules.ReportedFinding(found)
+        elif found and not (ready.rule.report_only and isinstance(found, contracts.CallPrerequisite)):
             yield found
 
 
-def _find(ready: ReadyToolRule, planned: _PlannedCall) -> Finding | None:
+def _find(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding | None:
     call, scene, earlier, confirmations = planned
-    values, missing = distinguishing_values(ready.per, scene.context)
+    values, missing = session_calls.distinguishing_values(ready.per, scene.context)
     if missing:
         return _doubt(ready, planned, missing)
-    shown = {name: shorten_value(value) for name, value in values.items()}
+    shown = {name: rules.shorten_value(value) for name, value in values.items()}
     match ready.kind:
-        case ToolRuleKind.NEVER:
+        case contracts.ToolRuleKind.NEVER:
             return _refusal(ready, call)
-        case ToolRuleKind.AT_MOST:
-            used = count_used(ready, earlier, scene.context)
+        case contracts.ToolRuleKind.AT_MOST:
+            used = session_calls.count_used(ready, earlier, scene.context)
             return _refusal(ready, call, {**shown, "calls": used}) if used >= ready.limit else None
-        case ToolRuleKind.ONLY_AFTER:
-            opening = preconditions(ready, earlier, scene.context)
-            if any(before.outcome is CallOutcome.SUCCEEDED for before in opening):
+        case contracts.ToolRuleKind.ONLY_AFTER:
+            opening = session_calls.preconditions(ready, earlier, scene.context)
+            if any(before.outcome is contracts.CallOutcome.SUCCEEDED for before in opening):
                 return None
             ids = tuple(before.call_id for before in opening if before.call_id is not None)
-            return CallPrerequisite(**_describe(ready, call), any_of=ids) if ids else _refusal(ready, call, shown)
-        case ToolRuleKind.ONLY_WHEN if ready.condition:
+            return (
+                contracts.CallPrerequisite(**_describe(ready, call), any_of=ids)
+                if ids
+                else _refusal(ready, call, shown)
+            )
+        case contracts.ToolRuleKind.ONLY_WHEN if ready.condition:
             return _check_condition(ready, ready.condition, planned)
-        case ToolRuleKind.ONLY_AFTER_CONFIRMATION if not is_confirmed(call, scene.context, ready.level, confirmations):
+        case contracts.ToolRuleKind.ONLY_AFTER_CONFIRMATION if not session_calls.is_confirmed(
+            call, scene.context, ready.level, confirmations
+        ):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
             level = (ready.level or Level.MANAGER).word
-            return TriggeredRule(**_describe(ready, call), action=RuleAction.REQUIRE_APPROVAL, level=level)
+            return contracts.TriggeredRule(**_describe(ready, call), action=RuleAction.REQUIRE_APPROVAL, level=level)
         case _:
             return None
 
 
-def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _PlannedCall) -> Finding | None:
+def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _PlannedCall) -> rules.Finding | None:
     scene = planned.scene
     try:
         decision = condition.decide(scene.context)
     except ConditionError as error:
-        return problem(ready.policy_id, ready.rule.id, error)
+        return rules.problem(ready.policy_id, ready.rule.id, error)
     if decision is UNKNOWN:
         return _doubt(ready, planned, condition.missing(scene.context))
-    values = shown_values(condition, scene.context)
+    values = rules.shown_values(condition, scene.context)
     if not decision:
         return _refusal(ready, planned.call, values)
     if scene.proven is not None and not is_proven(condition, scene.proven, expected=True):
-        return _refusal(ready, planned.call, values, RESTS_ON_THE_REQUEST)
+        return _refusal(ready, planned.call, values, rules.RESTS_ON_THE_REQUEST)
     return None
 
 
-def _doubt(ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]) -> CallRefusal | WaitingRule:
+def _doubt(
+    ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]
+) -> contracts.CallRefusal | rules.WaitingRule:
     if not planned.scene.binding:
-        return WaitingRule(ready.rule.id)
-    return _refusal(ready, planned.call, {}, cannot_be_decided(missing))
+        return rules.WaitingRule(ready.rule.id)
+    return _refusal(ready, planned.call, {}, rules.cannot_be_decided(missing))
 
 
-def _refusal(ready: ReadyToolRule, call: CallContext, values: Context | None = None, in_doubt: str = "") -> CallRefusal:
+def _refusal(
+    ready: ReadyToolRule, call: contracts.CallContext, values: Context | None = None, in_doubt: str = ""
+) -> contracts.CallRefusal:
     about = _describe(ready, call)
     reason = f"{about['reason']} ({in_doubt})" if in_doubt else about["reason"]
-    return CallRefusal(
+    return contracts.CallRefusal(
         **{**about, "reason": reason},
         tool=call.tool,
         kind=ready.kind.value,
@@ -145,7 +131,7 @@ def _refusal(ready: ReadyToolRule, call: CallContext, values: Context | None = N
     )
 
 
-def _describe(ready: ReadyToolRule, call: CallContext) -> dict[str, str]:
+def _describe(ready: ReadyToolRule, call: contracts.CallContext) -> dict[str, str]:
     """The fields that every finding has: the call, the rule, its policy, and the reason."""
     return {
         "call_id": call.call_id,

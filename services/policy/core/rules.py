@@ -7,17 +7,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from services.policy.core.conditions import Condition, ConditionCache
 from services.policy.core.grammar import FieldReference
 from services.policy.core.values import ConditionError, Context
-from shared.contracts.policy import (
-    CallPrerequisite,
-    CallRefusal,
-    ContextValue,
-    Policy,
-    PolicyProblem,
-    Rule,
-    Scalar,
-    TextFinding,
-    TriggeredRule,
-)
+from shared.contracts import policy as contracts
 from shared.domain.words import Level, RuleAction
 
 RESTS_ON_THE_REQUEST = "it rests on values that only the request gives"
@@ -38,20 +28,26 @@ class WaitingRule(NamedTuple):
 class ReportedFinding(NamedTuple):
     """A finding of a report-only rule: what it would have done."""
 
-    found: TriggeredRule | CallRefusal
+    found: contracts.TriggeredRule | contracts.CallRefusal
 
 
 Finding: TypeAlias = (
-    TriggeredRule | CallRefusal | CallPrerequisite | ReportedFinding | WaitingRule | PolicyProblem | TextFinding
+    contracts.TriggeredRule
+    | contracts.CallRefusal
+    | contracts.CallPrerequisite
+    | ReportedFinding
+    | WaitingRule
+    | contracts.PolicyProblem
+    | contracts.TextFinding
 )
 
 
-def problem(policy_id: str, rule_id: str, error: ConditionError | str) -> PolicyProblem:
+def problem(policy_id: str, rule_id: str, error: ConditionError | str) -> contracts.PolicyProblem:
     """A rule that makes the policy invalid, with a sentence that names rule, position and cause."""
     position, cause = (None, error) if isinstance(error, str) else (error.position, error.cause)
     where = "" if position is None else f" at character {position}"
     message = f"policy invalid: rule {rule_id!r}{where}: {cause}"
-    return PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
+    return contracts.PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
 
 
 def cannot_be_decided(missing: Sequence[str]) -> str:
@@ -59,12 +55,12 @@ def cannot_be_decided(missing: Sequence[str]) -> str:
     return f"cannot be decided: {', '.join(missing)} missing or null"
 
 
-def shown_values(condition: Condition, context: Context) -> dict[str, ContextValue]:
+def shown_values(condition: Condition, context: Context) -> dict[str, contracts.ContextValue]:
     """The values of the fields that a condition read, shortened for the verdict."""
     return {name: shorten_value(value) for name, value in condition.values(context).items()}
 
 
-def shorten_value(value: ContextValue) -> ContextValue:
+def shorten_value(value: contracts.ContextValue) -> contracts.ContextValue:
     """A value as a verdict repeats it, with long texts and lists cut."""
     match value:
         case dict():
@@ -75,7 +71,7 @@ def shorten_value(value: ContextValue) -> ContextValue:
             return _clip_text(value)
 
 
-def _clip_text(value: Scalar) -> Scalar:
+def _clip_text(value: contracts.Scalar) -> contracts.Scalar:
     is_long = isinstance(value, str) and len(value) > _CHARACTERS
     return f"{value[: _CHARACTERS - 1]}…" if isinstance(value, str) and is_long else value
 
@@ -89,7 +85,7 @@ _EVERY_CALL_HAS = frozenset((*NAMES_CALLS, "tool_class", "call_id"))
 
 class ReadyRule(NamedTuple):
     policy_id: str
-    rule: Rule
+    rule: contracts.Rule
     action: RuleAction
     level: Level | None  # set for all but a block that names none
     condition: Condition
@@ -106,7 +102,7 @@ class ReadyRule(NamedTuple):
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
-def ready_rule(policy: Policy, rule: Rule, conditions: ConditionCache) -> ReadyRule:
+def ready_rule(policy: contracts.Policy, rule: contracts.Rule, conditions: ConditionCache) -> ReadyRule:
     """The rule, prepared. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown word."""
     action = word_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
@@ -133,7 +129,7 @@ def word_of(words: type[_Word], what: str, given: str, known: str = "known") -> 
         raise ValueError(f"unknown {what} {given!r}; {known}: {', '.join(words)}") from None
 
 
-def _check_approvers(rule: Rule, action: RuleAction) -> None:
+def _check_approvers(rule: contracts.Rule, action: RuleAction) -> None:
     if rule.approvers is None:
         return
     if action is RuleAction.BLOCK:
@@ -142,7 +138,7 @@ def _check_approvers(rule: Rule, action: RuleAction) -> None:
         raise ValueError(f"approvers is {rule.approvers}; it is from 1 to {MOST_APPROVERS}")
 
 
-def _level(rule: Rule, action: RuleAction) -> Level | None:
+def _level(rule: contracts.Rule, action: RuleAction) -> Level | None:
     if rule.level is not None:
         return Level.parse(rule.level)
     return None if action is RuleAction.BLOCK else Level.MANAGER

@@ -47,7 +47,6 @@ class Index(Protocol[R_contra]):
 
     def replace(self, key: str, before: R_contra | None, after: R_contra | None) -> None:
         """A row came (no ``before``), changed, or went (no ``after``)."""
-        ...
 
 
 class Table(Mapping[str, R], Generic[R]):

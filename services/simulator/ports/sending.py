@@ -16,4 +16,3 @@ class Sender(Protocol):
 
     async def send(self, url: str, secret: str, notice_id: str, body: str) -> SendResult:
         """One signed attempt, within bounded time; it raises nothing that the receiver or the way there caused."""
-        ...

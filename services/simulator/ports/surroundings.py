@@ -9,12 +9,9 @@ class Surroundings(Protocol):
 
     def now(self) -> datetime:
         """The wall's time, aware, in UTC."""
-        ...
 
     def new_id(self) -> str:
         """A UUID that was never given before."""
-        ...
 
     def new_secret(self, length: int) -> str:
         """So many hexadecimal characters that nobody can guess."""
-        ...

@@ -237,3 +237,11 @@ class SmsFound(Answer):
     total_count: int = 0
     returned_count: int = 0
     query: Mapping[str, JsonValue] = {}
+
+
+class TimeState(Answer):
+    current_time: Moment
+    time_scale: float = 1.0
+    is_paused: bool = False
+    auto_advance: bool = False
+    mode: str = "manual"

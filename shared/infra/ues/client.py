@@ -1,4 +1,4 @@
-"""A client for the REST interface of a user environment simulator, ours or another's."""
+"""A client for the REST interface of a user environment simulator, ours or another's: what a user does there."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,106 +8,19 @@ from typing import Self
 import httpx
 from pydantic import JsonValue
 
-from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound
-from shared.contracts.ues.simulation import AccessLog, KeyInfo, KeyMade, World
+from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
 from shared.infra.tls import trusted_certificates
 from shared.infra.ues.email import EmailEndpoints
-from shared.infra.ues.line import NotFoundError, Value, WorldLine, given_values
-from shared.infra.ues.simulation import EventsEndpoints, ScenarioEndpoints, SimulationEndpoints, TimeEndpoints
+from shared.infra.ues.line import Value, WorldLine, given_values
 from shared.infra.ues.sms import SmsEndpoints
 
 
-class KeysEndpoints:
+class TimeEndpoints:
     def __init__(self, line: WorldLine) -> None:
         self._line = line
 
-    async def create(self, name: str, permissions: Sequence[str]) -> KeyMade:
-        return await self._line.post(KeyMade, "/keys", given_values(name=name, permissions=permissions))
-
-    async def get(self, key_id: str) -> KeyInfo:
-        return await self._line.get(KeyInfo, f"/keys/{key_id}")
-
-    async def revoke(self, key_id: str) -> None:
-        """Revoke a key. One that does not exist counts as revoked."""
-        try:
-            await self._line.delete(f"/keys/{key_id}")
-        except NotFoundError:
-            return
-
-
-class AccessLogsEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
-    async def show(
-        self,
-        *,
-        key_id: str | None = None,
-        since: datetime | None = None,
-        errors_only: bool | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
-    ) -> AccessLog:
-        """The requests that match, newest first."""
-        return await self._line.get(
-            AccessLog,
-            "/access-logs",
-            key_id=key_id,
-            since=since,
-            errors_only=errors_only,
-            limit=limit,
-            offset=offset,
-        )
-
-
-class WorldsEndpoints:
-    """``/worlds``: several worlds in one server."""
-
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
-    async def open(self, world_id: str) -> World:
-        return await self._line.post(World, "/worlds", given_values(world_id=world_id))
-
-    async def close(self, world_id: str) -> None:
-        try:
-            await self._line.delete(f"/worlds/{world_id}")
-        except NotFoundError:
-            return
-
-
-class EnvironmentEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
-    async def get_state(self) -> JsonValue:
-        return await self._line.get_json("/environment/state")
-
-    async def get_compact_state(self) -> JsonValue:
-        return await self._line.get_json("/environment/state", compact=True)
-
-    async def validate(self) -> JsonValue:
-        return await self._line.tell("/environment/validate")
-
-
-class PlainEndpoints:
-    """The endpoints of a modality whose answers stay plain JSON, such as location, weather or contacts."""
-
-    def __init__(self, line: WorldLine, name: str) -> None:
-        self._line = line
-        self._name = name
-
-    async def get_state(self) -> JsonValue:
-        return await self._line.get_json(f"/{self._name}/state")
-
-    async def query(self, **asked: JsonValue) -> JsonValue:
-        return await self._line.tell(f"/{self._name}/query", given_values(**asked))
-
-    async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
-        """Carry out an action, named by its route: update (location, weather), create, block,
-        group/add ... (contacts).
-        """
-        return await self._line.post(ActionDone, f"/{self._name}/{action}", body)
+    async def get_state(self) -> TimeState:
+        return await self._line.get(TimeState, "/simulator/time")
 
 
 class CalendarEndpoints:
@@ -254,20 +167,10 @@ class AsyncUESClient:
         line = WorldLine(self._http, 1 + max_retries if retry_enabled else 1)
         self._line = line
         self.time = TimeEndpoints(line)
-        self.simulation = SimulationEndpoints(line)
-        self.events = EventsEndpoints(line)
-        self.scenario = ScenarioEndpoints(line)
         self.email = EmailEndpoints(line)
         self.sms = SmsEndpoints(line)
         self.chat = ChatEndpoints(line)
         self.calendar = CalendarEndpoints(line)
-        self.location = PlainEndpoints(line, "location")
-        self.weather = PlainEndpoints(line, "weather")
-        self.contacts = PlainEndpoints(line, "contacts")
-        self.environment = EnvironmentEndpoints(line)
-        self.keys = KeysEndpoints(line)
-        self.access_logs = AccessLogsEndpoints(line)
-        self.worlds = WorldsEndpoints(line)
 
     async def health(self) -> JsonValue:
         return await self._line.get_json("/health")

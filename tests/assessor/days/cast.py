@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.assessor.adapters.played_participant import PlayedCourse, PlayedParticipant
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.hosting import GreenAgent
 from services.assessor.settings import SCENARIOS
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import AssessmentResults
-from shared.infra.ues.client import AsyncUESClient
 from tests.assessor.agents import Following, reached
 from tests.assessor.stage import ADMIN, config, simulator
 from tests.doubles.scripted_participant import ScriptedParticipant
@@ -21,7 +21,7 @@ DONE: JsonObject = {"message_type": "early_completion", "reason": "All is done."
 class Hour(NamedTuple):
     """A turn as an agent sees it."""
 
-    ues: AsyncUESClient
+    ues: ProctorClient
     number: int
     now: datetime
 
@@ -41,7 +41,7 @@ async def lived(scenario_id: str, day: Day, context_id: str) -> AssessmentResult
 
     async def turn(said: JsonObject) -> JsonObject:
         start.update(participant.heard[0])
-        async with AsyncUESClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
+        async with ProctorClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
             now = datetime.fromisoformat(str(said["current_time"]))
             step = await day(Hour(ues, int(str(said["turn_number"])), now))
         return {"message_type": "turn_complete", "time_step": step} if step else DONE

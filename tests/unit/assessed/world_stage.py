@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.applications import Starlette
 from typing_extensions import override
 
+from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.mcp_tools import McpTools
 from services.gateway.worlds.addresses import world_endpoint
@@ -19,7 +20,6 @@ from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.ues.client import AsyncUESClient
 from tests.serving import serving
 
 ADMIN = "a" * 64
@@ -67,7 +67,7 @@ class Line(httpx.AsyncBaseTransport):
 class WorldStage(NamedTuple):
     """``tools``: how an executor asks the bridge, which is at ``bridge``."""
 
-    proctor: AsyncUESClient
+    proctor: ProctorClient
     calls: WorldCalls
     keys: OneAssessment
     line: Line
@@ -112,7 +112,7 @@ async def open_world() -> AsyncIterator[WorldStage]:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(app.router.lifespan_context(app))
         transport = httpx.ASGITransport(app)
-        proctor = await stack.enter_async_context(AsyncUESClient(URL, transport=transport, api_key=ADMIN))
+        proctor = await stack.enter_async_context(ProctorClient(URL, transport=transport, api_key=ADMIN))
         await proctor.simulation.clear()
         await proctor.simulation.start(auto_advance=False)
         key = await proctor.keys.create("the one measured", USER_PERMISSIONS)

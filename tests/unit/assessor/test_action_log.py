@@ -6,7 +6,7 @@ import pytest
 
 from services.assessor.core.action_log import AccessReader, ActionLogBuilder, action_of
 from services.assessor.core.permissions import USER_PERMISSIONS
-from shared.contracts.ues.simulation import Access, SimulatorEvent
+from services.assessor.ports.simulation import Access, SimulatorEvent
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 ME = "ues_me"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.console import Complaint
+from cli.launcher import asks_for_unruled_writes, settle_unruled_writes
 from cli.stack.plan import StackOptions
-from cli.stack.unruled_writes import asks_for_unruled_writes, settle_unruled_writes
 
 pytestmark = pytest.mark.promise("launcher.unruled_writes")
 FOREIGN = {"GREEN_AGENT_MCP_URL": "http://tools.example/mcp"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.adapters.monty_sandbox import MontySandbox
+from services.executor.adapters.made_tools import MontySandbox
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, parse_outcome
 from services.executor.core.figures.catalogue import CALCULATORS, OPERATIONS
 from services.executor.core.model.made_code import (

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from services.executor.adapters.monty_sandbox import MontySandbox
+from services.executor.adapters.made_tools import MontySandbox
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import latest
 from shared.domain.exact_json import JsonObject, loads_object

@@ -18,7 +18,7 @@ from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.domain.redaction import without_secrets
-from shared.infra.logged_app import LoggedApp
+from shared.infra.counted_app import LoggedApp
 from shared.infra.service_settings import LogSettings
 from tests.deployment.dockerfile import STACK, images
 from tests.unit.executor.stage import Stage, message

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from shared.infra.ues.client import AsyncUESClient
+from services.assessor.adapters.proctor_client import ProctorClient
 from shared.infra.ues.line import (
     APIError,
     ConflictError,
@@ -22,9 +22,9 @@ NOW = {"current_time": "2026-03-02T09:00:00Z"}
 pytestmark = pytest.mark.promise("assessor.ues_client")
 
 
-def client(answer: Callable[[httpx.Request], httpx.Response], retries: int = 0) -> AsyncUESClient:
+def client(answer: Callable[[httpx.Request], httpx.Response], retries: int = 0) -> ProctorClient:
     transport = httpx.MockTransport(answer)
-    return AsyncUESClient("http://ues", transport=transport, api_key="k" * 64, retry_enabled=True, max_retries=retries)
+    return ProctorClient("http://ues", transport=transport, api_key="k" * 64, retry_enabled=True, max_retries=retries)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import httpx
 
-from cli.assess.asked import WantedRun, run_assessment
-from cli.assess.own_assessor import assessor_at
+from cli.assess.asked import WantedRun, assessor_at, run_assessment
 from cli.console import Complaint, err
 from cli.launcher import running
 from cli.stack.plan import StackOptions, free_ports

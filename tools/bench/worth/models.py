@@ -22,7 +22,6 @@ ATTEMPTS = 3
 class PlayingModel(Protocol):
     def decide(self, progress: PlayProgress) -> Step:
         """The next reply: calls that are made at once, or the final text."""
-        ...
 
 
 class Slot(NamedTuple):

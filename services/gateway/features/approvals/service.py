@@ -32,11 +32,9 @@ class Approvals(Protocol):
 
     async def waiting(self, tenant: str) -> Sequence[Question]:
         """Every approval of the tenant that is not decided."""
-        ...
 
     async def find(self, tenant: str, approval_id: str) -> Question | None:
         """That approval, decided or not; None if there is none, or its deadline is over."""
-        ...
 
 
 class OwedNotice(NamedTuple):
@@ -54,7 +52,6 @@ class OwedNotices(Protocol):
 
     async def take(self) -> Sequence[OwedNotice]:
         """What is owed now. It is another's to take after a while, should this taker die."""
-        ...
 
     async def mark_done(self, owed: OwedNotice) -> None: ...
 
@@ -66,7 +63,6 @@ class UnreadableReference(Exception):
 class References(Protocol):
     def read(self, text: str, tenant: str) -> str:
         """What a target's field refers to, or the field itself; raises ``UnreadableReference``."""
-        ...
 
 
 def approval_view(

@@ -6,20 +6,13 @@ from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.approvals.service import (
-    Approvals,
-    OwedNotice,
-    OwedNotices,
-    Question,
-    References,
-    UnreadableReference,
-)
+from services.gateway.features.approvals import service as approvals
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.credential import beyond_walls, parse_reference
 from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import ScriptedStore, answering
 
 
 class _Row(NamedTuple):
@@ -27,13 +20,13 @@ class _Row(NamedTuple):
     record: str | None
 
 
-class RedisApprovals(Approvals):
+class RedisApprovals(approvals.Approvals):
     """Two round trips, whatever other tenants have waiting: one name of each partition, then what is found."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def waiting(self, tenant: str) -> Sequence[Question]:
+    async def waiting(self, tenant: str) -> Sequence[approvals.Question]:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for partition in range(PARTITIONS):
                 pipe.zrange(keys.asked_key(partition, tenant), 0, -1)
@@ -43,7 +36,7 @@ class RedisApprovals(Approvals):
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]
 
-    async def find(self, tenant: str, approval_id: str) -> Question | None:
+    async def find(self, tenant: str, approval_id: str) -> approvals.Question | None:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for partition in range(PARTITIONS):
                 pipe.get(keys.approval_key(partition, tenant, approval_id))
@@ -52,7 +45,7 @@ class RedisApprovals(Approvals):
         asked = [keys.AskedMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(iter(await self._questions(asked)), None)
 
-    async def _questions(self, asked: Iterable[keys.AskedMember]) -> list[Question]:
+    async def _questions(self, asked: Iterable[keys.AskedMember]) -> list[approvals.Question]:
         """Those that are still kept, with their tasks."""
         wanted = [*asked]
         if not wanted:
@@ -65,7 +58,7 @@ class RedisApprovals(Approvals):
             found = cast("list[str | None]", await pipe.execute())
         rows = [_Row(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
         return [
-            Question(Approval.model_validate_json(row.approval), TaskRecord.model_validate_json(row.record))
+            approvals.Question(Approval.model_validate_json(row.approval), TaskRecord.model_validate_json(row.record))
             for row in rows
             if row.approval and row.record
         ]
@@ -75,30 +68,27 @@ _MOST = 20  # of one partition, in one look
 _AGAIN_MS = 30_000
 
 
-class RedisOwedNotices(OwedNotices):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
-    async def take(self) -> Sequence[OwedNotice]:
+class RedisOwedNotices(ScriptedStore, approvals.OwedNotices):
+    async def take(self) -> Sequence[approvals.OwedNotice]:
         calls = [([one.notices], [_MOST, _AGAIN_MS]) for one in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return [_read_owed(member) for row in rows for member in row]
 
-    async def mark_done(self, owed: OwedNotice) -> None:
+    async def mark_done(self, owed: approvals.OwedNotice) -> None:
         member = keys.unpack_notice(owed.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
         await self._scripts.command("ZREM", notices, owed.name)
 
 
-def _read_owed(name: str) -> OwedNotice:
+def _read_owed(name: str) -> approvals.OwedNotice:
     member = keys.unpack_notice(name)
-    return OwedNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
+    return approvals.OwedNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
 
 
 _ENV = "env:"
 
 
-class EnvironmentReferences(References):
+class EnvironmentReferences(approvals.References):
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
 
@@ -107,8 +97,8 @@ class EnvironmentReferences(References):
             return text
         named = parse_reference(text)
         if wall := beyond_walls(named, tenant):
-            raise UnreadableReference(f"{text} may not be used: {wall}")
+            raise approvals.UnreadableReference(f"{text} may not be used: {wall}")
         found = self._environ.get(named.name, "").strip()
         if not found:
-            raise UnreadableReference(f"{text} is not set in the gateway's environment")
+            raise approvals.UnreadableReference(f"{text} is not set in the gateway's environment")
         return found

@@ -29,17 +29,14 @@ class KeptAssessments(Protocol):
 
     async def keep(self, tenant: str, kept: KeptAssessment) -> bool:
         """Whether it was kept; one over ``MOST_CHARACTERS`` is not."""
-        ...
 
     async def cards(self, tenant: str) -> Sequence[AssessmentCard]:
         """The newest first."""
-        ...
 
     async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None: ...
 
     async def drop(self, tenant: str, assessment_id: str) -> None:
         """Harmless for what is not there."""
-        ...
 
 
 _URL = "participant_url"

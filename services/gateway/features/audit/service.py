@@ -34,7 +34,6 @@ class LiveTasks(Protocol):
 
     async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
         """The last changed first; raises ``ValueError`` for a place that is none."""
-        ...
 
     async def one(self, tenant: str, task_id: str) -> Kept | None: ...
 
@@ -44,7 +43,6 @@ class ArchivedTasks(Protocol):
 
     async def names(self, tenant: str) -> Sequence[str]:
         """Sorted."""
-        ...
 
     async def one(self, tenant: str, task_id: str) -> ArchivedTask | None: ...
 

@@ -15,37 +15,8 @@ from services.gateway.features.console.charts import arms_chart, days_chart, qua
 from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of
 from services.gateway.features.console.sessions import Visitor
+from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.approvals import approval_page, needs, summary_of
-from services.gateway.features.console.views.health import (
-    ENDS,
-    Needs,
-    Tile,
-    begun_days,
-    better_tile,
-    causes,
-    cost_of_a_task,
-    cost_tile,
-    day_counts,
-    day_rows,
-    endings,
-    error_rate,
-    first_due,
-    last_days,
-    latencies,
-    letter_rows,
-    load,
-    needs_tile,
-    working_tile,
-)
-from services.gateway.features.console.views.memory import (
-    MemoryQuery,
-    accuracy_rows,
-    cases,
-    entities,
-    facts,
-    finding_words,
-    read_page,
-)
 from services.gateway.features.console.views.progress import direction, process_cards, quality
 from services.gateway.features.console.views.tasks import RUNNING, doubts_of, task_row
 from services.gateway.features.identity.model import check_operator
@@ -76,8 +47,8 @@ class _Seen(NamedTuple):
     hooks: int = 0
 
     @property
-    def needs(self) -> Needs:
-        return Needs(len(self.mine), len(self.doubted), self.letters, self.hooks)
+    def needs(self) -> health.Needs:
+        return health.Needs(len(self.mine), len(self.doubted), self.letters, self.hooks)
 
 
 class OverviewPage:
@@ -103,17 +74,21 @@ class OverviewPage:
             spent=[day for day in seen.spent if day.calls],
         )
 
-    async def _tiles(self, visitor: Visitor, seen: _Seen) -> list[Tile]:
+    async def _tiles(self, visitor: Visitor, seen: _Seen) -> list[health.Tile]:
         now, caller = self._context.glance.clock(), visitor.caller
         totals = await self._context.totals(caller, now - _DAY)
         running = (await self._context.services.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
         still = await self._context.stands_still(caller, seen.state) if seen.state else False
         tiles = [
-            working_tile(totals, running, seen.state, still=still),
-            better_tile(direction(seen.history.quality)),
-            needs_tile(seen.needs, len(seen.waiting) - len(seen.mine), first_due(seen.mine), now),
+            health.working_tile(totals, running, seen.state, still=still),
+            health.better_tile(direction(seen.history.quality)),
+            health.needs_tile(seen.needs, len(seen.waiting) - len(seen.mine), health.first_due(seen.mine), now),
         ]
-        return [*tiles, cost_tile(seen.spent, day_counts(seen.history.days), now.date())] if seen.state else tiles
+        return (
+            [*tiles, health.cost_tile(seen.spent, health.day_counts(seen.history.days), now.date())]
+            if seen.state
+            else tiles
+        )
 
     async def _read_all(self, visitor: Visitor) -> _Seen:
         services, caller, now = self._context.services, visitor.caller, self._context.glance.clock()
@@ -124,7 +99,9 @@ class OverviewPage:
         failing = await services.webhooks.failing(caller) if services.webhooks.offered else ()
         return seen._replace(
             state=await services.tenants.show(caller.tenant, caller),
-            spent=begun_days(await services.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS_DRAWN))),
+            spent=health.begun_days(
+                await services.spending.spending_of(caller.tenant, health.last_days(now.date(), _DAYS_DRAWN))
+            ),
             doubted=await self._doubted_tasks(visitor),
             letters=len(await services.dead_letters.list_newest(caller, _MOST)),
             hooks=sum(one.disabled for one in failing),
@@ -179,30 +156,30 @@ class LearningPages:
         )
 
     async def cases(self, request: Request, visitor: Visitor) -> Response:
-        found = cases(await self._context.services.memory.cases(visitor.caller), _read_asked(request))
+        found = memory.cases(await self._context.services.memory.cases(visitor.caller), _read_asked(request))
         return await self._context.page(request, "cases.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def facts(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller)
-        found, took = facts(remembered.facts, _read_asked(request)), finding_words(remembered.finding)
+        found, took = memory.facts(remembered.facts, _read_asked(request)), memory.finding_words(remembered.finding)
         tabs = tabs_of(LEARNING, visitor)
         return await self._context.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
 
     async def entities(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller)
-        found = entities(remembered.things, _read_asked(request))
+        found = memory.entities(remembered.things, _read_asked(request))
         return await self._context.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def _accuracy(self, visitor: Visitor) -> object:
         if not visitor.has(Role.OPERATOR):
             return ()
-        return accuracy_rows((await self._context.services.memory.read_memory(visitor.caller)).accuracy)
+        return memory.accuracy_rows((await self._context.services.memory.read_memory(visitor.caller)).accuracy)
 
 
-def _read_asked(request: Request) -> MemoryQuery:
+def _read_asked(request: Request) -> memory.MemoryQuery:
     query = request.query_params
     words, kind = query.get("q", "").strip()[:_LONGEST], query.get("kind", "")[:_LONGEST]
-    return MemoryQuery(words, kind, read_page(query.get("page", "")))
+    return memory.MemoryQuery(words, kind, memory.read_page(query.get("page", "")))
 
 
 _DAYS = 30
@@ -225,11 +202,13 @@ class OperationsPages:
             await services.tenants.show(caller.tenant, caller),
             await services.statistics.history(caller.tenant),
         )
-        ended = await services.lists.tasks(TaskQuery(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
-        spent = begun_days(await services.spending.spending_of(caller.tenant, last_days(now.date(), _DAYS)))
+        ended = await services.lists.tasks(TaskQuery(states=health.ENDS, since=now - _DAY, size=_SAMPLE), caller)
+        spent = health.begun_days(
+            await services.spending.spending_of(caller.tenant, health.last_days(now.date(), _DAYS))
+        )
         totals = await self._context.totals(caller, now - _DAY)
         first = (now.date() - _DAY * _DAYS).isoformat()
-        days = [day for day in day_counts(history.days) if day.date >= first]
+        days = [day for day in health.day_counts(history.days) if day.date >= first]
         return await self._context.page(
             request,
             "operations.html",
@@ -237,16 +216,16 @@ class OperationsPages:
             tabs=self._tabs(visitor),
             stopped=state.stopped,
             figures=[
-                *load(state, still=await self._context.stands_still(caller, state)),
-                error_rate(totals),
-                *latencies(ended.records),
+                *health.load(state, still=await self._context.stands_still(caller, state)),
+                health.error_rate(totals),
+                *health.latencies(ended.records),
             ],
-            endings=endings(totals),
-            causes=causes(ended.records),
+            endings=health.endings(totals),
+            causes=health.causes(ended.records),
             spent=[day for day in reversed(spent) if day.calls],
-            each=cost_of_a_task(spent, days),
+            each=health.cost_of_a_task(spent, days),
             spent_drawn=spend_chart(spent) if any(day.calls for day in spent) else "",
-            days=day_rows(days),
+            days=health.day_rows(days),
             days_drawn=days_chart(days) if len(days) > 1 else "",
             days_small=days_chart(days, small=True) if len(days) > 1 else "",
         )
@@ -276,7 +255,7 @@ class OperationsPages:
 
     async def _letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         found = await self._context.services.dead_letters.list_newest(visitor.caller, _LETTERS)
-        values = {"tabs": self._tabs(visitor), "letters": letter_rows(found), "problem": problem}
+        values = {"tabs": self._tabs(visitor), "letters": health.letter_rows(found), "problem": problem}
         done = request.query_params.get("done", "")
         return await self._context.page(request, "letters.html", visitor, status, **values, done=done)
 

@@ -15,19 +15,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from services.gateway.features.console.sessions import Visitor, form_token
+from services.gateway.features.console.views import words
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import (
-    PageClock,
-    count_of,
-    day_word,
-    distance,
-    exact_time,
-    list_of,
-    state_badge,
-    title_of,
-    wall_time,
-    zone_named,
-)
 from shared.domain.words import Role
 
 FOLDER = Path(__file__).parent / "static"
@@ -151,14 +140,14 @@ _LINKS = (
 )
 _OPERATIONS = Link("/console/operations", "Operations", "gauge")
 _WORDS = {
-    "counted": count_of,
+    "counted": words.count_of,
     "dollars": dollars,
-    "day_word": day_word,
-    "distance": distance,
-    "exact_time": exact_time,
-    "list_of": list_of,
-    "state_badge": state_badge,
-    "wall_time": wall_time,
+    "day_word": words.day_word,
+    "distance": words.distance,
+    "exact_time": words.exact_time,
+    "list_of": words.list_of,
+    "state_badge": words.state_badge,
+    "wall_time": words.wall_time,
 }
 
 
@@ -178,7 +167,7 @@ def _compile_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(iso=iso, path=in_path, title=title_of)
+    environment.filters.update(iso=iso, path=in_path, title=words.title_of)
     environment.globals.update(assets=console_assets().urls, **_WORDS)
     for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
         environment.globals[name] = environment.get_template(template).module
@@ -229,7 +218,7 @@ def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[
     theme = request.cookies.get(THEME, "auto")
     return {
         "path": request.url.path,
-        "clock": PageClock(now, zone_named(unquote(request.cookies.get(ZONE, "UTC")))),
+        "clock": words.PageClock(now, words.zone_named(unquote(request.cookies.get(ZONE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,

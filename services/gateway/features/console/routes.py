@@ -1,5 +1,8 @@
 """The console: a web application of its own, under ``/console`` of every gateway."""
 
+from collections.abc import Mapping
+from typing import NamedTuple, Self
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -7,18 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
-from services.gateway.edge.errors import (
-    DecisionNotCounted,
-    InvalidField,
-    IssuerUnavailable,
-    NotAnApprover,
-    NotAnOperator,
-    NoVisibleTask,
-    PushUnsupported,
-    TooManyRequests,
-    UnknownApproval,
-    UnknownAssessment,
-)
+from services.gateway.edge import errors
 from services.gateway.features.approvals.service import read_answer
 from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext
@@ -27,14 +19,8 @@ from services.gateway.features.console.pages import LEARNING, Pages, console_ass
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
+from services.gateway.features.console.views import assessments
 from services.gateway.features.console.views.approvals import approval_page, summary_of
-from services.gateway.features.console.views.assessments import (
-    by_dimension,
-    card_row,
-    comparison_rows,
-    of_run,
-    run_rows,
-)
 from services.gateway.features.console.views.replay import criteria_of, stops_near, stops_of, turn_of
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
@@ -64,9 +50,9 @@ class InboxPages:
         try:
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
             _, heeded = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
-        except DecisionNotCounted as fault:
+        except errors.DecisionNotCounted as fault:
             return await self._one(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
-        except (InvalidField, NotAnApprover) as fault:
+        except (errors.InvalidField, errors.NotAnApprover) as fault:
             return await self._one(request, visitor, str(fault), comment, 400)
         finally:
             self._context.glance.forget(visitor.caller)
@@ -93,20 +79,20 @@ class AssessmentPages:
 
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
         cards = await self._context.services.assessments.cards(visitor.caller)
-        rows, tabs = [card_row(card) for card in cards], tabs_of(LEARNING, visitor)
+        rows, tabs = [assessments.card_row(card) for card in cards], tabs_of(LEARNING, visitor)
         return await self._context.page(request, "assessments.html", visitor, tabs=tabs, rows=rows)
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         kept = await self._one(request.path_params["assessment_id"], visitor)
         cards = await self._context.services.assessments.cards(visitor.caller)
-        alike = [card_row(card) for card in cards if card.scenario == kept.card.scenario]
+        alike = [assessments.card_row(card) for card in cards if card.scenario == kept.card.scenario]
         return await self._context.page(
             request,
             "assessment.html",
             visitor,
-            one=card_row(kept.card),
-            groups=by_dimension(kept.assessment),
-            runs=run_rows(kept.assessment),
+            one=assessments.card_row(kept.card),
+            groups=assessments.by_dimension(kept.assessment),
+            runs=assessments.run_rows(kept.assessment),
             others=[row for row in alike if row.assessment_id != kept.card.assessment_id],
         )
 
@@ -115,7 +101,7 @@ class AssessmentPages:
         kept = await self._one(request.path_params["assessment_id"], visitor)
         which = _number(request.path_params["number"])
         if not 1 <= which <= len(kept.assessment.runs):
-            raise UnknownAssessment(request.path_params["assessment_id"])
+            raise errors.UnknownAssessment(request.path_params["assessment_id"])
         run = kept.assessment.runs[which - 1]
         stops = stops_of(run)
         turn = turn_of(run, stops, _number(request.query_params.get("turn", "")))
@@ -123,9 +109,9 @@ class AssessmentPages:
             request,
             "replay.html",
             visitor,
-            one=card_row(kept.card),
+            one=assessments.card_row(kept.card),
             place=f"{_PLACE}/{kept.card.assessment_id}",
-            run=run_rows(kept.assessment)[which - 1],
+            run=assessments.run_rows(kept.assessment)[which - 1],
             stops=stops_near(stops, turn.stop.turn),
             last=stops[-1].turn,
             turn=turn,
@@ -137,10 +123,10 @@ class AssessmentPages:
         query = request.query_params
         kept = [await self._one(query.get(name, ""), visitor) for name in ("a", "b")]
         runs = [_number(query.get(name, "")) for name in ("run_a", "run_b")]
-        before, after = [of_run(one, run) for one, run in zip(kept, runs, strict=True)]
+        before, after = [assessments.of_run(one, run) for one, run in zip(kept, runs, strict=True)]
         same = before.card.scenario == after.card.scenario
-        rows = comparison_rows(before.assessment, after.assessment) if same else ()
-        both = tuple((card_row(one.card), run) for one, run in zip((before, after), runs, strict=True))
+        rows = assessments.comparison_rows(before.assessment, after.assessment) if same else ()
+        both = tuple((assessments.card_row(one.card), run) for one, run in zip((before, after), runs, strict=True))
         return await self._context.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
@@ -156,157 +142,117 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
-_AGAIN = {"Retry-After": "2"}
+class FaultWords(NamedTuple):
+    """A page for what was refused. ``{}`` in its text is what the refusal says; without ``href`` it leads to itself."""
+
+    status: int
+    heading: str
+    text: str
+    href: str = "/console/"
+    label: str = "Go to the overview"
+    retry_seconds: int = 0
+
+    def of_fault(self, fault: Exception) -> Self:
+        """With what only the fault itself knows."""
+        match fault:
+            case BadForm():
+                return self._replace(status=fault.status)
+            case errors.TooManyRequests():
+                return self._replace(retry_seconds=fault.wait)
+            case HTTPException() if fault.status_code != self.status:
+                return self._replace(status=fault.status_code, heading="That cannot be done here")
+            case _:
+                return self
 
 
-class FaultPages:
-    def __init__(self, pages: Pages) -> None:
-        self._pages = pages
+_AWAY = "What the console rests on does not answer just now. Nothing is lost. Try again in a few seconds."
+_LATER = FaultWords(503, "One moment", _AWAY, "", "Try again", 2)
+_NO_PAGE = FaultWords(404, "There is no such page", "The address may be mistyped.")
+_BROKEN = "Nothing more is known here; it stands in the gateway's log. What was done before holds."
+_FAULTS: Mapping[type[Exception], FaultWords] = {
+    errors.UnknownApproval: FaultWords(
+        404,
+        "There is no such approval",
+        "It was decided and its deadline has passed, or it is none that you may see.",
+        "/console/approvals",
+        "Go to the approvals",
+    ),
+    errors.NoVisibleTask: FaultWords(
+        404,
+        "There is no such task",
+        "It has left the store after its time, or it is none that you may see.",
+        "/console/tasks",
+        "Go to the tasks",
+    ),
+    errors.UnknownAssessment: FaultWords(
+        404,
+        "There is no such assessment",
+        "Its time is over, or it is none that you may see.",
+        _PLACE,
+        "Go to the assessments",
+    ),
+    errors.InvalidField: FaultWords(400, "That could not be read", "{}."),
+    errors.NotAnOperator: FaultWords(
+        403, "This is not for you", "It is for operators. Ask one of them, or sign in with an operator's key."
+    ),
+    BadForm: FaultWords(400, "Nothing was done", "{}"),
+    StoreUnavailable: _LATER,
+    errors.IssuerUnavailable: _LATER,
+    errors.TooManyRequests: FaultWords(429, "That was too much at once", "{}.", "", "Try again"),
+    errors.PushUnsupported: _NO_PAGE,
+    HTTPException: _NO_PAGE,
+    Exception: FaultWords(500, "Something broke", _BROKEN, "", "Try again"),  # nobody foresaw it; it goes on to the log
+}
 
-    def handlers(self) -> "dict[type[Exception] | int, ExceptionHandler]":
-        return {
-            UnknownApproval: self._no_approval,
-            NoVisibleTask: self._no_task,
-            UnknownAssessment: self._no_assessment,
-            InvalidField: self._not_understood,
-            NotAnOperator: self._not_allowed,
-            BadForm: self._bad_form,
-            StoreUnavailable: self._later,
-            IssuerUnavailable: self._later,
-            TooManyRequests: self._too_many,
-            PushUnsupported: self._no_page,
-            HTTPException: self._no_page,
-            Exception: self._broken_page,
-        }
 
-    async def _no_approval(self, request: Request, _: Exception) -> Response:
-        text = "It was decided and its deadline has passed, or it is none that you may see."
-        return self._fault(
-            request, 404, "There is no such approval", text, ("/console/approvals", "Go to the approvals")
-        )
-
-    async def _no_task(self, request: Request, _: Exception) -> Response:
-        text = "It has left the store after its time, or it is none that you may see."
-        return self._fault(request, 404, "There is no such task", text, ("/console/tasks", "Go to the tasks"))
-
-    async def _no_assessment(self, request: Request, _: Exception) -> Response:
-        way = ("/console/learning/assessments", "Go to the assessments")
-        text = "Its time is over, or it is none that you may see."
-        return self._fault(request, 404, "There is no such assessment", text, way)
-
-    async def _not_understood(self, request: Request, fault: Exception) -> Response:
-        return self._fault(request, 400, "That could not be read", f"{fault}.", ("/console/", "Go to the overview"))
-
-    async def _not_allowed(self, request: Request, _: Exception) -> Response:
-        text = "It is for operators. Ask one of them, or sign in with an operator's key."
-        return self._fault(request, 403, "This is not for you", text, ("/console/", "Go to the overview"))
-
-    async def _bad_form(self, request: Request, fault: Exception) -> Response:
-        status = fault.status if isinstance(fault, BadForm) else 400
-        return self._fault(request, status, "Nothing was done", str(fault), ("/console/", "Go to the overview"))
-
-    async def _later(self, request: Request, _: Exception) -> Response:
-        text = "What the console rests on does not answer just now. Nothing is lost. Try again in a few seconds."
-        reply = self._fault(request, 503, "One moment", text, (request.url.path, "Try again"))
-        reply.headers.update(_AGAIN)
+def fault_handlers(pages: Pages) -> "dict[type[Exception] | int, ExceptionHandler]":
+    async def answer(request: Request, fault: Exception) -> Response:
+        said = next(_FAULTS[kind] for kind in type(fault).__mro__ if kind in _FAULTS).of_fault(fault)
+        values = {"heading": said.heading, "text": said.text.format(fault), "label": said.label}
+        visitor, href = getattr(request.state, "visitor", None), said.href or request.url.path
+        reply = pages.page(request, "fault.html", visitor, said.status, href=href, **values)
+        if said.retry_seconds:
+            reply.headers["Retry-After"] = str(said.retry_seconds)
         return reply
 
-    async def _too_many(self, request: Request, fault: Exception) -> Response:
-        wait = fault.wait if isinstance(fault, TooManyRequests) else 1
-        reply = self._fault(request, 429, "That was too much at once", f"{fault}.", (request.url.path, "Try again"))
-        reply.headers["Retry-After"] = str(wait)
-        return reply
-
-    async def _no_page(self, request: Request, fault: Exception) -> Response:
-        status = fault.status_code if isinstance(fault, HTTPException) else 404
-        title = "There is no such page" if status == 404 else "That cannot be done here"
-        return self._fault(request, status, title, "The address may be mistyped.", ("/console/", "Go to the overview"))
-
-    async def _broken_page(self, request: Request, _: Exception) -> Response:
-        """Whatever nobody foresaw; it goes on to the log."""
-        text = "Nothing more is known here; it stands in the gateway's log. What was done before holds."
-        return self._fault(request, 500, "Something broke", text, (request.url.path, "Try again"))
-
-    def _fault(self, request: Request, status: int, title: str, text: str, way: tuple[str, str]) -> Response:
-        visitor = getattr(request.state, "visitor", None)
-        href, label = way
-        values = {"heading": title, "text": text, "href": href, "label": label}
-        return self._pages.page(request, "fault.html", visitor, status, **values)
+    return dict.fromkeys(_FAULTS, answer)
 
 
 def console(context: ConsoleContext) -> Starlette:
+    shows, acts = context.shows, context.acts
+    sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
+    learning, kept, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
+    assessments, letters = "/learning/assessments", "/operations/dead-letters"
     routes = [
-        *_sign_in_routes(context),
-        *_approvals(context),
-        *_tasks(context),
-        *_learning(context),
-        *_assessments(context),
-        *_operations(context),
-        Route("/", context.shows(OverviewPage(context).show_page)),
-        Route("/webhooks", context.shows(WebhookPage(context).show_page)),
+        Route("/", shows(OverviewPage(context).show_page)),
+        Route("/sign-in", sign_in.ask),
+        Route("/sign-in", sign_in.take, methods=["POST"]),
+        Route("/sign-out", acts(sign_in.leave), methods=["POST"]),
+        Route("/theme", sign_in.theme, methods=["POST"]),
+        Route("/live", shows(live.inbox)),
+        Route("/approvals", shows(inbox.list_page)),
+        Route("/approvals/{approval_id}", shows(inbox.show_page)),
+        Route("/approvals/{approval_id}", acts(inbox.answer), methods=["POST"]),
+        Route("/tasks", shows(tasks.list_page)),
+        Route("/tasks/{task_id:path}/live", shows(live.task)),
+        Route("/tasks/{task_id:path}/files/{file_id}", shows(tasks.file)),
+        Route("/tasks/{task_id:path}/cancel", acts(tasks.cancel), methods=["POST"]),
+        Route("/tasks/{task_id:path}/resolve", acts(tasks.resolve), methods=["POST"]),
+        Route("/tasks/{task_id:path}", shows(tasks.show_page)),  # last: a client's own id may hold a slash
+        Route("/learning", shows(learning.progress)),
+        Route("/learning/cases", shows(learning.cases)),
+        Route("/learning/facts", shows(learning.facts)),
+        Route("/learning/entities", shows(learning.entities)),
+        Route(assessments, shows(kept.list_page)),
+        Route(f"{assessments}/compare", shows(kept.compare_page)),
+        Route(f"{assessments}/{{assessment_id}}", shows(kept.show_page)),
+        Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(kept.replay_page)),
+        Route(f"{assessments}/{{assessment_id}}/remove", acts(kept.drop), methods=["POST"]),
+        Route("/operations", shows(operations.load)),
+        Route(letters, shows(operations.letters)),
+        Route(f"{letters}/{{letter_id}}/requeue", acts(operations.requeue), methods=["POST"]),
+        Route(f"{letters}/{{letter_id}}/drop", acts(operations.drop), methods=["POST"]),
+        Route("/webhooks", shows(WebhookPage(context).show_page)),
         Route("/static/{version}/{name}", console_assets().serve),
     ]
-    return Starlette(routes=routes, exception_handlers=FaultPages(context.pages).handlers())
-
-
-def _sign_in_routes(context: ConsoleContext) -> list[Route]:
-    pages = SignInPages(context)
-    return [
-        Route("/sign-in", pages.ask),
-        Route("/sign-in", pages.take, methods=["POST"]),
-        Route("/sign-out", context.acts(pages.leave), methods=["POST"]),
-        Route("/theme", pages.theme, methods=["POST"]),
-    ]
-
-
-def _approvals(context: ConsoleContext) -> list[Route]:
-    inbox, live = InboxPages(context), LiveStreams(context)
-    return [
-        Route("/approvals", context.shows(inbox.list_page)),
-        Route("/approvals/{approval_id}", context.shows(inbox.show_page)),
-        Route("/approvals/{approval_id}", context.acts(inbox.answer), methods=["POST"]),
-        Route("/live", context.shows(live.inbox)),
-    ]
-
-
-def _tasks(context: ConsoleContext) -> list[Route]:
-    tasks, live = TaskPages(context), LiveStreams(context)
-    return [
-        Route("/tasks", context.shows(tasks.list_page)),
-        Route("/tasks/{task_id:path}/live", context.shows(live.task)),
-        Route("/tasks/{task_id:path}/files/{file_id}", context.shows(tasks.file)),
-        Route("/tasks/{task_id:path}/cancel", context.acts(tasks.cancel), methods=["POST"]),
-        Route("/tasks/{task_id:path}/resolve", context.acts(tasks.resolve), methods=["POST"]),
-        Route("/tasks/{task_id:path}", context.shows(tasks.show_page)),  # last: a client's own id may hold a slash
-    ]
-
-
-def _learning(context: ConsoleContext) -> list[Route]:
-    pages = LearningPages(context)
-    return [
-        Route("/learning", context.shows(pages.progress)),
-        Route("/learning/cases", context.shows(pages.cases)),
-        Route("/learning/facts", context.shows(pages.facts)),
-        Route("/learning/entities", context.shows(pages.entities)),
-    ]
-
-
-def _assessments(context: ConsoleContext) -> list[Route]:
-    pages, place = AssessmentPages(context), "/learning/assessments"
-    return [
-        Route(place, context.shows(pages.list_page)),
-        Route(f"{place}/compare", context.shows(pages.compare_page)),
-        Route(f"{place}/{{assessment_id}}", context.shows(pages.show_page)),
-        Route(f"{place}/{{assessment_id}}/runs/{{number}}", context.shows(pages.replay_page)),
-        Route(f"{place}/{{assessment_id}}/remove", context.acts(pages.drop), methods=["POST"]),
-    ]
-
-
-def _operations(context: ConsoleContext) -> list[Route]:
-    pages, letters = OperationsPages(context), "/operations/dead-letters"
-    return [
-        Route("/operations", context.shows(pages.load)),
-        Route(letters, context.shows(pages.letters)),
-        Route(f"{letters}/{{letter_id}}/requeue", context.acts(pages.requeue), methods=["POST"]),
-        Route(f"{letters}/{{letter_id}}/drop", context.acts(pages.drop), methods=["POST"]),
-    ]
+    return Starlette(routes=routes, exception_handlers=fault_handlers(context.pages))

@@ -19,16 +19,7 @@ from services.gateway.features.console.context import ConsoleContext
 from services.gateway.features.console.pages import go_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence
-from services.gateway.features.console.views.tasks import (
-    CHOICES,
-    FILTERS,
-    DeliveryLine,
-    delivery,
-    doubts_of,
-    filter_named,
-    task_page,
-    task_row,
-)
+from services.gateway.features.console.views import tasks as views
 from services.gateway.features.console.views.timeline import Told, rail, stages
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
@@ -154,13 +145,25 @@ class TaskPages:
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
 
     async def _list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
-        shown, token = filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
+        shown, token = views.filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
         query = TaskQuery(states=shown.states, size=_SIZE, token=token)
         found = await self._context.services.lists.tasks(query, visitor.caller)
-        values = {"rows": [task_row(one) for one in found.records], "total": found.total, "more": found.next_token}
+        values = {
+            "rows": [views.task_row(one) for one in found.records],
+            "total": found.total,
+            "more": found.next_token,
+        }
         status = 404 if missed else 200
         return await self._context.page(
-            request, "tasks.html", visitor, status, **values, filters=FILTERS, shown=shown, missed=missed, token=token
+            request,
+            "tasks.html",
+            visitor,
+            status,
+            **values,
+            filters=views.FILTERS,
+            shown=shown,
+            missed=missed,
+            token=token,
         )
 
     async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
@@ -173,7 +176,7 @@ class TaskPages:
             "task.html",
             visitor,
             status,
-            one=task_page(record, self._context.glance.clock()),
+            one=views.task_page(record, self._context.glance.clock()),
             stops=rail(told, record),
             stages=stages(told),
             writes=evidence.writes(audit_rows(kept, "") if kept else rows_of_record(record), grounds),
@@ -186,8 +189,8 @@ class TaskPages:
             deliveries=await self._deliveries(record, visitor),
             newest=told[-1][0] if told else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
-            doubts=doubts_of(record),
-            choices=CHOICES if visitor.has(Role.OPERATOR) else (),
+            doubts=views.doubts_of(record),
+            choices=views.CHOICES if visitor.has(Role.OPERATOR) else (),
             problem=problem,
         )
 
@@ -203,7 +206,7 @@ class TaskPages:
             told = [(f"{place}-0", event) for place, event in enumerate(kept.events, 1)]
         return told, kept
 
-    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[DeliveryLine]:
+    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[views.DeliveryLine]:
         webhooks = self._context.services.webhooks
         registered = await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.offered else ()
-        return [delivery(one) for one in registered]
+        return [views.delivery(one) for one in registered]

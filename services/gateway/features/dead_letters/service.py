@@ -46,11 +46,9 @@ class DeadLetters(Protocol):
 
     async def drop(self, letter: DeadLetter) -> bool:
         """Take it out for good; False if it was gone."""
-        ...
 
     async def replay(self, letter: DeadLetter) -> bool:
         """Hand an outcome to the learner once more and take the letter out, in one step; False if it was gone."""
-        ...
 
 
 class RequeueResult(NamedTuple):

@@ -6,14 +6,13 @@ from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
 from pydantic import ValidationError
-from redis.asyncio import Redis
 
 from services.gateway.features.dead_letters.service import DeadLetter, DeadLetters, LetterKind
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import ScriptedStore, answering
 
 _SECONDS = 5.0
 _ROUNDS = 50  # of reading further in streams that are full of others' letters
@@ -37,11 +36,7 @@ class _LetterPlace(NamedTuple):
         return f"{self.kind.value}-{self.partition}-{self.entry_id}"
 
 
-class RedisDeadLetters(DeadLetters):
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._scripts = Scripts(redis)
-
+class RedisDeadLetters(ScriptedStore, DeadLetters):
     async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
         """A stream holds the letters of many tenants: it is read on until it has given enough of this one's."""
         mine: list[DeadLetter] = []

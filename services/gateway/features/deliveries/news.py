@@ -4,14 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from services.gateway.features.streams.updates import (
-    ArtifactUpdate,
-    Snapshot,
-    StatusUpdate,
-    Update,
-    parts_of,
-    results_of,
-)
+from services.gateway.features.streams import updates
 from services.gateway.features.tasks.service import ends_task
 from services.gateway.features.webhooks.model import HookState, SignedPost, TaskHook
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -21,7 +14,6 @@ from shared.domain.words import Dialect, TaskState
 class Posts(Protocol):
     async def enqueue(self, delivery: SignedPost) -> None:
         """Keep it until it is delivered or given up. May raise ``StoreUnavailable`` and may be repeated."""
-        ...
 
 
 class DueLine(NamedTuple):
@@ -88,22 +80,18 @@ class Lines(Protocol):
 
     async def look(self, most: int, each: int) -> Look:
         """The lines that are due, the longest due first; of each partition at most so many, and of each tenant."""
-        ...
 
     async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
         """Those of them that nobody else was quicker to take, for so many seconds."""
-        ...
 
     async def read(self, claim: ClaimedLine) -> Work | None:
         """What is to be delivered. None if there is nothing, and the line is gone; or another version wrote it."""
-        ...
 
     async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
         """Store how far it is told. ``seconds``: how long it is held, or until it is tried again.
 
         The token under which it is held; empty if another process has it by now, or it is gone.
         """
-        ...
 
 
 class Undelivered(Exception):
@@ -120,7 +108,6 @@ class ReceiverAnswer(NamedTuple):
 class Post(Protocol):
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         """What it answers; follows no redirect. Raises ``Undelivered``."""
-        ...
 
 
 _END = "end"  # names the news of an end whose own event is not there any more
@@ -131,7 +118,7 @@ class News(NamedTuple):
     """One thing to tell, by a name that no other news of the task has, and how far that takes the webhook."""
 
     name: str
-    update: Update
+    update: updates.Update
     told: HookState
 
 
@@ -139,7 +126,7 @@ class _NewsPart(NamedTuple):
     """A part of what one event tells."""
 
     number: int
-    update: Update
+    update: updates.Update
 
 
 def news_of(work: HookWork) -> list[News]:
@@ -170,25 +157,25 @@ def _name(event_id: str, number: int) -> str:
 
 def _advance(event_id: str, parts: Sequence[_NewsPart], told: HookState) -> HookState:
     cursor = told.cursor if event_id == _END else event_id
-    states = [part.update.state.value for part in parts if isinstance(part.update, StatusUpdate)]
+    states = [part.update.state.value for part in parts if isinstance(part.update, updates.StatusUpdate)]
     return told._replace(cursor=cursor, part=0 if parts else told.part, state=states[-1] if states else told.state)
 
 
 def _parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_NewsPart]:
     """Each has its own number, whatever else there is: results may have gone by the time of a second reading."""
     ends = ends_task(event)
-    for part in parts_of(event, record, final=ends):
+    for part in updates.parts_of(event, record, final=ends):
         if _is_worth_telling(part.update, state, dialect):
             yield _NewsPart(part.number or _STATUS, part.update)
     if ends and dialect is Dialect.A2A_1_0:
-        yield _NewsPart(_TASK, Snapshot(record, final=True))
+        yield _NewsPart(_TASK, updates.Snapshot(record, final=True))
 
 
-def _is_worth_telling(update: Update, state: str, dialect: Dialect) -> bool:
+def _is_worth_telling(update: updates.Update, state: str, dialect: Dialect) -> bool:
     """Progress within one state is not; and older receivers get whole tasks, so each change of state is all."""
-    if isinstance(update, StatusUpdate):
+    if isinstance(update, updates.StatusUpdate):
         return update.state.value != state or update.state is TaskState.INPUT_REQUIRED
-    return isinstance(update, ArtifactUpdate) and dialect is Dialect.A2A_1_0
+    return isinstance(update, updates.ArtifactUpdate) and dialect is Dialect.A2A_1_0
 
 
 def _end_is_owed(record: TaskRecord, told: HookState) -> bool:
@@ -196,11 +183,11 @@ def _end_is_owed(record: TaskRecord, told: HookState) -> bool:
 
 
 def _end(record: TaskRecord, dialect: Dialect) -> Iterator[_NewsPart]:
-    status = StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
+    status = updates.StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
     if dialect is not Dialect.A2A_1_0:
         yield _NewsPart(_STATUS, status)
         return
-    for index, artifact in results_of(record, record.state):
-        yield _NewsPart(index + 1, ArtifactUpdate(index, artifact))
+    for index, artifact in updates.results_of(record, record.state):
+        yield _NewsPart(index + 1, updates.ArtifactUpdate(index, artifact))
     yield _NewsPart(_STATUS, status)
-    yield _NewsPart(_TASK, Snapshot(record, final=True))
+    yield _NewsPart(_TASK, updates.Snapshot(record, final=True))

@@ -9,20 +9,7 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.deliveries.news import (
-    ClaimedLine,
-    DueLine,
-    HookWork,
-    Lines,
-    LineStep,
-    News,
-    Post,
-    SignedPostWork,
-    Undelivered,
-    UnreadableLine,
-    Work,
-    news_of,
-)
+from services.gateway.features.deliveries import news as deliveries
 from services.gateway.features.webhooks.model import HookState, TaskHook, checked_headers
 from services.gateway.features.webhooks.secrets import WebhookSecrets, delivery_id, sign_body
 
@@ -69,9 +56,8 @@ class DeliveryRules(NamedTuple):
 
 
 class Bodies(Protocol):
-    def body(self, work: HookWork, news: News) -> str:
+    def body(self, work: deliveries.HookWork, news: deliveries.News) -> str:
         """The news as JSON, in the webhook's dialect."""
-        ...
 
 
 class Edge(NamedTuple):
@@ -102,29 +88,35 @@ class _Outcome(NamedTuple):
 
 class DeliveryService:
     def __init__(
-        self, lines: Lines, post: Post, bodies: Bodies, secrets: WebhookSecrets, edge: Edge, rules: DeliveryRules
+        self,
+        lines: deliveries.Lines,
+        post: deliveries.Post,
+        bodies: Bodies,
+        secrets: WebhookSecrets,
+        edge: Edge,
+        rules: DeliveryRules,
     ) -> None:
         self._lines, self._post, self._bodies = lines, post, bodies
         self._secrets, self._edge, self._rules = secrets, edge, rules
 
-    async def carry(self, claim: ClaimedLine) -> None:
+    async def carry(self, claim: deliveries.ClaimedLine) -> None:
         """Deliver what a claimed line owes; may raise ``StoreUnavailable``, and then it is delivered again later."""
         work = await self._lines.read(claim)
         if work is None:
             return
-        if isinstance(work, UnreadableLine):
+        if isinstance(work, deliveries.UnreadableLine):
             await self._settle(claim, work, self._count_failure(work.told, _NO_KEY, gone=False))
             return
         for parcel in self._parcels(claim, work):
             outcome = await self._send_parcel(parcel)
             told = self._judge(work.told, parcel, outcome)
             step, token = await self._settle(claim, work, told, outcome.wait)
-            if step is not LineStep.HOLD or not token:
+            if step is not deliveries.LineStep.HOLD or not token:
                 return
             claim, work = claim._replace(token=token), work._replace(told=told)
-        await self._lines.settle(claim, work, _tell_all(work), LineStep.DONE, 0)
+        await self._lines.settle(claim, work, _tell_all(work), deliveries.LineStep.DONE, 0)
 
-    async def count_own_failure(self, claim: ClaimedLine) -> None:
+    async def count_own_failure(self, claim: deliveries.ClaimedLine) -> None:
         """Count a failure of our own as one of the line, so that nothing is tried for ever."""
         work = await self._lines.read(claim)
         if work is None:
@@ -133,22 +125,26 @@ class DeliveryService:
             claim, work, self._count_failure(work.told, "the gateway failed on it; its log says how", gone=False)
         )
 
-    async def _settle(self, claim: ClaimedLine, work: Work, told: HookState, wait: float = 0) -> tuple[LineStep, str]:
+    async def _settle(
+        self, claim: deliveries.ClaimedLine, work: deliveries.Work, told: HookState, wait: float = 0
+    ) -> tuple[deliveries.LineStep, str]:
         """What becomes of the line, and the token under which it is held."""
         step = _step_after_delivery(told, work)
         token = await self._lines.settle(claim, work, told, step, self._seconds(told, step, wait))
-        if step is LineStep.OFF:
+        if step is deliveries.LineStep.OFF:
             log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
         return step, token
 
-    def _parcels(self, claim: ClaimedLine, work: HookWork | SignedPostWork) -> Iterator[_Parcel]:
-        if isinstance(work, SignedPostWork):
+    def _parcels(
+        self, claim: deliveries.ClaimedLine, work: deliveries.HookWork | deliveries.SignedPostWork
+    ) -> Iterator[_Parcel]:
+        if isinstance(work, deliveries.SignedPostWork):
             given = work.delivery
             secrets = (given.secret,) if given.secret else self._secrets.secrets_of(claim.tenant)
             yield _Parcel(given.delivery_id, given.url, given.headers, given.body, secrets, work.told)
             return
         secrets, headers = self._secrets.secrets_of(claim.tenant), _headers(work.webhook)
-        for news in news_of(work):
+        for news in deliveries.news_of(work):
             name = delivery_id(claim.member, work.webhook.url, news.name)
             yield _Parcel(name, work.webhook.url, headers, self._bodies.body(work, news), secrets, news.told)
 
@@ -157,7 +153,7 @@ class DeliveryService:
         try:
             headers = checked_headers({**_JSON, **parcel.headers, **stamp})
             status, retry_after = await self._post.post(parcel.url, headers, parcel.body.encode())
-        except (Undelivered, InvalidField) as why:
+        except (deliveries.Undelivered, InvalidField) as why:
             return _Outcome(str(why))
         if 200 <= status < 300:
             return _Outcome("")
@@ -174,18 +170,20 @@ class DeliveryService:
         over = gone or tries >= self._rules.tries
         return before._replace(tries=tries, error=error, disabled=over, at=self._edge.now())
 
-    def _seconds(self, told: HookState, step: LineStep, wait: float) -> float:
+    def _seconds(self, told: HookState, step: deliveries.LineStep, wait: float) -> float:
         """``wait``: for how long a receiver asked to be left alone; it is, up to the longest pause."""
-        if step is not LineStep.RETRY:
+        if step is not deliveries.LineStep.RETRY:
             return self._rules.lease
         doubled = self._rules.first_pause * float(2 ** min(told.tries - 1, _LONGEST_EXPONENT))
         spread = min(doubled, self._rules.longest_pause) * (0.5 + self._edge.luck() / 2)
         return max(spread, min(wait, self._rules.longest_pause))
 
 
-def choose_lines(due: Sequence[DueLine], busy: Counter[str], rules: DeliveryRules) -> list[DueLine]:
+def choose_lines(
+    due: Sequence[deliveries.DueLine], busy: Counter[str], rules: DeliveryRules
+) -> list[deliveries.DueLine]:
     """Which lines to claim now: the longest due first, and of no tenant more than its share of the slots."""
-    taken, counts = list[DueLine](), Counter(busy)
+    taken, counts = list[deliveries.DueLine](), Counter(busy)
     for one in due:
         if counts.total() >= rules.slots:
             break
@@ -195,17 +193,17 @@ def choose_lines(due: Sequence[DueLine], busy: Counter[str], rules: DeliveryRule
     return taken
 
 
-def _step_after_delivery(told: HookState, work: Work) -> LineStep:
+def _step_after_delivery(told: HookState, work: deliveries.Work) -> deliveries.LineStep:
     if told.disabled:
-        return LineStep.OFF
+        return deliveries.LineStep.OFF
     if told.tries:
-        return LineStep.RETRY
-    return LineStep.DONE if isinstance(work, SignedPostWork) else LineStep.HOLD
+        return deliveries.LineStep.RETRY
+    return deliveries.LineStep.DONE if isinstance(work, deliveries.SignedPostWork) else deliveries.LineStep.HOLD
 
 
-def _tell_all(work: HookWork | SignedPostWork) -> HookState:
+def _tell_all(work: deliveries.HookWork | deliveries.SignedPostWork) -> HookState:
     """All that was read is told."""
-    if isinstance(work, SignedPostWork) or not work.events:
+    if isinstance(work, deliveries.SignedPostWork) or not work.events:
         return work.told
     return work.told._replace(cursor=work.events[-1][0], part=0)
 

@@ -10,30 +10,9 @@ import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.gateway.features.deliveries.news import (
-    ClaimedLine,
-    DueLine,
-    HookWork,
-    Lines,
-    LineStep,
-    Look,
-    Post,
-    Posts,
-    ReceiverAnswer,
-    SignedPostWork,
-    UnreadableLine,
-    Work,
-)
+from services.gateway.features.deliveries import news
+from services.gateway.features.webhooks import rows
 from services.gateway.features.webhooks.model import Failing, HookState, SignedPost
-from services.gateway.features.webhooks.rows import (
-    FailingWebhooks,
-    LineRow,
-    close_delivery,
-    open_delivery,
-    open_webhook,
-    read_row,
-    told_line,
-)
 from shared.contracts.task import TaskRecord
 from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
@@ -61,37 +40,39 @@ class _LinePlace(NamedTuple):
 _NOBODY = NoMeter()
 
 
-class RedisLines(Lines, Posts):
+class RedisLines(news.Lines, news.Posts):
     """Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: Seal, meter: Meter = _NOBODY) -> None:
         self._scripts = Scripts(redis)
         self._seal, self._meter = seal, meter
-        self._failing = FailingWebhooks(self._scripts)
+        self._failing = rows.FailingWebhooks(self._scripts)
 
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         place = _place(member)
-        arguments = [keys.pack(member), "0", told_line(HookState()), close_delivery(self._seal, delivery)]
+        arguments = [keys.pack(member), "0", rows.told_line(HookState()), rows.close_delivery(self._seal, delivery)]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
-    async def look(self, most: int, each: int) -> Look:
+    async def look(self, most: int, each: int) -> news.Look:
         calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due = chain.from_iterable(_dues(reply[1:]) for reply in replies)
-        return Look(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
+        return news.Look(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
 
-    async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
+    async def claim(self, due: Sequence[news.DueLine], seconds: float) -> Sequence[news.ClaimedLine]:
         lease_ms = round(1000 * seconds)
         places = [_place(keys.unpack_delivery(one.member)) for one in due]
         calls: list[Call] = [
             ([place.deliveries], [one.member, one.score, lease_ms]) for place, one in zip(places, due, strict=True)
         ]
         tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
-        return [ClaimedLine(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token]
+        return [
+            news.ClaimedLine(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token
+        ]
 
-    async def read(self, claim: ClaimedLine) -> Work | None:
+    async def read(self, claim: news.ClaimedLine) -> news.Work | None:
         member = keys.unpack_delivery(claim.member)
         try:
             work = await self._post(member) if isinstance(member, keys.PostMember) else await self._hook(member)
@@ -104,33 +85,35 @@ class RedisLines(Lines, Posts):
             await self._scripts.commands(*((*each, claim.member) for each in words))
         return work
 
-    async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
+    async def settle(
+        self, claim: news.ClaimedLine, work: news.Work, told: HookState, step: news.LineStep, seconds: float
+    ) -> str:
         if told.tries or told.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.note(claim.tenant, claim.member, _failing(work, told))
         place = _place(keys.unpack_delivery(claim.member))
-        arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, told_line(told)]
+        arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, rows.told_line(told)]
         places = [place.deliveries, place.hash, place.events]
         token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.once)]))
         if work.told.tries and not (told.tries or told.disabled):
             await self._failing.forget(claim.tenant, claim.member)
-        if step is LineStep.OFF:
+        if step is news.LineStep.OFF:
             self._meter.add(names.WEBHOOKS_OFF)
         return token
 
-    async def _row(self, member: keys.WebhookMember | keys.PostMember) -> LineRow | None:
+    async def _row(self, member: keys.WebhookMember | keys.PostMember) -> rows.LineRow | None:
         text = await self._scripts.command("HGET", _place(member).hash, keys.pack(member))
-        return None if text is None else read_row(str(text))
+        return None if text is None else rows.read_row(str(text))
 
-    async def _post(self, member: keys.PostMember) -> SignedPostWork | UnreadableLine | None:
+    async def _post(self, member: keys.PostMember) -> news.SignedPostWork | news.UnreadableLine | None:
         row = await self._row(member)
         if row is None:
             return None
         try:
-            return SignedPostWork(open_delivery(self._seal, row.sealed), row.told)
+            return news.SignedPostWork(rows.open_delivery(self._seal, row.sealed), row.told)
         except CannotOpen:
-            return UnreadableLine(row.told, "a notice", member.post_id)
+            return news.UnreadableLine(row.told, "a notice", member.post_id)
 
-    async def _hook(self, member: keys.WebhookMember) -> HookWork | UnreadableLine | None:
+    async def _hook(self, member: keys.WebhookMember) -> news.HookWork | news.UnreadableLine | None:
         place, row = _place(member), await self._row(member)
         if row is None:
             return None
@@ -138,15 +121,15 @@ class RedisLines(Lines, Posts):
         if not story.record:
             return None
         try:
-            webhook = open_webhook(self._seal, row.sealed)
+            webhook = rows.open_webhook(self._seal, row.sealed)
         except CannotOpen:
-            return UnreadableLine(row.told, member.task_id, member.config_id)
-        return HookWork(webhook, row.told, TaskRecord.model_validate_json(story.record), tuple(story.rows))
+            return news.UnreadableLine(row.told, member.task_id, member.config_id)
+        return news.HookWork(webhook, row.told, TaskRecord.model_validate_json(story.record), tuple(story.rows))
 
 
-def _dues(flat: Sequence[str]) -> list[DueLine]:
+def _dues(flat: Sequence[str]) -> list[news.DueLine]:
     pairs = zip(flat[::2], flat[1::2], strict=True)
-    return [DueLine(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
+    return [news.DueLine(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
 
 
 def _place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
@@ -158,10 +141,10 @@ def _place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
     return _LinePlace(deliveries, task.push, task.events, task.record, False)
 
 
-def _failing(work: Work, told: HookState) -> Failing:
-    if isinstance(work, UnreadableLine):
+def _failing(work: news.Work, told: HookState) -> Failing:
+    if isinstance(work, news.UnreadableLine):
         subject, config_id, url = work.subject, work.config_id, ""
-    elif isinstance(work, SignedPostWork):
+    elif isinstance(work, news.SignedPostWork):
         subject, config_id, url = work.delivery.subject, work.delivery.delivery_id, work.delivery.url
     else:
         subject, config_id, url = work.record.task_id, work.webhook.config_id, work.webhook.url
@@ -169,11 +152,11 @@ def _failing(work: Work, told: HookState) -> Failing:
     return Failing(subject, config_id, host, told.error, told.tries, told.disabled, told.at)
 
 
-class CountedPost(Post):
-    def __init__(self, post: Post, meter: Meter) -> None:
+class CountedPost(news.Post):
+    def __init__(self, post: news.Post, meter: Meter) -> None:
         self._post, self._meter = post, meter
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> news.ReceiverAnswer:
         began, outcome = perf_counter(), "undelivered"
         try:
             answered = await self._post.post(url, headers, body)

@@ -12,22 +12,8 @@ from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, RateStanding, Unauthenticated, UnknownKey
 from services.gateway.edge.fields import count_at, required_id, text_at
+from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check
-from services.gateway.features.identity.model import (
-    DEFAULT_TENANT,
-    AdmittedCaller,
-    Allowance,
-    Caller,
-    Identity,
-    Keyring,
-    RateMeter,
-    RequestCost,
-    check_claim,
-    check_operator,
-    claimed_principal,
-    levels_in,
-    roles_in,
-)
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject
@@ -102,8 +88,10 @@ def opens(key: ApiKey | None, secret: str, now: datetime) -> bool:
     return hmac.compare_digest(digest_of(secret), known) and key is not None and key.is_good(now)
 
 
-def holder(key: ApiKey) -> Caller:
-    return Caller(key.tenant, Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True))
+def holder(key: ApiKey) -> identity.Caller:
+    return identity.Caller(
+        key.tenant, Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True)
+    )
 
 
 def read_wish(body: JsonObject) -> Wish:
@@ -116,7 +104,7 @@ def read_wish(body: JsonObject) -> Wish:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
     principal_id = required_id(body, "principal", "key.principal")
     limits = {name: _limit_at(body, name) for name in LIMITS}
-    return Wish(principal_id, roles_in(body, "key"), levels_in(body, "key"), label, days, **limits)
+    return Wish(principal_id, identity.roles_in(body, "key"), identity.levels_in(body, "key"), label, days, **limits)
 
 
 def _limit_at(body: JsonObject, name: str) -> int | None:
@@ -155,25 +143,25 @@ def operator_of(keys: Sequence[ApiKey], now: datetime) -> str | None:
 class KeyService:
     """What operators do with their tenant's keys. Every method raises ``NotAnOperator``."""
 
-    def __init__(self, keyring: Keyring, fresh: Callable[[], Fresh]) -> None:
+    def __init__(self, keyring: identity.Keyring, fresh: Callable[[], Fresh]) -> None:
         self._keyring, self._fresh = keyring, fresh
 
-    async def create(self, wish: Wish, caller: Caller) -> tuple[MadeKey, datetime]:
-        check_operator(caller)
+    async def create(self, wish: Wish, caller: identity.Caller) -> tuple[MadeKey, datetime]:
+        identity.check_operator(caller)
         fresh = self._fresh()
         made = make(wish, caller.tenant, caller.principal.id, fresh)
         await self._keyring.add(made.key)
         return made, fresh.now
 
-    async def list_keys(self, caller: Caller) -> tuple[list[ApiKey], datetime]:
+    async def list_keys(self, caller: identity.Caller) -> tuple[list[ApiKey], datetime]:
         """The tenant's keys, the newest first, the revoked and expired ones too as long as they are kept."""
-        check_operator(caller)
+        identity.check_operator(caller)
         keys = await self._keyring.keys_of(caller.tenant)
         return sorted(keys, key=lambda key: key.created_at, reverse=True), self._fresh().now
 
-    async def revoke(self, key_id: str, caller: Caller) -> tuple[ApiKey, datetime]:
+    async def revoke(self, key_id: str, caller: identity.Caller) -> tuple[ApiKey, datetime]:
         """Let nobody in by that key from now on; repeated, it changes nothing. Raises ``UnknownKey``."""
-        check_operator(caller)
+        identity.check_operator(caller)
         now = self._fresh().now
         key = await self._keyring.find(key_id)
         if key is None or key.tenant != caller.tenant:
@@ -187,30 +175,30 @@ def digest_of(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
-class UnverifiedIdentity(Identity):
+class UnverifiedIdentity(identity.Identity):
     @override
     async def identify(self, headers: Mapping[str, str]) -> None:
         return None
 
     @override
-    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
-        return Caller(DEFAULT_TENANT, claimed_principal(metadata))
+    def caller_of(self, let_in: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
+        return identity.Caller(identity.DEFAULT_TENANT, identity.claimed_principal(metadata))
 
 
 _BEARER = "bearer "
 
 
-class KeyIdentity(Identity):
+class KeyIdentity(identity.Identity):
     """``usual`` is what a key may ask for that has no allowance of its own."""
 
-    def __init__(self, meter: RateMeter, clock: Callable[[], datetime], usual: Allowance) -> None:
+    def __init__(self, meter: identity.RateMeter, clock: Callable[[], datetime], usual: identity.Allowance) -> None:
         self._meter, self._clock, self._usual = meter, clock, usual
 
-    async def identify(self, headers: Mapping[str, str]) -> Caller | None:
-        return (await self.admit(headers, RequestCost.LOOK)).caller
+    async def identify(self, headers: Mapping[str, str]) -> identity.Caller | None:
+        return (await self.admit(headers, identity.RequestCost.LOOK)).caller
 
     @override
-    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> AdmittedCaller:
+    async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
         token = _token(headers)
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
@@ -221,16 +209,16 @@ class KeyIdentity(Identity):
         key, standing = await self._meter.of_key(key_id, digest, cost, self._usual)
         if key is None or not opens(key, parts[1], self._clock()):
             raise _unknown_key()
-        return AdmittedCaller(holder(key), check(standing), partial(self._count_message, key_id, digest))
+        return identity.AdmittedCaller(holder(key), check(standing), partial(self._count_message, key_id, digest))
 
-    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
+    def caller_of(self, let_in: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
         if let_in is None:
             raise Unauthenticated("nobody checked who sends the request")
-        check_claim(let_in.principal, metadata)
+        identity.check_claim(let_in.principal, metadata)
         return let_in
 
     async def _count_message(self, key_id: str, digest: str) -> RateStanding:
-        _, standing = await self._meter.of_key(key_id, digest, RequestCost.MESSAGE, self._usual)
+        _, standing = await self._meter.of_key(key_id, digest, identity.RequestCost.MESSAGE, self._usual)
         return check(standing)
 
 
@@ -245,21 +233,21 @@ def _token(headers: Mapping[str, str]) -> str | None:
     return headers.get("x-api-key")
 
 
-class EitherIdentity(Identity):
-    def __init__(self, keys: Identity, tokens: Identity) -> None:
+class EitherIdentity(identity.Identity):
+    def __init__(self, keys: identity.Identity, tokens: identity.Identity) -> None:
         self._keys, self._tokens = keys, tokens
 
-    async def identify(self, headers: Mapping[str, str]) -> Caller | None:
+    async def identify(self, headers: Mapping[str, str]) -> identity.Caller | None:
         return await self._identity_for(headers).identify(headers)
 
     @override
-    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> AdmittedCaller:
+    async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
         return await self._identity_for(headers).admit(headers, cost)
 
-    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
+    def caller_of(self, let_in: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
         return self._keys.caller_of(let_in, metadata)
 
-    def _identity_for(self, headers: Mapping[str, str]) -> Identity:
+    def _identity_for(self, headers: Mapping[str, str]) -> identity.Identity:
         given = headers.get("authorization", "")
         if not given and "x-api-key" not in headers:
             raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")

@@ -12,14 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.edge.errors import (
-    IssuerUnavailable,
-    Measure,
-    NotEntitled,
-    RateStanding,
-    TooManyRequests,
-    Unauthenticated,
-)
+from services.gateway.edge import errors
 from services.gateway.edge.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
 from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, RequestCost
 from services.gateway.features.identity.throttle import FailureThrottle, Network, Strictness, source_of
@@ -46,15 +39,15 @@ def cost_of(method: str, path: str) -> RequestCost:
     return RequestCost.REQUEST_AND_MESSAGE if is_message else RequestCost.REQUEST
 
 
-def check(standing: RateStanding) -> RateStanding:
+def check(standing: errors.RateStanding) -> errors.RateStanding:
     """The same; raises ``TooManyRequests`` if a limit is used up."""
     for one in standing.measures:
         if one.name == standing.used_up:
-            raise TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", standing.wait, standing)
+            raise errors.TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", standing.wait, standing)
     return standing
 
 
-def limit_headers(standing: RateStanding) -> Mapping[str, str]:
+def limit_headers(standing: errors.RateStanding) -> Mapping[str, str]:
     """As the IETF's draft "RateLimit header fields for HTTP" has them: what is allowed, and what is left of it."""
     if not standing.measures:
         return {}
@@ -64,7 +57,7 @@ def limit_headers(standing: RateStanding) -> Mapping[str, str]:
     }
 
 
-def _left_words(one: Measure) -> str:
+def _left_words(one: errors.Measure) -> str:
     return f'"{one.name}";r={one.left};t={ceil(one.whole_in)}'
 
 
@@ -97,7 +90,7 @@ class AdmittedRequest:
             return
         try:
             self.standing = await self._count_message()
-        except TooManyRequests as fault:
+        except errors.TooManyRequests as fault:
             self.standing = fault.standing
             raise
 
@@ -125,7 +118,13 @@ class CallerMiddleware:
         entry: AdmittedRequest | Response
         try:
             entry = await self._entry(scope, headers, forwarded)
-        except (Unauthenticated, NotEntitled, TooManyRequests, StoreUnavailable, IssuerUnavailable) as fault:
+        except (
+            errors.Unauthenticated,
+            errors.NotEntitled,
+            errors.TooManyRequests,
+            StoreUnavailable,
+            errors.IssuerUnavailable,
+        ) as fault:
             entry = _reply_to_unadmitted(scope, fault)
         scope[_ENTRY] = entry
         return entry
@@ -134,10 +133,10 @@ class CallerMiddleware:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
         source = self._source(scope, forwarded)
         if wait := self._throttle.wait(source, credential):
-            raise TooManyRequests("too many were turned away who came from this address", wait)
+            raise errors.TooManyRequests("too many were turned away who came from this address", wait)
         try:
             admitted = await self._identity.admit(headers, cost_of(str(scope["method"]), str(scope["path"])))
-        except Unauthenticated:
+        except errors.Unauthenticated:
             if any(name in headers for name in _CREDENTIALS) and self._throttle.count_failure(source, credential):
                 log.warning("guesses_braked", source=source)
             raise
@@ -164,11 +163,11 @@ async def count_message(request: Request) -> None:
 
 def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
     match fault:
-        case TooManyRequests():
+        case errors.TooManyRequests():
             return _later(scope, fault)
-        case NotEntitled():
+        case errors.NotEntitled():
             return JSONResponse({"error": str(fault)}, 403, _challenge("insufficient_scope"))
-        case Unauthenticated():
+        case errors.Unauthenticated():
             in_vain = any(name in Headers(scope=scope) for name in _CREDENTIALS)
             return JSONResponse({"error": str(fault)}, 401, _challenge("invalid_token" if in_vain else ""))
         case _:
@@ -179,7 +178,7 @@ def _challenge(error: str) -> dict[str, str]:
     return {"WWW-Authenticate": f'{_CHALLENGE}, error="{error}"' if error else _CHALLENGE}
 
 
-def _later(scope: Scope, fault: TooManyRequests) -> Response:
+def _later(scope: Scope, fault: errors.TooManyRequests) -> Response:
     """As clients of the path read errors; nothing of the body was read, so a JSON-RPC error names no call."""
     if scope["path"] == JSON_RPC_PATH:
         reply: Response = error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)

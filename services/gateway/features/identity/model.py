@@ -33,11 +33,9 @@ class Identity(Protocol):
 
         Raises ``Unauthenticated``, and may raise ``StoreUnavailable``.
         """
-        ...
 
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         """Who sends a request that was let in. ``metadata`` is what it says of itself; raises ``InvalidField``."""
-        ...
 
     async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":  # noqa: ARG002  uncounted
         """Like ``identify``, and what the request costs is counted, where anything is.
@@ -73,7 +71,6 @@ class RateMeter(Protocol):
 
         Counted only where the digest is that of the key's secret, so that nobody uses up another's allowance.
         """
-        ...
 
     async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateStanding: ...
 
@@ -89,7 +86,6 @@ class Keyring(Protocol):
 
     async def revoke(self, key: ApiKey, at: datetime) -> None:
         """The first time counts."""
-        ...
 
 
 class SignInCredential(NamedTuple):
@@ -104,7 +100,6 @@ class SignIns(Protocol):
 
     async def begin(self, credential: SignInCredential) -> str:
         """A secret that stands for the credential until it is ended or too old: what the browser's cookie holds."""
-        ...
 
     async def find(self, secret: str) -> SignInCredential | None: ...
 
@@ -112,11 +107,9 @@ class SignIns(Protocol):
 
     async def count_refusal(self, address: str) -> None:
         """Count one sign-in that was refused."""
-        ...
 
     async def refusals(self, address: str) -> int:
         """How many there were lately."""
-        ...
 
 
 DEFAULT_TENANT = "default"

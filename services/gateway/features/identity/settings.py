@@ -1,18 +1,18 @@
 """The settings that say who is let in."""
 
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, NoDecode
+from pydantic_settings import BaseSettings
 
 from services.gateway.features.identity.model import Allowance
 from services.gateway.features.identity.signing_keys import discovery_of, may_be_asked
 from services.gateway.features.identity.throttle import networks_in
 from services.gateway.features.identity.tokens import ClaimNames
+from shared.infra.service_settings import WordList
 
 _WAYS = ("keys", "jwt")
-Words = Annotated[tuple[str, ...], NoDecode]
 
 
 class IdentitySettings(BaseSettings):
@@ -28,7 +28,7 @@ class IdentitySettings(BaseSettings):
         description="the one issuer whose tokens are believed",
         json_schema_extra={"needed": "AUTHENTICATION names jwt"},
     )
-    jwt_audience: Words = Field(
+    jwt_audience: WordList = Field(
         default=(),
         description="audiences that a token may be meant for, commas between",
         json_schema_extra={"needed": "AUTHENTICATION names jwt"},
@@ -66,14 +66,9 @@ class IdentitySettings(BaseSettings):
         ge=0,
         description="refused credentials a minute from one address before it is turned away; 0 is without a brake",
     )
-    trusted_proxies: Words = Field(
+    trusted_proxies: WordList = Field(
         default=(), description="addresses and networks whose X-Forwarded-For is believed, commas between"
     )
-
-    @field_validator("jwt_audience", "trusted_proxies", mode="before")
-    @classmethod
-    def _split_words(cls, value: object) -> object:
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -48,7 +48,6 @@ class SigningKey(NamedTuple):
 class KeySource(Protocol):
     async def fetch(self) -> Sequence[JsonObject]:
         """The JSON Web Keys that are published now; raises ``IssuerUnavailable``."""
-        ...
 
 
 class Patience(NamedTuple):

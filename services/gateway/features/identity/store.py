@@ -9,45 +9,37 @@ from secrets import token_urlsafe
 from typing import cast
 
 from cryptography.fernet import Fernet, InvalidToken
-from redis.asyncio import Redis
 
 from services.gateway.edge.errors import Measure, RateStanding
-from services.gateway.features.identity.model import (
-    Allowance,
-    Caller,
-    Keyring,
-    RateMeter,
-    RequestCost,
-    SignInCredential,
-    SignIns,
-)
+from services.gateway.features.identity import model as identity
 from shared.contracts.api_key import ApiKey
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts
+from shared.infra.lua import Argument, ScriptedStore
 
 _USED_SECONDS = 60  # a key's last use is noted at most so often
 _MINUTE, _DAY = 60, 86400
-_REQUEST = (RequestCost.REQUEST, RequestCost.REQUEST_AND_MESSAGE)
-_MESSAGE = (RequestCost.MESSAGE, RequestCost.REQUEST_AND_MESSAGE)
+_REQUEST = (identity.RequestCost.REQUEST, identity.RequestCost.REQUEST_AND_MESSAGE)
+_MESSAGE = (identity.RequestCost.MESSAGE, identity.RequestCost.REQUEST_AND_MESSAGE)
 _MICRO = 1_000_000
 
 
-class RedisMeter(RateMeter):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
+class RedisMeter(ScriptedStore, identity.RateMeter):
     async def of_key(
-        self, key_id: str, digest: str, cost: RequestCost, usual: Allowance
+        self, key_id: str, digest: str, cost: identity.RequestCost, usual: identity.Allowance
     ) -> tuple[ApiKey | None, RateStanding]:
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
         reply = await self._admit(names, cost, usual, digest)
         return read_key(reply[0], reply[1], reply[2]), _standing(reply[3:])
 
-    async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateStanding:
+    async def of_bearer(
+        self, caller: identity.Caller, cost: identity.RequestCost, usual: identity.Allowance
+    ) -> RateStanding:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
         return _standing((await self._admit(names, cost, usual, ""))[3:])
 
-    async def _admit(self, names: Sequence[str], cost: RequestCost, usual: Allowance, digest: str) -> list[str]:
+    async def _admit(
+        self, names: Sequence[str], cost: identity.RequestCost, usual: identity.Allowance, digest: str
+    ) -> list[str]:
         wants: list[Argument] = [int(cost in _REQUEST), int(cost in _MESSAGE)]
         reply = await self._scripts.run("admit", names, [*wants, *usual, digest, _USED_SECONDS])
         return cast("list[str]", reply)
@@ -82,10 +74,7 @@ def _measure(name: str, window: int, numbers: Sequence[str]) -> Measure:
     return Measure(name, quota, window, left, whole_in / _MICRO)
 
 
-class RedisKeyring(Keyring):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
+class RedisKeyring(ScriptedStore, identity.Keyring):
     async def find(self, key_id: str) -> ApiKey | None:
         row = await self._scripts.command("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
         return read_key(*cast("tuple[str | None, str | None, str | None]", row))
@@ -122,22 +111,19 @@ def _limits(key: ApiKey) -> str:
     return ":".join("" if limit is None else str(limit) for limit in own)
 
 
-class RedisSignIns(SignIns):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
-    async def begin(self, credential: SignInCredential) -> str:
+class RedisSignIns(ScriptedStore, identity.SignIns):
+    async def begin(self, credential: identity.SignInCredential) -> str:
         secret = token_urlsafe(32)
         sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
         await self._scripts.command("SET", _name(secret), sealed, "EX", keys.CONSOLE_SECONDS)
         return secret
 
-    async def find(self, secret: str) -> SignInCredential | None:
+    async def find(self, secret: str) -> identity.SignInCredential | None:
         sealed = await self._scripts.command("GET", _name(secret))
         if sealed is None:
             return None
         try:
-            return SignInCredential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
+            return identity.SignInCredential(**json.loads(_seal(secret).decrypt(str(sealed).encode())))
         except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
             return None
 

@@ -10,16 +10,8 @@ from typing_extensions import override
 
 from services.gateway.edge.errors import NotEntitled, RateStanding, Unauthenticated
 from services.gateway.edge.fields import MAX_ID
+from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check
-from services.gateway.features.identity.model import (
-    AdmittedCaller,
-    Allowance,
-    Caller,
-    Identity,
-    RateMeter,
-    RequestCost,
-    check_claim,
-)
 from services.gateway.features.identity.signing_keys import SigningKeys
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
@@ -41,12 +33,12 @@ class ClaimNames(NamedTuple):
     one_tenant: str = ""
 
 
-def caller_in(claims: JsonObject, names: ClaimNames) -> Caller:
+def caller_in(claims: JsonObject, names: ClaimNames) -> identity.Caller:
     """Whom a token's claims speak for; raises ``NotEntitled`` with the claim that is missing or wrong."""
     tenant = names.one_tenant or _text(claims, names.tenant, "tenant")
     principal_id = _text(claims, names.principal, "principal")
     roles, levels = _roles(claims, names), _levels(claims, names)
-    return Caller(tenant, Principal(id=principal_id, roles=roles, levels=levels, verified=True))
+    return identity.Caller(tenant, Principal(id=principal_id, roles=roles, levels=levels, verified=True))
 
 
 def _text(claims: JsonObject, name: str, meaning: str) -> str:
@@ -118,29 +110,34 @@ class TokenDemands(NamedTuple):
     leeway: float = 30
 
 
-class JwtIdentity(Identity):
+class JwtIdentity(identity.Identity):
     """``usual`` is what each principal may ask for, whatever tokens it presents."""
 
     def __init__(
-        self, keys: SigningKeys, expected: TokenDemands, names: ClaimNames, meter: RateMeter, usual: Allowance
+        self,
+        keys: SigningKeys,
+        expected: TokenDemands,
+        names: ClaimNames,
+        meter: identity.RateMeter,
+        usual: identity.Allowance,
     ) -> None:
         self._keys, self._expected, self._names = keys, expected, names
         self._meter, self._usual = meter, usual
 
     @override
-    async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> AdmittedCaller:
+    async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
         caller = await self.identify(headers)
         standing = await self._meter.of_bearer(caller, cost, self._usual) if any(self._usual) else RateStanding()
-        return AdmittedCaller(caller, check(standing), partial(self._count_message, caller))
+        return identity.AdmittedCaller(caller, check(standing), partial(self._count_message, caller))
 
-    async def identify(self, headers: Mapping[str, str]) -> Caller:
+    async def identify(self, headers: Mapping[str, str]) -> identity.Caller:
         """Raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
         given = headers.get("authorization", "")
         if not given.lower().startswith(_BEARER):
             raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")
         return await self.bearer_of(given[len(_BEARER) :].strip())
 
-    async def bearer_of(self, token: str) -> Caller:
+    async def bearer_of(self, token: str) -> identity.Caller:
         """Who may present that token; the same errors."""
         algorithm, kid = _header(token)
         key = await self._keys.find(kid, algorithm)
@@ -148,16 +145,16 @@ class JwtIdentity(Identity):
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
         return caller_in(self._verify(token, key.key, algorithm), self._names)
 
-    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
+    def caller_of(self, let_in: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
         if let_in is None:
             raise Unauthenticated("nobody checked who sends the request")
-        check_claim(let_in.principal, metadata)
+        identity.check_claim(let_in.principal, metadata)
         return let_in
 
-    async def _count_message(self, caller: Caller) -> RateStanding:
+    async def _count_message(self, caller: identity.Caller) -> RateStanding:
         if not any(self._usual):
             return RateStanding()
-        return check(await self._meter.of_bearer(caller, RequestCost.MESSAGE, self._usual))
+        return check(await self._meter.of_bearer(caller, identity.RequestCost.MESSAGE, self._usual))
 
     def _verify(self, token: str, key: object, algorithm: str) -> JsonObject:
         """The claims. The algorithm is one that the key's kind permits, whatever else the token's header says."""

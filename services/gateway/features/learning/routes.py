@@ -4,16 +4,11 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
-from services.gateway.features.learning.service import (
-    LearningFileService,
-    LearningStatistics,
-    history_view,
-    learning_view,
-)
+from services.gateway.features.learning import service as learning
 
 
 class LearningEndpoints:
-    def __init__(self, service: LearningFileService, statistics: LearningStatistics) -> None:
+    def __init__(self, service: learning.LearningFileService, statistics: learning.LearningStatistics) -> None:
         self._service, self._statistics = service, statistics
 
     def routes(self, own: OwnPaths) -> APIRouter:
@@ -38,8 +33,8 @@ class LearningEndpoints:
 
     async def rl_status(self, call: OwnCall) -> JsonValue:
         """Show how strategies fare now: uses, mean quality and the next choice, by process type."""
-        return learning_view(await self._statistics.learning(call.caller.tenant))
+        return learning.learning_view(await self._statistics.learning(call.caller.tenant))
 
     async def rl_history(self, call: OwnCall) -> JsonValue:
         """Show how the quality of tasks went over time."""
-        return history_view(await self._statistics.history(call.caller.tenant))
+        return learning.history_view(await self._statistics.history(call.caller.tenant))

@@ -42,11 +42,9 @@ class LearningHistory(NamedTuple):
 class LearningStatistics(Protocol):
     async def learning(self, tenant: str) -> Learning:
         """The tenant's statistics as they stand; may raise ``StoreUnavailable``."""
-        ...
 
     async def history(self, tenant: str) -> LearningHistory:
         """How the tenant's statistics came to be; may raise ``StoreUnavailable``."""
-        ...
 
 
 class LearningFiles(Protocol):
@@ -54,14 +52,12 @@ class LearningFiles(Protocol):
 
     async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
         """The content of each file, as it stands."""
-        ...
 
     async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
         """Have a file imported by the service that keeps what is in it; None if it does not answer in time.
 
         Repeat it freely.
         """
-        ...
 
 
 def learning_view(learning: Learning) -> dict[str, JsonValue]:

@@ -18,11 +18,9 @@ class MadeToolRepository(Protocol):
 
     async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
         """Every version there ever was, by name and version; the removed ones have no code."""
-        ...
 
     async def remove(self, tenant: str, tool: MadeTool) -> None:
         """Put the removed tool in the place of that version."""
-        ...
 
 
 class MadeToolService:

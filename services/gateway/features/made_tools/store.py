@@ -3,17 +3,12 @@
 from collections.abc import Sequence
 from typing import cast
 
-from redis.asyncio import Redis
-
 from shared.contracts.made_tool import MadeTool
 from shared.infra import keys
-from shared.infra.lua import Scripts
+from shared.infra.lua import ScriptedStore
 
 
-class RedisMadeToolRepository:
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
+class RedisMadeToolRepository(ScriptedStore):
     async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).made))
         tools = [MadeTool.model_validate_json(row) for row in rows]

@@ -6,20 +6,13 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import text_at
 from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
-from services.gateway.features.memory.service import (
-    MemoryService,
-    accuracy_view,
-    cases_view,
-    entities_view,
-    facts_view,
-    forget_view,
-)
+from services.gateway.features.memory import service as memory
 from shared.contracts.learning_files import ForgetScope
 from shared.domain.exact_json import JsonObject
 
 
 class MemoryEndpoints:
-    def __init__(self, service: MemoryService) -> None:
+    def __init__(self, service: memory.MemoryService) -> None:
         self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
@@ -36,32 +29,32 @@ class MemoryEndpoints:
 
     async def cases(self, call: OwnCall) -> JsonValue:
         """List the case log, the newest first."""
-        return cases_view(await self._service.cases(call.caller))
+        return memory.cases_view(await self._service.cases(call.caller))
 
     async def facts(self, call: OwnCall) -> JsonValue:
         """List the facts, the newest first, also those that a newer one contradicts; and what finding them cost."""
-        return facts_view(await self._service.read_memory(call.caller))
+        return memory.facts_view(await self._service.read_memory(call.caller))
 
     async def entities(self, call: OwnCall) -> JsonValue:
         """List what tasks named, the most often seen first, with what it was named together with."""
-        return entities_view(await self._service.read_memory(call.caller))
+        return memory.entities_view(await self._service.read_memory(call.caller))
 
     async def accuracy(self, call: OwnCall) -> JsonValue:
         """Show how often predicted limits and figures held, by process type and kind."""
-        return accuracy_view(await self._service.read_memory(call.caller))
+        return memory.accuracy_view(await self._service.read_memory(call.caller))
 
     async def forget(self, call: OwnCall) -> JsonValue:
         """Ask that something be forgotten: ``scope`` is entity, session or tenant, ``subject`` which one."""
         subject = text_at(call.body, "subject", "subject") or ""
-        return forget_view(await self._service.forget(call.caller, _scope(call.body), subject))
+        return memory.forget_view(await self._service.forget(call.caller, _scope(call.body), subject))
 
     async def requests(self, call: OwnCall) -> JsonValue:
         """List the requests to forget, the newest first."""
-        return {"requests": [forget_view(one) for one in await self._service.requests(call.caller)]}
+        return {"requests": [memory.forget_view(one) for one in await self._service.requests(call.caller)]}
 
     async def progress(self, call: OwnCall) -> JsonValue:
         """Show how far a request to forget is."""
-        return forget_view(await self._service.progress(call.caller, call.path_word("request_id")))
+        return memory.forget_view(await self._service.progress(call.caller, call.path_word("request_id")))
 
 
 def _scope(body: JsonObject) -> ForgetScope:

@@ -38,7 +38,6 @@ class Memories(Protocol):
 
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
         """The case log, the newest first."""
-        ...
 
     async def read_memory(self, tenant: str) -> TenantMemory: ...
 
@@ -48,13 +47,11 @@ class Forgets(Protocol):
 
     async def ask(self, request: ForgetRequest) -> None:
         """Repeat it freely."""
-        ...
 
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None: ...
 
     async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         """The newest first."""
-        ...
 
 
 def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:

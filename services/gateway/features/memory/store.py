@@ -15,7 +15,7 @@ from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import ScriptedStore, answering
 
 _SECONDS = 2.0
 
@@ -51,11 +51,7 @@ class RedisMemories(Memories):
         )
 
 
-class RedisForgets(Forgets):
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._scripts = Scripts(redis)
-
+class RedisForgets(ScriptedStore, Forgets):
     async def ask(self, request: ForgetRequest) -> None:
         """First the request, then the mark by which a learner finds it: a mark that was lost is made by asking anew."""
         name = keys.learned_keys(request.tenant).forgets

@@ -65,25 +65,20 @@ class Participations(Protocol):
 
         Raises ``BegunByOther``.
         """
-        ...
 
     async def find(self, tenant: str, session_id: str) -> Participation | None: ...
 
     async def latest(self, tenant: str, caller: str) -> Participation | None:
         """Of all that the caller has begun and that run still, the one begun last."""
-        ...
 
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
         """Note that a turn begins, and keep it for another day; false where it runs no longer."""
-        ...
 
     async def drop(self, tenant: str, participation: Participation) -> None:
         """Forget it and its key; another that has taken its place stays."""
-        ...
 
     def key_of(self, participation: Participation) -> str:
         """The user's key, for the moment of a call: it is written nowhere. Raises ``NoKey``."""
-        ...
 
 
 _T = TypeVar("_T", bound=Told)
@@ -202,7 +197,6 @@ class UserUnheard(Exception):
 class UsersWords(Protocol):
     async def read_words(self, ues_url: str, key: str) -> str:
         """What the user has said in the world's chat, in order. Raises ``UserUnheard``."""
-        ...
 
 
 class ParticipationService(Participating):

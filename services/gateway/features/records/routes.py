@@ -7,28 +7,16 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.replies import Statuses
 from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths
-from services.gateway.features.records.service import (
-    BaseNeeded,
-    NoRecord,
-    PolicyUnchecked,
-    RecordService,
-    history_view,
-    problems_view,
-    read_base,
-    read_change,
-    read_comment,
-    read_number,
-    version_view,
-)
+from services.gateway.features.records import service as records
 from shared.contracts.tenant_document import BadRecord, TenantVersion
 from shared.domain.exact_json import Json, dumps
 from shared.ports.tenant_records import VersionConflict
 
-_STATUSES: Statuses = {**STATUSES, NoRecord: 404, BaseNeeded: 428, PolicyUnchecked: 503}
+_STATUSES: Statuses = {**STATUSES, records.NoRecord: 404, records.BaseNeeded: 428, records.PolicyUnchecked: 503}
 
 
 class RecordEndpoints:
-    def __init__(self, service: RecordService) -> None:
+    def __init__(self, service: records.RecordService) -> None:
         self._service = service
 
     def routes(self, own: OwnPaths) -> APIRouter:
@@ -52,7 +40,7 @@ class RecordEndpoints:
         """Show the tenant's record, or the earlier ``version`` in the body. A POST, since the body says who asks."""
         tenant, number = (
             call.path_word("tenant"),
-            read_number(call.body) if call.body.get("version") is not None else None,
+            records.read_number(call.body) if call.body.get("version") is not None else None,
         )
         return _version(tenant, await self._service.show(tenant, number, call.caller))
 
@@ -62,24 +50,26 @@ class RecordEndpoints:
         ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
         turn on. 400 names each field that is wrong, 412 the version that somebody else has stored meanwhile.
         """
-        tenant, change = call.path_word("tenant"), read_change(call.body, call.request.headers.get("if-match"))
+        tenant, change = call.path_word("tenant"), records.read_change(call.body, call.request.headers.get("if-match"))
         return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
     async def history(self, call: OwnCall) -> Response:
         """List who changed the tenant's record, what and when, the newest first."""
         tenant = call.path_word("tenant")
-        return _json(history_view(tenant, await self._service.history(tenant, call.caller)))
+        return _json(records.history_view(tenant, await self._service.history(tenant, call.caller)))
 
     async def restore(self, call: OwnCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
-        tenant, base = call.path_word("tenant"), read_base(call.request.headers.get("if-match"))
-        number, comment = read_number(call.body), read_comment(call.body)
+        tenant, base = call.path_word("tenant"), records.read_base(call.request.headers.get("if-match"))
+        number, comment = records.read_number(call.body), records.read_comment(call.body)
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
     async def withdraw(self, call: OwnCall) -> Response:
         """Withdraw the tenant's stored record: that of TENANT_FILE holds again."""
-        tenant, base = call.path_word("tenant"), read_base(call.request.headers.get("if-match"))
-        return await _answer_change(tenant, self._service.withdraw(tenant, base, read_comment(call.body), call.caller))
+        tenant, base = call.path_word("tenant"), records.read_base(call.request.headers.get("if-match"))
+        return await _answer_change(
+            tenant, self._service.withdraw(tenant, base, records.read_comment(call.body), call.caller)
+        )
 
 
 async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:
@@ -88,14 +78,14 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
         return _version(tenant, await change)
     except BadRecord as bad:
         said = f"the record cannot be used: {bad}"
-        return JSONResponse({"error": said, "fields": problems_view(bad.problems)}, status_code=400)
+        return JSONResponse({"error": said, "fields": records.problems_view(bad.problems)}, status_code=400)
     except VersionConflict as conflict:
         said = f"{conflict}: read it again and change that"
         return JSONResponse({"error": said, "version": conflict.now}, 412, _etag(conflict.now))
 
 
 def _version(tenant: str, version: TenantVersion) -> Response:
-    return _json(version_view(tenant, version), _etag(version.version))
+    return _json(records.version_view(tenant, version), _etag(version.version))
 
 
 def _json(value: Json, headers: Mapping[str, str] | None = None) -> Response:

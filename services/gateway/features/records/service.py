@@ -25,7 +25,6 @@ class PolicyUnchecked(Exception):
 class PolicyCheck(Protocol):
     async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
         """What is wrong with these policies' rules; raises ``PolicyUnchecked``."""
-        ...
 
 
 _LONGEST_COMMENT = 500

@@ -14,14 +14,7 @@ from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, file_reply, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.streams.updates import (
-    LAST_EVENT_ID,
-    EventPlace,
-    Resumption,
-    SeenEvents,
-    read_seen,
-    resumption,
-)
+from services.gateway.features.streams import updates
 from services.gateway.features.tasks.model import Readiness
 from services.gateway.features.tasks.service import TaskService, ends_task
 from services.gateway.features.tasks.views import public_view
@@ -35,7 +28,7 @@ log = structlog.get_logger()
 
 
 async def story(
-    tasks: TaskService, standing: Standing, seen: SeenEvents | None, notice: str, *, follow: bool
+    tasks: TaskService, standing: Standing, seen: updates.SeenEvents | None, notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     """The events that a reader lacks; ends with the current turn, unless it is to follow the task for good.
 
@@ -43,7 +36,7 @@ async def story(
     gets an event ``snapshot`` with the task and the gap, and what comes after it.
     """
     try:
-        found = resumption(seen, standing)
+        found = updates.resumption(seen, standing)
         while True:
             if found.lost_after is not None:
                 yield _gap(standing, found.lost_after, notice)
@@ -53,17 +46,17 @@ async def story(
                         yield item
                 return
             except EventsLost as lost:
-                standing, found = await tasks.standing(standing.record), Resumption(None, lost.after)
+                standing, found = await tasks.standing(standing.record), updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
         log.warning("story_broken", task_id=standing.record.task_id, error=str(fault))
         yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
 
 
 async def _frames(
-    tasks: TaskService, standing: Standing, found: Resumption, *, follow: bool
+    tasks: TaskService, standing: Standing, found: updates.Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
-    record, newest = standing.record, SeenEvents(EventPlace.parse(standing.newest or "0-0"))
-    start = found.seen or (newest if found.lost_after else SeenEvents(EventPlace(0, 0)))
+    record, newest = standing.record, updates.SeenEvents(updates.EventPlace.parse(standing.newest or "0-0"))
+    start = found.seen or (newest if found.lost_after else updates.SeenEvents(updates.EventPlace(0, 0)))
     if record.state.is_terminal and start.place >= newest.place and start.part is None:
         return
     past = _past_turns(record)
@@ -72,7 +65,7 @@ async def _frames(
             yield frame(stream_id, event)
             if ends_task(event) or (not follow and _rests(event, past)):
                 return
-            if record.state.is_terminal and EventPlace.parse(stream_id) >= newest.place:
+            if record.state.is_terminal and updates.EventPlace.parse(stream_id) >= newest.place:
                 return
 
 
@@ -132,7 +125,7 @@ class RestEndpoints:
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
         try:
-            seen = read_seen(request.headers.get(LAST_EVENT_ID))
+            seen = updates.read_seen(request.headers.get(updates.LAST_EVENT_ID))
             standing = await self._tasks.standing(await self._tasks.read(task_id, self._caller(request)))
         except kinds(_STATUS) as fault:
             return refusal_reply(fault, _STATUS)

@@ -10,26 +10,17 @@ from services.gateway.edge.errors import TooManyRequests
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain import metric_names as names
 from shared.domain import span_names as spans
+from shared.ports import tasks as ports
 from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import (
-    Accepted,
-    SessionBelongsToOther,
-    Standing,
-    TaskEnded,
-    Tasks,
-    TenantIsStopped,
-    TooManyWait,
-    Wakes,
-)
 from shared.ports.tracing import SpanKind, Tracer
 
 
-class PassingTasks(Tasks):
-    def __init__(self, tasks: Tasks) -> None:
+class PassingTasks(ports.Tasks):
+    def __init__(self, tasks: ports.Tasks) -> None:
         self._tasks = tasks
 
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
         return await self._tasks.accept(record, turn, dedupe)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
@@ -38,7 +29,7 @@ class PassingTasks(Tasks):
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         return await self._tasks.record(tenant, task_id, session_id)
 
-    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> Standing | None:
+    async def standing(self, tenant: str, task_id: str, session_id: str = "") -> ports.Standing | None:
         return await self._tasks.standing(tenant, task_id, session_id)
 
     def watch(
@@ -54,17 +45,17 @@ log = structlog.get_logger()
 
 
 class SheddingTasks(PassingTasks):
-    def __init__(self, tasks: Tasks, clock: Callable[[], float]) -> None:
+    def __init__(self, tasks: ports.Tasks, clock: Callable[[], float]) -> None:
         """``clock``: seconds that never go back."""
         super().__init__(tasks)
         self._clock, self._tell_at = clock, float("-inf")
 
     @override
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
         """Raises ``TooManyRequests`` where the store has too many sessions waiting."""
         try:
             return await self._tasks.accept(record, turn, dedupe)
-        except TooManyWait as full:
+        except ports.TooManyWait as full:
             self._tell(full.waiting)
             raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from full
 
@@ -76,20 +67,20 @@ class SheddingTasks(PassingTasks):
 
 _WHY: dict[type[Exception], str] = {
     TooManyRequests: "shed",
-    TenantIsStopped: "stopped",
-    SessionBelongsToOther: "other_session",
-    TaskEnded: "ended",
+    ports.TenantIsStopped: "stopped",
+    ports.SessionBelongsToOther: "other_session",
+    ports.TaskEnded: "ended",
     StoreUnavailable: "store",
 }
 
 
 class CountedTasks(PassingTasks):
-    def __init__(self, tasks: Tasks, meter: Meter) -> None:
+    def __init__(self, tasks: ports.Tasks, meter: Meter) -> None:
         super().__init__(tasks)
         self._meter = meter
 
     @override
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
         try:
             accepted = await self._tasks.accept(record, turn, dedupe)
         except tuple(_WHY) as error:
@@ -101,7 +92,7 @@ class CountedTasks(PassingTasks):
         return accepted
 
 
-def traced_tasks(tasks: Tasks, tracer: Tracer) -> Tasks:
+def traced_tasks(tasks: ports.Tasks, tracer: Tracer) -> ports.Tasks:
     """The tasks themselves where nobody looks."""
     return TracedTasks(tasks, tracer) if tracer.is_on else tasks
 
@@ -109,12 +100,12 @@ def traced_tasks(tasks: Tasks, tracer: Tracer) -> Tasks:
 class TracedTasks(PassingTasks):
     """Accepting has a span of its own: it ends at once, so that whatever follows has a parent that was told."""
 
-    def __init__(self, tasks: Tasks, tracer: Tracer) -> None:
+    def __init__(self, tasks: ports.Tasks, tracer: Tracer) -> None:
         super().__init__(tasks)
         self._tracer = tracer
 
     @override
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
         with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             here = {"traceparent": self._tracer.traceparent()}
             accepted = await self._tasks.accept(record.model_copy(update=here), turn.model_copy(update=here), dedupe)
@@ -136,8 +127,8 @@ class TracedTasks(PassingTasks):
 _SECONDS = 1.0
 
 
-class BestEffortWakes(Wakes):
-    def __init__(self, wakes: Wakes) -> None:
+class BestEffortWakes(ports.Wakes):
+    def __init__(self, wakes: ports.Wakes) -> None:
         self._wakes = wakes
 
     async def wake(self, tenant: str, session_id: str) -> None:

@@ -54,7 +54,6 @@ class Participating(Protocol):
 
         That answer is the record of a task that nobody keeps. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
         """
-        ...
 
 
 class NoneHeard(Participating):
@@ -69,7 +68,6 @@ FIELD = "metadata.tools_endpoint"
 class OwnEndpoints(Protocol):
     async def names(self, tenant: str, url: str) -> bool:
         """Whether the tenant's record has a connection of that URL. May raise ``StoreUnavailable``."""
-        ...
 
 
 class NoEndpoints(OwnEndpoints):

@@ -44,7 +44,6 @@ class Page(NamedTuple):
 class TaskLists(Protocol):
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         """The tasks after a place, no more than ``size``; may raise ``StoreUnavailable``, and may be repeated."""
-        ...
 
 
 class TaskQuery(NamedTuple):

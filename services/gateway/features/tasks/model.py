@@ -10,7 +10,6 @@ from shared.ports.tasks import Tasks
 class Stories(Protocol):
     async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         """The task's events so far, each with its id; none once they have left. May raise ``StoreUnavailable``."""
-        ...
 
 
 class Thread(NamedTuple):
@@ -47,4 +46,3 @@ class ClientThreads(Protocol):
 class Readiness(Protocol):
     async def problems(self) -> tuple[str, ...]:
         """Why this replica should get no requests, one sentence each; empty when it is ready."""
-        ...

@@ -5,15 +5,7 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import NamedTuple
 
-from services.gateway.edge.errors import (
-    InvalidField,
-    NotCancelable,
-    NothingToResolve,
-    NoVisibleTask,
-    PushUnsupported,
-    StoppedTenant,
-    TaskHasEnded,
-)
+from services.gateway.edge import errors
 from services.gateway.edge.leaving import Leaving
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller, check_operator, may_have_told, may_read, may_stop
@@ -125,7 +117,7 @@ class TaskService:
         except SessionBelongsToOther:
             field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
             cause = f"session {message.session_id or message.task_id!r} belongs to another principal"
-            raise InvalidField(field, cause) from None
+            raise errors.InvalidField(field, cause) from None
 
     async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         fingerprint = fingerprint_of(message, caller)
@@ -164,7 +156,7 @@ class TaskService:
         """The newest task of that id; raises ``NoVisibleTask`` if there is none that the caller may see."""
         record = (await self._find(task_id, caller, "")).record
         if record is None or not may_read(caller.principal, record):
-            raise NoVisibleTask(task_id)
+            raise errors.NoVisibleTask(task_id)
         return record
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
@@ -175,10 +167,10 @@ class TaskService:
         """
         record = await self.read(task_id, caller)
         if not may_stop(caller.principal, record):
-            raise NoVisibleTask(task_id)
+            raise errors.NoVisibleTask(task_id)
         turn = self._cancel_turn(record, caller)
         if record.state.is_terminal or not await self._tasks.signal(record.tenant, record.session_id, turn):
-            raise NotCancelable(task_id, (await self._read_again(record)).state.value)
+            raise errors.NotCancelable(task_id, (await self._read_again(record)).state.value)
         await self._wakes.wake(record.tenant, record.session_id)
         await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
         after = await self._read_again(record)
@@ -188,7 +180,7 @@ class TaskService:
             else:
                 after = await self._read_again(record)
         if after.state.is_terminal and after.state is not TaskState.CANCELED:
-            raise NotCancelable(task_id, after.state.value)
+            raise errors.NotCancelable(task_id, after.state.value)
         return after
 
     async def resolve(self, task_id: str, word: ResolutionWord, caller: Caller) -> tuple[TaskRecord, bool]:
@@ -203,7 +195,7 @@ class TaskService:
         if turn is None:
             return record, True
         if not await self._tasks.signal(record.tenant, record.session_id, turn):
-            raise NothingToResolve(task_id, word.call, "the task has ended")
+            raise errors.NothingToResolve(task_id, word.call, "the task has ended")
         await self._wakes.wake(record.tenant, record.session_id)
         await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
         after = await self._read_again(record)
@@ -224,7 +216,7 @@ class TaskService:
         """A task that was read before, as it now is, and where its events stand."""
         found = await self._tasks.standing(record.tenant, record.task_id, record.session_id)
         if found is None:
-            raise NoVisibleTask(record.task_id)
+            raise errors.NoVisibleTask(record.task_id)
         return found
 
     async def now(self, record: TaskRecord) -> TaskRecord:
@@ -241,7 +233,7 @@ class TaskService:
         loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
         try:
             permitted_endpoint(message.tools_endpoint, loopback=loopback, allowed_hosts=hosts)
-        except InvalidField:
+        except errors.InvalidField:
             if not await self._rules.own_endpoints.names(caller.tenant, message.tools_endpoint):
                 raise
 
@@ -250,7 +242,7 @@ class TaskService:
         if message.webhook is None:
             return
         if self.webhooks is None:
-            raise PushUnsupported
+            raise errors.PushUnsupported
         self.webhooks.check(message.webhook)
 
     async def _enter_webhook(
@@ -259,7 +251,9 @@ class TaskService:
         """Of a task that goes on before its next turn begins, and of a new one from its start: nothing is missed."""
         if message.webhook and self.webhooks:
             if not may_have_told(caller.principal, record):
-                raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
+                raise errors.InvalidField(
+                    "pushNotificationConfig", "only who began the task, or an operator, may set one"
+                )
             await self.webhooks.enter(record, message.webhook, from_start=from_start)
 
     async def _find_known(self, message: ClientMessage, caller: Caller, fingerprint: str) -> NamedTask:
@@ -284,7 +278,7 @@ class TaskService:
                 return record, turn_id
             case Signal(record, turn):
                 if not await self._tasks.signal(record.tenant, record.session_id, turn):
-                    raise TaskHasEnded(record.task_id, (await self._read_again(record)).state.value)
+                    raise errors.TaskHasEnded(record.task_id, (await self._read_again(record)).state.value)
                 await self._wakes.wake(record.tenant, record.session_id)
                 return record, turn.turn_id
             case Accept():
@@ -294,7 +288,7 @@ class TaskService:
         try:
             accepted = await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
         except TenantIsStopped as stopped:
-            raise StoppedTenant(intake.record.tenant, stopped.reason) from stopped
+            raise errors.StoppedTenant(intake.record.tenant, stopped.reason) from stopped
         if accepted.fresh:
             await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
         return accepted.record, accepted.turn_id
@@ -326,7 +320,7 @@ class TaskService:
     async def _read_again(self, record: TaskRecord) -> TaskRecord:
         now = await self._tasks.record(record.tenant, record.task_id, record.session_id)
         if now is None:
-            raise NoVisibleTask(record.task_id)
+            raise errors.NoVisibleTask(record.task_id)
         return now
 
     def _limit_of(self, record: TaskRecord) -> float:

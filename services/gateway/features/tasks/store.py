@@ -18,7 +18,7 @@ from shared.contracts.tenant_document import BadRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, thread_key
-from shared.infra.lua import Call, Scripts, answering
+from shared.infra.lua import Call, ScriptedStore, answering
 from shared.infra.reads import PackedReads, Reads
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
 from shared.ports.store import StoreUnavailable
@@ -156,12 +156,8 @@ class _Listed(NamedTuple):
     record: str  # the name of its key
 
 
-class RedisTaskLists(TaskLists):
+class RedisTaskLists(ScriptedStore, TaskLists):
     """Two round trips a page: one row of lists of each partition, then the records."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._scripts = Scripts(redis)
 
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         partitions = _partitions(wanted)
@@ -211,10 +207,7 @@ def _micros(moment: datetime) -> str:
     return str(int(moment.timestamp() * 1_000_000))
 
 
-class RedisStories(Stories):
-    def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis)
-
+class RedisStories(ScriptedStore, Stories):
     async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))

@@ -42,17 +42,14 @@ class TenantStates(Protocol):
 
     async def stop(self, tenant: str, reason: str) -> None:
         """Take no messages, and stop what runs before its next call, until ``resume``."""
-        ...
 
     async def resume(self, tenant: str) -> None: ...
 
     async def switch_made_tools(self, tenant: str, on: bool) -> None:
         """From the next turn on."""
-        ...
 
     async def state(self, tenant: str, now: datetime) -> TenantState:
         """As it stands; its days are those around ``now``."""
-        ...
 
 
 class Spending(Protocol):
@@ -61,7 +58,6 @@ class Spending(Protocol):
 
         May raise ``StoreUnavailable``.
         """
-        ...
 
 
 _LONGEST_REASON = 500

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from services.gateway.features.tenants.service import DaySpent, Spending, TenantState, TenantStates
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
-from shared.infra.tenant_stops import TenantStops
+from shared.infra.tenant_records import TenantStops
 
 _SECONDS = 2.0
 _FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")

@@ -78,13 +78,11 @@ class WebhookStore(Protocol):
         One of the same id is replaced: it goes on where that one was, unless it was given up.
         Raises ``TooManyWebhooks``.
         """
-        ...
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]: ...
 
     async def drop(self, record: TaskRecord, config_id: str) -> bool:
         """False if there was none."""
-        ...
 
     async def failing(self, tenant: str) -> Sequence[Failing]: ...
 
@@ -108,7 +106,6 @@ class SignedPost(NamedTuple):
 class UrlCheck(Protocol):
     def problem(self, url: str) -> str | None:
         """Why a URL may not be called, as the end of a sentence about it; None if it may, as far as its text tells."""
-        ...
 
 
 LONGEST = 4096

@@ -5,14 +5,7 @@ from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
 from services.gateway.features.identity.model import Caller, check_operator, may_have_told
-from services.gateway.features.webhooks.model import (
-    Failing,
-    RegisteredWebhook,
-    TaskHook,
-    TooManyWebhooks,
-    UrlCheck,
-    WebhookStore,
-)
+from services.gateway.features.webhooks import model as hooks
 from services.gateway.features.webhooks.secrets import WebhookSecrets
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role
@@ -23,18 +16,18 @@ _PATH = "pushNotificationConfig"
 class PushBook(NamedTuple):
     """Where webhooks are entered: ``most`` for one task."""
 
-    webhooks: WebhookStore
-    urls: UrlCheck
+    webhooks: hooks.WebhookStore
+    urls: hooks.UrlCheck
     secrets: WebhookSecrets
     most: int = 10
 
-    def check(self, webhook: TaskHook) -> None:
+    def check(self, webhook: hooks.TaskHook) -> None:
         """Raise ``InvalidField`` for a URL that may not be called."""
         problem = self.urls.problem(webhook.url)
         if problem:
             raise InvalidField(f"{_PATH}.url", problem)
 
-    async def enter(self, record: TaskRecord, webhook: TaskHook, *, from_start: bool = False) -> None:
+    async def enter(self, record: TaskRecord, webhook: hooks.TaskHook, *, from_start: bool = False) -> None:
         """From now on, or from the task's start; raises ``InvalidField`` if the task has too many.
 
         One that has no id is known by the task's.
@@ -43,14 +36,13 @@ class PushBook(NamedTuple):
         named = webhook._replace(config_id=webhook.config_id or record.task_id)
         try:
             await self.webhooks.put(record, named, from_start=from_start, most=self.most)
-        except TooManyWebhooks:
+        except hooks.TooManyWebhooks:
             raise InvalidField(_PATH, f"a task has at most {self.most} webhooks") from None
 
 
 class VisibleTasks(Protocol):
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
         """Raises ``NoVisibleTask`` for a task that the caller may not see."""
-        ...
 
 
 class WebhookService:
@@ -66,7 +58,7 @@ class WebhookService:
     def offered(self) -> bool:
         return self._book is not None
 
-    async def enter(self, task_id: str, webhook: TaskHook, caller: Caller) -> TaskRecord:
+    async def enter(self, task_id: str, webhook: hooks.TaskHook, caller: Caller) -> TaskRecord:
         """Raises ``InvalidField``. One of the same id is replaced."""
         book = self._open()
         record = await self._tasks.read(task_id, caller)
@@ -74,11 +66,11 @@ class WebhookService:
         await book.enter(record, webhook)
         return record
 
-    async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[RegisteredWebhook]:
+    async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[hooks.RegisteredWebhook]:
         book = self._open()
         return await book.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
 
-    async def one(self, task_id: str, config_id: str | None, caller: Caller) -> TaskHook:
+    async def one(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskHook:
         """That one, or the task's first if none is named; raises ``UnknownWebhook``."""
         found = [one.webhook for one in await self.list_webhooks(task_id, caller)]
         for webhook in found:
@@ -93,7 +85,7 @@ class WebhookService:
         _check_may_set(record, caller)
         await book.webhooks.drop(record, config_id)
 
-    async def failing(self, caller: Caller) -> Sequence[Failing]:
+    async def failing(self, caller: Caller) -> Sequence[hooks.Failing]:
         """The tenant's webhooks and notices that fail or were given up, for those who may see all its tasks."""
         book = self._open()
         seen = {Role.OPERATOR, Role.APPROVER} & {*caller.principal.roles} or not caller.principal.verified

@@ -1,13 +1,13 @@
 """Settings of webhooks: whether they are offered, what they are signed with, and where they may lead."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.gateway.features.webhooks.secrets import WebhookSecrets, read_secrets
-from shared.domain.outgoing import reach_entries
+from shared.infra.service_settings import HostList
 
 
 class PushSettings(BaseSettings):
@@ -26,7 +26,7 @@ class PushSettings(BaseSettings):
         description="what signs webhooks and encrypts their settings: the newest first, commas between",
         json_schema_extra={"needed": "A2A_PUSH is on"},
     )
-    webhook_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+    webhook_allowed_hosts: HostList = Field(
         default=(), description="hosts and networks that webhooks may call beyond public addresses, commas between"
     )
     webhooks_per_task: int = Field(default=10, ge=1, le=100, description="webhooks of one task")
@@ -37,17 +37,6 @@ class PushSettings(BaseSettings):
     )
     push_longest_pause: float = Field(default=3600, gt=0, description="seconds that such a pause is at most")
     push_concurrency: int = Field(default=32, ge=1, le=1000, description="deliveries of one replica at once")
-
-    @field_validator("webhook_allowed_hosts", mode="before")
-    @classmethod
-    def _split_hosts(cls, value: object) -> object:
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
-
-    @field_validator("webhook_allowed_hosts")
-    @classmethod
-    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        reach_entries(value)
-        return value
 
     @field_validator("webhook_secret")
     @classmethod

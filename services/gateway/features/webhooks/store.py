@@ -6,14 +6,7 @@ from typing import cast
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.gateway.features.webhooks.model import (
-    Failing,
-    HookState,
-    RegisteredWebhook,
-    TaskHook,
-    TooManyWebhooks,
-    WebhookStore,
-)
+from services.gateway.features.webhooks import model as hooks
 from services.gateway.features.webhooks.rows import FailingWebhooks, close_webhook, open_webhook, read_row, told_line
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
@@ -21,7 +14,7 @@ from shared.infra.lua import Argument, Scripts
 from shared.infra.sealed import CannotOpen, Seal
 
 
-class RedisWebhooks(WebhookStore):
+class RedisWebhooks(hooks.WebhookStore):
     """Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: Seal) -> None:
@@ -29,17 +22,17 @@ class RedisWebhooks(WebhookStore):
         self._seal = seal
         self._failing = FailingWebhooks(self._scripts)
 
-    async def put(self, record: TaskRecord, webhook: TaskHook, *, from_start: bool, most: int) -> None:
+    async def put(self, record: TaskRecord, webhook: hooks.TaskHook, *, from_start: bool, most: int) -> None:
         member = _member(record, webhook.config_id)
         known = await self._find_known(record, member)
         if known is not None and known.webhook == webhook and not known.told.disabled:
             return  # a message that was sent again must not disturb what is under way
-        told = HookState(cursor="0" if from_start else "")
+        told = hooks.HookState(cursor="0" if from_start else "")
         if known is not None and not known.told.disabled:
             told = known.told._replace(tries=0, error="")
         await self._put(record, member, webhook, told, most)
 
-    async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]:
+    async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _task(record).push))
         found = [one for one in (self._read(text) for text in rows.values()) if one is not None]
         return sorted(found, key=lambda one: one.webhook.config_id)
@@ -52,25 +45,27 @@ class RedisWebhooks(WebhookStore):
         await self._failing.forget(record.tenant, member)
         return gone == 1
 
-    async def failing(self, tenant: str) -> Sequence[Failing]:
+    async def failing(self, tenant: str) -> Sequence[hooks.Failing]:
         return await self._failing.failing_of(tenant)
 
-    async def _find_known(self, record: TaskRecord, member: str) -> RegisteredWebhook | None:
+    async def _find_known(self, record: TaskRecord, member: str) -> hooks.RegisteredWebhook | None:
         text = await self._scripts.command("HGET", _task(record).push, member)
         return None if text is None else self._read(str(text))
 
-    async def _put(self, record: TaskRecord, member: str, webhook: TaskHook, told: HookState, most: int) -> None:
+    async def _put(
+        self, record: TaskRecord, member: str, webhook: hooks.TaskHook, told: hooks.HookState, most: int
+    ) -> None:
         task, partition = _task(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         arguments: list[Argument] = [member, told.cursor, told_line(told), close_webhook(self._seal, webhook), most]
         if await self._scripts.run("put_line", names, arguments) == -1:
-            raise TooManyWebhooks(record.task_id)
+            raise hooks.TooManyWebhooks(record.task_id)
 
-    def _read(self, text: str) -> RegisteredWebhook | None:
+    def _read(self, text: str) -> hooks.RegisteredWebhook | None:
         """None for one that no key opens any more: it can be told nothing, and is given up when it is due."""
         try:
             row = read_row(text)
-            return RegisteredWebhook(open_webhook(self._seal, row.sealed), row.told)
+            return hooks.RegisteredWebhook(open_webhook(self._seal, row.sealed), row.told)
         except (CannotOpen, ValidationError, ValueError):
             return None
 

@@ -7,18 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
-from services.learner.core.files.formats import (
-    BadEntry,
-    BadFile,
-    Moment,
-    Statistics,
-    entries_of_list,
-    number_entries,
-    read_all,
-    read_arms,
-    read_cases,
-    read_statistics,
-)
+from services.learner.core.files import formats
 from services.learner.core.memory.facts import is_same, with_facts
 from services.learner.core.training import merge_cases
 from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, ImportRepository, StoredFile
@@ -81,7 +70,7 @@ def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime
     return FileDecision(FileChanges(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[free:]))
 
 
-def with_statistics(stored: StoredFile, new: Statistics) -> FileDecision:
+def with_statistics(stored: StoredFile, new: formats.Statistics) -> FileDecision:
     more = new.totals.counts.get("events", 0) > stored.events
     accuracy = {name: row for name, row in new.accuracy.items() if row.attempts > _attempts(stored, name)}
     return FileDecision(FileChanges(totals=new.totals if more else None, accuracy=accuracy), more + len(accuracy))
@@ -119,7 +108,7 @@ class Importer:
         """What became of the file. Repeat it freely. Raises ``StoreUnavailable``."""
         try:
             total, decides = await asyncio.to_thread(self._read, request)  # a large file would hold up the learner
-        except BadFile as bad:
+        except formats.BadFile as bad:
             return FileReport(file=request.file, problems=bad.problems, dry_run=request.dry_run)
         for _ in range(_TRIES):
             stored = await self._repository.read_stored(request.tenant)
@@ -139,10 +128,10 @@ class Importer:
         """How many entries the file has, and what they change. Raises ``BadFile``."""
         match request.file:
             case LearningFile.CASE_LOG:
-                cases = read_cases(request.content)
+                cases = formats.read_cases(request.content)
                 return len({case.case_id for case in cases}), lambda stored: with_cases(stored, cases)
             case LearningFile.STRATEGY_BANDIT:
-                arms = read_arms(request.content)
+                arms = formats.read_arms(request.content)
                 return len(arms), lambda stored: with_arms(stored, arms)
             case LearningFile.KNOWLEDGE_BASE:
                 facts = read_facts(request.content)
@@ -151,10 +140,10 @@ class Importer:
                 entities = read_entities(request.content)
                 return len(entities), lambda stored: with_entities(stored, entities, self._clock())
             case LearningFile.STATISTICS:
-                told = read_statistics(request.content)
+                told = formats.read_statistics(request.content)
                 return 1 + len(told.accuracy), lambda stored: with_statistics(stored, told)
             case LearningFile.SYNTHESIZED:
-                raise BadFile(["processes are imported by the executor, which follows them"])
+                raise formats.BadFile(["processes are imported by the executor, which follows them"])
 
 
 _TEXT = 500
@@ -171,9 +160,9 @@ class _FileFact(BaseModel):
     task_id: str = Field(default="", validation_alias=AliasChoices("task_id", "source_task", "source"))
     confidence: float = Field(default=0.6, ge=0, le=1, allow_inf_nan=False)
     seen: int = Field(default=1, ge=1, le=_MOST_SEEN)
-    at: Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
-    first_at: Moment | None = None
-    superseded_at: Moment | None = None
+    at: formats.Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
+    first_at: formats.Moment | None = None
+    superseded_at: formats.Moment | None = None
 
 
 class _Entity(BaseModel):
@@ -183,20 +172,22 @@ class _Entity(BaseModel):
     kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
     value: str = Field(min_length=1, max_length=_FIELD)
     seen: int = Field(default=1, ge=1, le=_MOST_SEEN, validation_alias=AliasChoices("seen", "count"))
-    last_seen: Moment
-    first_seen: Moment | None = None
+    last_seen: formats.Moment
+    first_seen: formats.Moment | None = None
     links: EntityLinks = EntityLinks()
 
 
 def read_facts(content: JsonValue) -> list[KnownFact]:
     """The facts of a file, the newest first; raises ``BadFile``."""
-    found = read_all(number_entries(entries_of_list(content, "facts", "entries", "knowledge")), _fact)
+    found = formats.read_all(
+        formats.number_entries(formats.entries_of_list(content, "facts", "entries", "knowledge")), _fact
+    )
     return sorted(found, key=lambda fact: fact.at, reverse=True)
 
 
 def read_entities(content: JsonValue) -> list[EntityRecord]:
     """The entities of a file; raises ``BadFile``."""
-    return read_all(number_entries(entries_of_list(content, "entities")), _entity)
+    return formats.read_all(formats.number_entries(formats.entries_of_list(content, "entities")), _entity)
 
 
 def _fact(entry: JsonValue) -> KnownFact:
@@ -205,13 +196,13 @@ def _fact(entry: JsonValue) -> KnownFact:
     told["keywords"] = told.get("keywords") or keywords(fact.text)
     read = KnownFact.model_validate(told)
     if redact_text(read.text) != read.text:
-        raise BadEntry("text: it holds something that may not be kept")
+        raise formats.BadEntry("text: it holds something that may not be kept")
     return read
 
 
 def _entity(entry: JsonValue) -> EntityRecord:
     read = _Entity.model_validate(entry)
     if redact_text(read.value) != read.value:
-        raise BadEntry("value: it may not be kept")
+        raise formats.BadEntry("value: it may not be kept")
     known = KnownEntity.model_validate(read.model_dump(exclude={"key", "links"}))
     return EntityRecord(read.key or f"{read.kind}:{read.value.casefold()}", known, read.links)

@@ -10,18 +10,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from services.learner.core.memory.facts import facts_of, with_facts
-from services.learner.ports.memory import (
-    NO_CHANGE,
-    Cost,
-    FactBook,
-    FactFinder,
-    FactsUnavailable,
-    FactTodo,
-    Purse,
-    PurseDay,
-    RawFact,
-    Spoiled,
-)
+from services.learner.ports import memory
 from shared.contracts.knowledge import KnownFact
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.model_price import Price
@@ -70,33 +59,35 @@ class _Answer(BaseModel):
     facts: tuple[_Fact, ...]
 
 
-class ModelFacts(FactFinder):
+class ModelFacts(memory.FactFinder):
     """``price`` is that of the model that serves the lower tier."""
 
     def __init__(self, model: Model, price: Price) -> None:
         self._model = model
         self._price = price
 
-    def most(self, sections: JsonObject) -> Cost:
+    def most(self, sections: JsonObject) -> memory.Cost:
         """All attempts, each with as long an answer as may be."""
         asked = -(-(len(_PROMPT) + len(_show_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
         nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
-        return Cost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
+        return memory.Cost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
-    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
-        cost, problem = Cost(), ""
+    async def find(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.Cost]:
+        cost, problem = memory.Cost(), ""
         for _ in range(_ATTEMPTS):
             try:
                 reply = await self._model.complete(_request({**sections, "correction": problem}))
             except ModelUnavailable as error:
-                raise FactsUnavailable(str(error), cost) from error
+                raise memory.FactsUnavailable(str(error), cost) from error
             cost = _add_reply(cost, reply, self._price)
             try:
-                return [RawFact(**fact.model_dump()) for fact in _Answer.model_validate_json(reply.text).facts], cost
+                return [
+                    memory.RawFact(**fact.model_dump()) for fact in _Answer.model_validate_json(reply.text).facts
+                ], cost
             except ValidationError as error:
                 first = error.errors(include_input=False)[0]
                 problem = f"{'.'.join(map(str, first['loc'])) or 'the answer'}: {first['msg']}"
-        raise FactsUnavailable(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
+        raise memory.FactsUnavailable(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
 
 
 def _request(sections: JsonObject) -> ModelRequest:
@@ -120,12 +111,12 @@ def _section(name: str, value: Json) -> str:
     return f"<{name}>\n{defused}\n</{name}>"
 
 
-def _add_reply(cost: Cost, reply: ModelReply, price: Price) -> Cost:
+def _add_reply(cost: memory.Cost, reply: ModelReply, price: Price) -> memory.Cost:
     usage = reply.usage
     read = usage.input + usage.cache_read + usage.cache_write
     cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write
     nanos = usage.input * price.input + usage.output * price.output + cached
-    return Cost(cost.calls + 1, cost.input_tokens + read, cost.output_tokens + usage.output, cost.nanos + nanos)
+    return memory.Cost(cost.calls + 1, cost.input_tokens + read, cost.output_tokens + usage.output, cost.nanos + nanos)
 
 
 CLAIM_SECONDS = 120.0
@@ -147,7 +138,7 @@ class FactCounts:
 
 
 class FactWorker:
-    def __init__(self, book: FactBook, finder: FactFinder, purse: Purse) -> None:
+    def __init__(self, book: memory.FactBook, finder: memory.FactFinder, purse: memory.Purse) -> None:
         self._book = book
         self._finder = finder
         self._purse = purse
@@ -172,7 +163,7 @@ class FactWorker:
                 self._book.find_task_to_search(tenant, event_id), self._purse.day(tenant, now)
             )
             return todo is None or await self._learn(todo, day, now)
-        except Spoiled as error:
+        except memory.Spoiled as error:
             log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
         except StoreUnavailable:
             raise
@@ -182,14 +173,14 @@ class FactWorker:
         await self._book.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _learn(self, todo: FactTodo, day: PurseDay | None, now: datetime) -> bool:
+    async def _learn(self, todo: memory.FactTodo, day: memory.PurseDay | None, now: datetime) -> bool:
         """Within the tenant's day, which it counts in; what it may cost is set aside first."""
         sections = sections_of(todo)
         if day is None or not await self._purse.reserve(todo, self._finder.most(sections), day):
-            return await self._do_without(todo, FactsUnavailable("the tenant's day has no room for it"), now)
+            return await self._do_without(todo, memory.FactsUnavailable("the tenant's day has no room for it"), now)
         try:
             found, cost = await self._finder.find(sections)
-        except FactsUnavailable as problem:
+        except memory.FactsUnavailable as problem:
             await self._purse.settle(todo, problem.cost, day)
             return await self._do_without(todo, problem, now)
         _, kept = await asyncio.gather(self._purse.settle(todo, cost, day), self._keep(todo, found, cost, {}))
@@ -197,7 +188,7 @@ class FactWorker:
         self.counts.facts += len(found) if kept else 0
         return kept
 
-    async def _do_without(self, todo: FactTodo, problem: FactsUnavailable, now: datetime) -> bool:
+    async def _do_without(self, todo: memory.FactTodo, problem: memory.FactsUnavailable, now: datetime) -> bool:
         """Whether it has been so for so long that nobody tries again."""
         self.counts.failed += 1
         log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
@@ -205,10 +196,12 @@ class FactWorker:
             return False
         return await self._keep(todo, (), problem.cost, {"facts_given_up": 1})
 
-    async def _keep(self, todo: FactTodo, found: Sequence[RawFact], cost: Cost, more: Mapping[str, int]) -> bool:
+    async def _keep(
+        self, todo: memory.FactTodo, found: Sequence[memory.RawFact], cost: memory.Cost, more: Mapping[str, int]
+    ) -> bool:
         facts = facts_of(found, todo)
         if not facts:
-            return await self._book.keep(todo, NO_CHANGE, {**_counts(facts, cost), **more})
+            return await self._book.keep(todo, memory.NO_CHANGE, {**_counts(facts, cost), **more})
         for _ in range(_TIMES):
             known = await self._book.facts(todo.tenant)
             change = with_facts(known, facts)
@@ -218,7 +211,7 @@ class FactWorker:
         return False
 
 
-def sections_of(todo: FactTodo) -> JsonObject:
+def sections_of(todo: memory.FactTodo) -> JsonObject:
     """What is shown to the model, as data."""
     values: Json = [{"name": name, "value": value} for name, value in todo.values.items()]
     return {
@@ -230,7 +223,7 @@ def sections_of(todo: FactTodo) -> JsonObject:
     }
 
 
-def _counts(facts: Sequence[KnownFact], cost: Cost) -> dict[str, int]:
+def _counts(facts: Sequence[KnownFact], cost: memory.Cost) -> dict[str, int]:
     return {
         "fact_tasks": 1,
         "facts_found": len(facts),

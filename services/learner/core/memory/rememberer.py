@@ -10,14 +10,7 @@ import structlog
 
 from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, names_of
 from services.learner.core.memory.lesson import Unreadable, read
-from services.learner.ports.memory import (
-    FactTodo,
-    KnowledgeRepository,
-    MemoryChange,
-    Prediction,
-    Spoiled,
-    StoredKnowledge,
-)
+from services.learner.ports import memory
 from services.learner.ports.outcomes import Delivery, Outcomes
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, TaskSource
 from shared.contracts.outcome import Said, TaskOutcome, ThresholdKind
@@ -39,7 +32,7 @@ class Memo(NamedTuple):
     source: TaskSource
     entities: tuple[FoundEntity, ...]
     held: Mapping[ThresholdKind, bool]
-    todo: FactTodo | None
+    todo: memory.FactTodo | None
 
 
 def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
@@ -66,8 +59,8 @@ def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bo
             yield kind, all(proved)
 
 
-def _todo(outcome: TaskOutcome, said: Said, found: tuple[FoundEntity, ...]) -> FactTodo:
-    return FactTodo(
+def _todo(outcome: TaskOutcome, said: Said, found: tuple[FoundEntity, ...]) -> memory.FactTodo:
+    return memory.FactTodo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
         task_id=outcome.task_id,
@@ -124,7 +117,7 @@ class Rememberer:
     def __init__(
         self,
         outcomes: Outcomes,
-        knowledge: KnowledgeRepository,
+        knowledge: memory.KnowledgeRepository,
         held: Callable[[], Collection[int]],
         news: Callable[[], Collection[int]],
         *,
@@ -190,7 +183,7 @@ class Rememberer:
     async def _some_of(self, tenant: str, memos: Sequence[Memo]) -> None:
         try:
             new = await self._keep(tenant, memos)
-        except Spoiled as error:
+        except memory.Spoiled as error:
             self.counts.passed += len(memos)
             log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
             return
@@ -224,7 +217,7 @@ _TASKS = 5
 _NAMES = 4
 
 
-def change_of(known: StoredKnowledge, memos: Sequence[Memo]) -> MemoryChange:
+def change_of(known: memory.StoredKnowledge, memos: Sequence[Memo]) -> memory.MemoryChange:
     """What new memos of one tenant make of it, in order: for each, entities seen and predictions tried once more."""
     entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
     for memo in memos:
@@ -236,7 +229,7 @@ def change_of(known: StoredKnowledge, memos: Sequence[Memo]) -> MemoryChange:
             accuracy[prediction] = _count_try(accuracy.get(prediction, Accuracy()), held, memo.source.at)
     named = {one.field for memo in memos for one in memo.entities}
     tried = {prediction for memo in memos for prediction in predictions(memo)}
-    return MemoryChange(
+    return memory.MemoryChange(
         tenant=memos[0].tenant,
         event_ids=tuple(memo.event_id for memo in memos),
         entities={field: entities[field] for field in sorted(named)},
@@ -246,7 +239,7 @@ def change_of(known: StoredKnowledge, memos: Sequence[Memo]) -> MemoryChange:
     )
 
 
-def predictions(memo: Memo) -> Mapping[Prediction, bool]:
+def predictions(memo: Memo) -> Mapping[memory.Prediction, bool]:
     return {(memo.process_type, kind.value): held for kind, held in memo.held.items()}
 
 

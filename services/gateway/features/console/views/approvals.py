@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.features.approvals.service import Question
-from services.gateway.features.console.views.words import Badge, count_of, list_of, show_json, title_of
+from services.gateway.features.console.views.words import Badge, count_of, list_of, show_fields, show_json, title_of
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, Grounds, ReadFound
 from shared.contracts.plan import Origin, PlannedCall
@@ -218,7 +218,7 @@ def _rules(question: Question) -> tuple[Ground, ...]:
     found = question.approval.grounds.rules
     if found:
         return tuple(
-            Ground(rule.rule_id, rule.reason, _rows(loads(rule.values_json)), _asks(rule.action, rule.level))
+            Ground(rule.rule_id, rule.reason, show_fields(loads(rule.values_json)), _asks(rule.action, rule.level))
             for rule in found
         )
     verdict = question.record.metadata.get("verdict")
@@ -272,17 +272,11 @@ def _fields_of(read: ReadFound) -> tuple[tuple[str, str], ...]:
         fields = loads(read.shows)
     except ValueError:
         fields = None
-    if isinstance(fields, dict) and fields:
-        return tuple((name, show_json(value)) for name, value in fields.items())
-    return (("Answer", f"{read.shows}{' ...' if read.cut else ''}"),)
+    return show_fields(fields) or (("Answer", f"{read.shows}{' ...' if read.cut else ''}"),)
 
 
 def _values(values: object) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in values.items()) if isinstance(values, dict) else ()
-
-
-def _rows(values: Json) -> tuple[tuple[str, str], ...]:
-    return tuple((name, show_json(value)) for name, value in values.items()) if isinstance(values, dict) else ()
 
 
 def _decisions(approval: Approval) -> list[DecisionRow]:

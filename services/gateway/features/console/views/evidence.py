@@ -12,13 +12,22 @@ from pydantic import JsonValue
 
 from services.gateway.features.console.views.approvals import STATUS, ArgumentRow, in_words, name_ref
 from services.gateway.features.console.views.tasks import WRITES, dollars
-from services.gateway.features.console.views.words import Badge, show_json, title_of
+from services.gateway.features.console.views.words import (
+    Badge,
+    read_moment,
+    read_object,
+    read_text,
+    show_fields,
+    show_json,
+    title_of,
+)
 from shared.contracts.approval import Approval
 from shared.contracts.grounds import Grounds
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 
 _NOTHING = Grounds()
+_OPERATORS_WORD = ("resolution", "by", "comment")
 
 
 class WriteLine(NamedTuple):
@@ -97,8 +106,7 @@ def policy(record: TaskRecord) -> PolicyEvidence | None:
 
 def unenforced_policy(record: TaskRecord) -> str:
     """What the record says of the request's own policy that was not enforced; empty where all of it was."""
-    said = record.metadata.get("policy_unenforced")
-    return said if isinstance(said, str) else ""
+    return read_text(record.metadata.get("policy_unenforced"))
 
 
 def approvals(asked: Iterable[Approval]) -> tuple[ApprovalLine, ...]:
@@ -152,29 +160,26 @@ def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsag
 
 
 def _write(row: JsonObject, grounds: Grounds) -> WriteLine:
-    arguments, proof = _object(row.get("arguments")), _object(row.get("proof"))
+    arguments, proof = read_object(row.get("arguments")), read_object(row.get("proof"))
     sources = {str(one.get("argument")): one for one in _objects(row.get("provenance"))}
-    tool, status, attempt = _text(row.get("tool")), _text(row.get("status")), row.get("attempt")
-    said = (
-        f"{title_of(_text(one.get('resolution')))} by {_text(one.get('by'))} {_text(one.get('comment'))}".strip()
-        for one in _objects(row.get("operators"))
-    )
+    tool, status, attempt = read_text(row.get("tool")), read_text(row.get("status")), row.get("attempt")
+    said = ([read_text(one.get(name)) for name in _OPERATORS_WORD] for one in _objects(row.get("operators")))
     return WriteLine(
-        call_id=_text(row.get("call_id")),
+        call_id=read_text(row.get("call_id")),
         title=title_of(tool),
         tool=tool,
-        connection=_text(row.get("connection")),
+        connection=read_text(row.get("connection")),
         status=WRITES.get(status, Badge(title_of(status), "mute")),
         arguments=tuple(
             ArgumentRow(name, show_json(value), _source_words(sources.get(name), grounds))
             for name, value in arguments.items()
         ),
         attempt=attempt if isinstance(attempt, int) else 1,
-        sent_at=_moment(row.get("sent_at")),
-        note=_text(proof.get("note")),
-        read_back=_text(proof.get("read_back")),
+        sent_at=read_moment(row.get("sent_at")),
+        note=read_text(proof.get("note")),
+        read_back=read_text(proof.get("read_back")),
         shows=_shows(proof.get("shows")),
-        words=tuple(said),
+        words=tuple(f"{title_of(word)} by {by} {comment}".strip() for word, by, comment in said),
     )
 
 
@@ -183,19 +188,15 @@ def _shows(found: Json) -> tuple[tuple[str, str], ...]:
         return ()
     if isinstance(found, list) and len(found) == 1:
         (found,) = found
-    return (
-        tuple((name, show_json(value)) for name, value in found.items())
-        if isinstance(found, dict)
-        else (("Answer", show_json(found)),)
-    )
+    return show_fields(found) if isinstance(found, dict) else (("Answer", show_json(found)),)
 
 
 def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
     if source is None:
         return ""
-    ref = _text(source.get("ref"))
+    ref = read_text(source.get("ref"))
     told = title_of(ref).lower() if source.get("source") == "value" else name_ref(ref, grounds)
-    return in_words(_text(source.get("source")), told)
+    return in_words(read_text(source.get("source")), told)
 
 
 def _origin(name: str, told: Mapping[str, object], grounds: Grounds | None) -> str:
@@ -206,11 +207,15 @@ def _origin(name: str, told: Mapping[str, object], grounds: Grounds | None) -> s
 
 
 def _rule(one: JsonObject) -> RuleRow:
-    action, level = _text(one.get("action")), _text(one.get("level"))
-    values = one.get("values")
-    rows = tuple((name, show_json(value)) for name, value in values.items()) if isinstance(values, dict) else ()
+    action, level = read_text(one.get("action")), read_text(one.get("level"))
     asks = f"{title_of(action)}{f' by {level}' if level else ''}"
-    return RuleRow(_text(one.get("ruleId")) or "rule", _text(one.get("policyId")), _text(one.get("reason")), asks, rows)
+    return RuleRow(
+        read_text(one.get("ruleId")) or "rule",
+        read_text(one.get("policyId")),
+        read_text(one.get("reason")),
+        asks,
+        show_fields(one.get("values")),
+    )
 
 
 def _verdict(verdict: Mapping[str, JsonValue]) -> Badge:
@@ -227,24 +232,9 @@ def _objects(value: object) -> "list[JsonObject]":
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _object(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _moment(value: Json) -> datetime | None:
-    try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None

@@ -10,6 +10,9 @@ from pydantic import JsonValue
 from services.gateway.features.console.views.words import (
     Badge,
     duration_words,
+    read_moment,
+    read_object,
+    read_text,
     show_json,
     state_badge,
     strategy_title,
@@ -63,15 +66,8 @@ def _doubt(one: Mapping[str, JsonValue]) -> Doubt:
         tool=tool,
         arguments=tuple((name, show_json(plain(value))) for name, value in rows),
         known=tuple((label, show_json(plain(one[key]))) for key, label in labels if one.get(key)),
-        deadline=_time(one.get("deadline")),
+        deadline=read_moment(one.get("deadline")),
     )
-
-
-def _time(value: JsonValue) -> datetime | None:
-    try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
 
 
 WRITES = {
@@ -240,18 +236,18 @@ def dollars(nanos: int) -> str:
 
 def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     """Name, value, and a remark on it; what is not known is left out."""
-    data, spend = record.metadata, _mapping(record.metadata.get("spend"))
+    data, spend = record.metadata, read_object(record.metadata.get("spend"))
     until = record.updated_at if record.state.is_terminal else now
     found = [
         ("Process", _title(data.get("process_type")), ""),
-        ("Strategy", strategy_title(_text(data.get("strategy"))), _text(data.get("strategy_why"))),
+        ("Strategy", strategy_title(read_text(data.get("strategy"))), read_text(data.get("strategy_why"))),
         ("Took" if record.state.is_terminal else "So far", span_of(until - record.accepted_at), ""),
         ("Cost", _money(spend.get("dollars")), _phrase("limit $", spend.get("dollar_limit"))),
         ("Tokens", _number(spend.get("tokens")), _phrase("limit ", _number(spend.get("token_limit")))),
         ("Model calls", _number(data.get("model_calls")), ""),
         ("Tool calls", _number(data.get("tool_calls")), ""),
-        ("Policy", *_verdict(_mapping(data.get("verdict")))),
-        ("Approval", _text(data.get("approval")), ""),
+        ("Policy", *_verdict(read_object(data.get("verdict")))),
+        ("Approval", read_text(data.get("approval")), ""),
         ("Quality", _number(data.get("quality")), "of 1"),
     ]
     return [fact for fact in found if fact[1]]
@@ -275,7 +271,7 @@ def span_of(length: timedelta) -> str:
     return f"{seconds:.1f} s" if 0 <= seconds < 60 else duration_words(length)
 
 
-def _verdict(verdict: Mapping[str, JsonValue]) -> tuple[str, str]:
+def _verdict(verdict: Mapping[str, object]) -> tuple[str, str]:
     if not verdict:
         return "", ""
     rules = verdict.get("triggeredRules")
@@ -303,26 +299,18 @@ def _title(value: JsonValue) -> str:
     return title_of(value) if isinstance(value, str) else ""
 
 
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: JsonValue) -> str:
+def _number(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
     return f"{value:,}"
 
 
-def _money(value: JsonValue) -> str:
+def _money(value: object) -> str:
     try:
         return dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
     except InvalidOperation:
         return ""
 
 
-def _phrase(words: str, value: JsonValue) -> str:
+def _phrase(words: str, value: object) -> str:
     return f"{words}{value}" if value else ""
-
-
-def _mapping(value: JsonValue) -> Mapping[str, JsonValue]:
-    return value if isinstance(value, dict) else {}

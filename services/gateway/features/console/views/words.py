@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState
 
 _STEPS = ((timedelta(minutes=1), 1, "s"), (timedelta(hours=1), 60, "min"), (timedelta(days=2), 3600, "h"))
@@ -140,3 +140,24 @@ def count_of(number: int, one: str, many: str = "") -> str:
 def list_of(words: tuple[str, ...]) -> str:
     """``anna, ben and casey``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def read_text(value: object) -> str:
+    """A field of a record that is told as text; empty where it is none."""
+    return value if isinstance(value, str) else ""
+
+
+def read_object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def read_moment(value: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def show_fields(value: object) -> tuple[tuple[str, str], ...]:
+    """Each field of an object with its value as people read it; none of anything else."""
+    return tuple((name, show_json(inner)) for name, inner in read_object(value).items())

@@ -1,16 +1,8 @@
-"""A simulator's answers about time, course, keys and scenarios."""
+"""A simulator's answers about a simulation's course, keys and scenarios."""
 
 from pydantic import JsonValue
 
 from shared.contracts.ues.modalities import Answer, JsonObject, Moment
-
-
-class TimeState(Answer):
-    current_time: Moment
-    time_scale: float = 1.0
-    is_paused: bool = False
-    auto_advance: bool = False
-    mode: str = "manual"
 
 
 class Execution(Answer):

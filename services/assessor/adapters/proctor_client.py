@@ -1,0 +1,274 @@
+"""A client for the whole REST interface of a user environment simulator: also what a proctor moves and reads."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import httpx
+from pydantic import JsonValue
+
+from services.assessor.ports import simulation
+from shared.contracts.ues.modalities import ActionDone, JsonObject, TimeState
+from shared.infra.ues.client import AsyncUESClient, TimeEndpoints
+from shared.infra.ues.line import NotFoundError, WorldLine, given_values
+
+
+class TimeControl(TimeEndpoints):
+    async def advance(self, seconds: float) -> simulation.Advanced:
+        return await self._line.post(simulation.Advanced, "/simulator/time/advance", given_values(seconds=seconds))
+
+    async def set(self, target_time: datetime) -> simulation.TimeSet:
+        return await self._line.post(simulation.TimeSet, "/simulator/time/set", given_values(target_time=target_time))
+
+    async def skip_to_next(self) -> simulation.Skipped:
+        return await self._line.post(simulation.Skipped, "/simulator/time/skip-to-next")
+
+    async def pause(self) -> None:
+        await self._line.tell("/simulator/time/pause")
+
+    async def resume(self) -> None:
+        await self._line.tell("/simulator/time/resume")
+
+    async def set_scale(self, scale: float) -> TimeState:
+        return await self._line.post(TimeState, "/simulator/time/set-scale", given_values(scale=scale))
+
+
+class SimulationEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> simulation.Started:
+        settings = given_values(auto_advance=auto_advance, time_scale=time_scale)
+        return await self._line.post(simulation.Started, "/simulation/start", settings)
+
+    async def stop(self) -> None:
+        await self._line.tell("/simulation/stop")
+
+    async def status(self) -> simulation.SimulationStatus:
+        return await self._line.get(simulation.SimulationStatus, "/simulation/status")
+
+    async def reset(self) -> None:
+        await self._line.tell("/simulation/reset")
+
+    async def clear(self, reset_time_to: datetime | None = None) -> None:
+        await self._line.tell("/simulation/clear", given_values(reset_time_to=reset_time_to))
+
+    async def undo(self, count: int = 1) -> simulation.Steps:
+        return await self._line.post(simulation.Steps, "/simulation/undo", given_values(count=count))
+
+    async def redo(self, count: int = 1) -> simulation.Steps:
+        return await self._line.post(simulation.Steps, "/simulation/redo", given_values(count=count))
+
+    async def hold(self, reason: str | None = None, timeout_seconds: float | None = None) -> simulation.Hold:
+        return await self._line.post(
+            simulation.Hold, "/simulation/hold", given_values(reason=reason, timeout_seconds=timeout_seconds)
+        )
+
+    async def release(self, hold_id: str) -> None:
+        await self._line.tell(f"/simulation/release/{hold_id}")
+
+
+class EventsEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def list_events(
+        self,
+        *,
+        status: str | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        modality: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> simulation.EventList:
+        """The events that match, in the order of execution; ``start_time`` and ``end_time`` are inclusive."""
+        return await self._line.get(
+            simulation.EventList,
+            "/events",
+            status=status,
+            start_time=start_time,
+            end_time=end_time,
+            modality=modality,
+            limit=limit,
+            offset=offset,
+        )
+
+    async def create(
+        self,
+        *,
+        scheduled_time: datetime,
+        modality: str,
+        data: Mapping[str, JsonValue],
+        priority: int | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        agent_id: str | None = None,
+    ) -> simulation.SimulatorEvent:
+        """Schedule an event for a time."""
+        event = given_values(
+            scheduled_time=scheduled_time,
+            modality=modality,
+            data=data,
+            priority=priority,
+            metadata=metadata,
+            agent_id=agent_id,
+        )
+        return await self._line.post(simulation.SimulatorEvent, "/events", event)
+
+    async def next(self) -> simulation.SimulatorEvent | None:
+        """The next event to run; ``None`` if none waits."""
+        try:
+            return await self._line.get(simulation.SimulatorEvent, "/events/next")
+        except NotFoundError:
+            return None
+
+    async def summary(self) -> simulation.EventSummary:
+        return await self._line.get(simulation.EventSummary, "/events/summary")
+
+    async def get(self, event_id: str) -> simulation.SimulatorEvent:
+        return await self._line.get(simulation.SimulatorEvent, f"/events/{event_id}")
+
+    async def cancel(self, event_id: str) -> None:
+        await self._line.delete(f"/events/{event_id}")
+
+
+class ScenarioEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def import_full(
+        self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False
+    ) -> simulation.ScenarioImport:
+        """Replace time, states and events with a scenario's. Refused while the simulation runs."""
+        body: JsonObject = given_values(scenario=scenario, strict_modalities=strict_modalities)
+        return await self._line.post(simulation.ScenarioImport, "/scenario/import/full", body)
+
+    async def export_full(self, author: str | None = None, description: str | None = None) -> JsonValue:
+        return await self._line.get_json("/scenario/export/full", author=author, description=description)
+
+    async def export_environment(self) -> JsonValue:
+        return await self._line.get_json("/scenario/export/environment")
+
+    async def export_events(self) -> JsonValue:
+        return await self._line.get_json("/scenario/export/events")
+
+
+class KeysEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def create(self, name: str, permissions: Sequence[str]) -> simulation.KeyMade:
+        return await self._line.post(simulation.KeyMade, "/keys", given_values(name=name, permissions=permissions))
+
+    async def get(self, key_id: str) -> simulation.KeyInfo:
+        return await self._line.get(simulation.KeyInfo, f"/keys/{key_id}")
+
+    async def revoke(self, key_id: str) -> None:
+        """Revoke a key. One that does not exist counts as revoked."""
+        try:
+            await self._line.delete(f"/keys/{key_id}")
+        except NotFoundError:
+            return
+
+
+class AccessLogsEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def show(
+        self,
+        *,
+        key_id: str | None = None,
+        since: datetime | None = None,
+        errors_only: bool | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> simulation.AccessLog:
+        """The requests that match, newest first."""
+        return await self._line.get(
+            simulation.AccessLog,
+            "/access-logs",
+            key_id=key_id,
+            since=since,
+            errors_only=errors_only,
+            limit=limit,
+            offset=offset,
+        )
+
+
+class WorldsEndpoints:
+    """``/worlds``: several worlds in one server."""
+
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def open(self, world_id: str) -> simulation.World:
+        return await self._line.post(simulation.World, "/worlds", given_values(world_id=world_id))
+
+    async def close(self, world_id: str) -> None:
+        try:
+            await self._line.delete(f"/worlds/{world_id}")
+        except NotFoundError:
+            return
+
+
+class EnvironmentEndpoints:
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+    async def get_state(self) -> JsonValue:
+        return await self._line.get_json("/environment/state")
+
+    async def get_compact_state(self) -> JsonValue:
+        return await self._line.get_json("/environment/state", compact=True)
+
+    async def validate(self) -> JsonValue:
+        return await self._line.tell("/environment/validate")
+
+
+class PlainEndpoints:
+    """The endpoints of a modality whose answers stay plain JSON, such as location, weather or contacts."""
+
+    def __init__(self, line: WorldLine, name: str) -> None:
+        self._line = line
+        self._name = name
+
+    async def get_state(self) -> JsonValue:
+        return await self._line.get_json(f"/{self._name}/state")
+
+    async def query(self, **asked: JsonValue) -> JsonValue:
+        return await self._line.tell(f"/{self._name}/query", given_values(**asked))
+
+    async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
+        """Carry out an action, named by its route: update (location, weather), create, block,
+        group/add ... (contacts).
+        """
+        return await self._line.post(ActionDone, f"/{self._name}/{action}", body)
+
+
+class ProctorClient(AsyncUESClient):
+    """``async with ProctorClient(base_url=..., api_key=...) as ues: await ues.simulation.start()``."""
+
+    time: TimeControl
+
+    def __init__(
+        self,
+        base_url: str = "http://127.0.0.1:8000",
+        timeout: float = 30.0,
+        retry_enabled: bool = False,
+        max_retries: int = 3,
+        transport: httpx.AsyncBaseTransport | None = None,
+        api_key: str | None = None,
+    ) -> None:
+        super().__init__(base_url, timeout, retry_enabled, max_retries, transport, api_key)
+        line = self._line
+        self.time = TimeControl(line)
+        self.simulation = SimulationEndpoints(line)
+        self.events = EventsEndpoints(line)
+        self.scenario = ScenarioEndpoints(line)
+        self.location = PlainEndpoints(line, "location")
+        self.weather = PlainEndpoints(line, "weather")
+        self.contacts = PlainEndpoints(line, "contacts")
+        self.environment = EnvironmentEndpoints(line)
+        self.keys = KeysEndpoints(line)
+        self.access_logs = AccessLogsEndpoints(line)
+        self.worlds = WorldsEndpoints(line)

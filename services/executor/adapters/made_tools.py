@@ -1,0 +1,174 @@
+"""Calculators that a model makes: kept in state Redis, and run on pydantic-monty.
+
+Nothing of CPython runs in that sandbox: no modules of the host, no frames, no classes to walk. Its interpreters have
+processes of their own without an environment, which are killed late, and started when the first program is run.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, cast
+
+import structlog
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.executor.ports.policy import Tenants
+from services.executor.ports.sandbox import CodeFailed, MadeTools, Sandbox, SandboxUnavailable
+from shared.contracts.made_tool import MadeTool
+from shared.contracts.tenant import TenantRecord
+from shared.infra import keys
+from shared.infra.lua import Scripts, answering
+from shared.ports.store import StoreUnavailable
+
+if TYPE_CHECKING:
+    from pydantic_monty import AsyncMonty, OSPolicy, ResourceLimits
+
+RUN_SECONDS = 0.25
+MEMORY_BYTES = 16_000_000
+_KILL_SECONDS = 2.0  # when the interpreter does not keep its own limit
+_WAIT_SECONDS = 10.0  # for a free process
+_PROCESSES = 2
+_LONGEST = 4_000  # characters of a result or a message; nothing may be printed
+_RECURSION = 100
+_LIMITS: "ResourceLimits" = {
+    "max_feed_duration_secs": RUN_SECONDS,
+    "max_memory": MEMORY_BYTES,
+    "max_recursion_depth": _RECURSION,
+    "max_suspensions": 1,
+    "max_total_sleep_secs": 0.0,
+}
+_POLICY: "OSPolicy" = {"sleep": "zero", "random_start": {"seed": 0}}
+
+
+class MontySandbox(Sandbox):
+    """As an async context manager, since it has processes to end."""
+
+    def __init__(self) -> None:
+        self._stack = AsyncExitStack()
+        self._pool: AsyncMonty | None = None
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def run(self, program: str, inputs: Sequence[str]) -> str:
+        pool = await self._start_pool()
+        from pydantic_monty import CollectString, MontyCrashedError, MontyError  # loaded by now
+
+        try:
+            async with pool.checkout(limits=_LIMITS, os_policy=_POLICY) as session:
+                result = await session.feed_run(
+                    program, inputs={"_inputs": list(inputs)}, print_callback=CollectString(0)
+                )
+        except (MontyCrashedError, TimeoutError, OSError) as error:
+            raise _late_or_gone(error) from error
+        except (MontyError, ValueError, TypeError) as error:
+            raise CodeFailed(_short(error)) from error
+        if not isinstance(result, str) or len(result) > _LONGEST:
+            raise CodeFailed("it came to no decimal")
+        return result
+
+    async def _start_pool(self) -> "AsyncMonty":
+        async with self._starting:
+            if self._pool is None:
+                try:
+                    from pydantic_monty import AsyncMonty  # a few megabytes: only for those who run made tools
+
+                    pool = AsyncMonty(
+                        min_processes=1,
+                        max_processes=_PROCESSES,
+                        checkout_timeout=_WAIT_SECONDS,
+                        request_timeout=_KILL_SECONDS,
+                    )
+                    self._pool = await self._stack.enter_async_context(pool)
+                except (ImportError, OSError, RuntimeError) as error:
+                    raise SandboxUnavailable(f"it cannot be started: {error}") from error
+            return self._pool
+
+
+def _late_or_gone(error: Exception) -> CodeFailed | SandboxUnavailable:
+    if getattr(error, "timed_out", False):
+        return CodeFailed("TimeoutError: it was stopped, since it did not end")
+    return SandboxUnavailable(f"{type(error).__name__}: {str(error)[:200]}")
+
+
+def _short(error: Exception) -> str:
+    """The last line of what was raised: the kind of error and its limit, without the code around it."""
+    lines = str(error).strip().splitlines()
+    return (lines[-1] if lines else type(error).__name__)[:200]
+
+
+_SECONDS = 1.0  # a task goes on without made tools rather than wait for them
+_MOST_KEPT = 500
+
+log = structlog.get_logger()
+
+
+class RedisMade(MadeTools):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def all(self, tenant: str) -> tuple[MadeTool, ...]:
+        async with answering(_SECONDS):
+            rows = await cast("Awaitable[list[str]]", self._redis.hvals(keys.learned_keys(tenant).made))
+        tools: list[MadeTool] = []
+        for row in rows:
+            try:
+                tools.append(MadeTool.model_validate_json(row))
+            except ValidationError as error:  # written by a version that this one cannot read: a tool less
+                log.warning("made_tool_unreadable", tenant=tenant, errors=error.error_count())
+        return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version)))
+
+    async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
+        """A field is only ever added, so of two that keep at once the later one takes the next version."""
+        key = keys.learned_keys(tenant).made
+        while True:
+            every = await self.all(tenant)
+            versions = [one for one in every if one.name == tool.name]
+            if versions and versions[-1].code_sha256 == tool.code_sha256 and versions[-1].removed_at is None:
+                return versions[-1]
+            kept = tool.model_copy(update={"version": versions[-1].version + 1 if versions else 1})
+            if len(every) >= _MOST_KEPT:
+                return kept
+            async with answering(_SECONDS):
+                field = keys.made_field(kept.name, kept.version)
+                added = await cast("Awaitable[int]", self._redis.hsetnx(key, field, kept.model_dump_json()))
+            if added:
+                return kept
+
+
+class SwitchedTenants(Tenants):
+    """The records, with the switches that operators have set since. Without Redis nothing is switched on."""
+
+    def __init__(self, tenants: Tenants, redis: Redis) -> None:
+        self._tenants, self._scripts = tenants, Scripts(redis, patience=0)
+
+    async def get(self, tenant: str) -> TenantRecord:
+        return _with_switch(*await asyncio.gather(self._tenants.get(tenant), self._switch(tenant)))
+
+    @override
+    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
+        record = self._tenants.get_at_version(tenant, version)
+        return _with_switch(*await asyncio.gather(record, self._switch(tenant)))
+
+    async def _switch(self, tenant: str) -> str | None:
+        key = keys.learned_keys(tenant).switches
+        try:
+            async with answering(_SECONDS):
+                said = await self._scripts.command("HGET", key, keys.MADE_TOOLS_SWITCH)
+        except StoreUnavailable as error:
+            log.warning("switches_unknown", tenant=tenant, error=str(error))
+            return "off"
+        return None if said is None else str(said)
+
+
+def _with_switch(record: TenantRecord, switch: str | None) -> TenantRecord:
+    return record if switch is None else record.model_copy(update={"made_tools": switch == "on"})
