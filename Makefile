@@ -10,7 +10,7 @@ UP_ARGS ?=
 TEST_ARGS ?=
 AUDIT_ARGS ?=
 MUTANT_ARGS ?=
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 4
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --junitxml=$(RESULTS)
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
@@ -43,7 +43,7 @@ up: $(READY) ## the stack, staying up, with its URLs
 # The suite starts some hundred processes: code that is compiled once and kept makes each start shorter.
 test test-long: export PYTHONDONTWRITEBYTECODE =
 
-test: $(READY) ## the suite, in TEST_WORKERS=3 processes (TEST_WORKERS=0 TEST_ARGS=path for a few tests)
+test: $(READY) ## the suite, in TEST_WORKERS=4 processes (TEST_WORKERS=0 TEST_ARGS=path for a few tests)
 	@mkdir -p $(dir $(RESULTS))
 	@$(PYTEST) -m "not long" $(TEST_ARGS)
 

@@ -9,6 +9,7 @@ import pytest
 from tests.deployment.agreement import disagreements
 from tests.deployment.configuration import PAGE, main, page, rows
 from tests.deployment.dockerfile import ROOT, STACK, images
+from tests.each_row import each_row
 
 SETTINGS = {name: image.settings for name, image in images().items() if name != STACK}
 _EXECUTOR = {"REDIS_URL": "redis://x", "POLICY_URL": "http://x", "TENANT_FILE": "/x", "ALLOW_NO_ARCHIVE": "true"}
@@ -59,14 +60,14 @@ def test_a_page_that_says_something_else_is_found(tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.promise("docs.configuration")
-@pytest.mark.parametrize("name", sorted(SETTINGS))
+@each_row("name", sorted(SETTINGS))
 def test_every_variable_says_what_it_does(name: str) -> None:
     assert [row.variable for row in rows(SETTINGS[name]) if not row.meaning] == []
     assert not re.search(rf"{re.escape(str(ROOT))}|\n", "".join(cell for row in rows(SETTINGS[name]) for cell in row))
 
 
 @pytest.mark.promise("docs.configuration")
-@pytest.mark.parametrize("name", sorted(SETTINGS))
+@each_row("name", sorted(SETTINGS))
 def test_secrets_have_no_default_and_are_shown_as_such(name: str) -> None:
     """By their names: nothing that is called a key or a secret is listed as a text."""
     named = [row for row in rows(SETTINGS[name]) if re.search(r"_KEY`|SECRET`|PASSWORD`", row.variable)]
@@ -75,7 +76,7 @@ def test_secrets_have_no_default_and_are_shown_as_such(name: str) -> None:
 
 
 @pytest.mark.promise("docs.configuration")
-@pytest.mark.parametrize("name", sorted(SETTINGS))
+@each_row("name", sorted(SETTINGS))
 def test_what_is_said_to_be_needed_always_is_what_a_start_refuses_to_do_without(name: str) -> None:
     always = {row.variable.strip("`") for row in rows(SETTINGS[name]) if row.needed == "always"}
     refused = {line.split(":")[0] for line in disagreements(SETTINGS[name], {}) if line.endswith("Field required")}
@@ -96,7 +97,7 @@ def test_each_variable_that_is_needed_somewhere_is_tried() -> None:
 
 
 @pytest.mark.promise("docs.configuration")
-@pytest.mark.parametrize(("name", "variable"), sorted(WHOLE))
+@each_row(("name", "variable"), sorted(WHOLE))
 def test_where_a_variable_is_said_to_be_needed_a_start_without_it_is_refused(name: str, variable: str) -> None:
     whole = dict(WHOLE[name, variable])
 

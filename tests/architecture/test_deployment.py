@@ -13,6 +13,7 @@ from shared.domain.version import VERSION
 from tests.deployment.agreement import disagreements, longest_stop, unread
 from tests.deployment.compose import Build, ComposeService, compose
 from tests.deployment.dockerfile import ROOT, STACK, Image, default_arguments, images, path_in_check
+from tests.each_row import each_row
 
 IMAGES = images()
 SERVICES = compose()
@@ -51,7 +52,7 @@ def test_every_service_has_an_image_a_lock_and_a_place_in_the_compose_file() -> 
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("name", sorted(OURS))
+@each_row("name", sorted(OURS))
 def test_the_compose_file_gives_each_service_what_it_reads_and_needs(name: str) -> None:
     """No variable that no setting reads, and nothing missing without which the service refuses to start."""
     assert disagreements(IMAGES[name].settings, _given(IMAGES[name], OURS[name])) == []
@@ -102,7 +103,7 @@ def test_what_a_service_needs_and_is_not_given_is_found(name: str, variables: li
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("name", sorted(OURS))
+@each_row("name", sorted(OURS))
 def test_image_and_settings_name_the_same_port(name: str) -> None:
     """The port that the image sets, exposes and is published, is the one that the service has by default."""
     image = IMAGES[name]
@@ -114,7 +115,7 @@ def test_image_and_settings_name_the_same_port(name: str) -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("name", sorted(OURS))
+@each_row("name", sorted(OURS))
 def test_addresses_lead_to_services_of_the_file(name: str) -> None:
     """A URL names a service and the port on which that service listens."""
     found = [_URL.match(value) for value in OURS[name].environment.values()]
@@ -143,7 +144,7 @@ def test_services_start_in_the_order_of_their_health() -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("name", sorted(OURS))
+@each_row("name", sorted(OURS))
 def test_a_container_is_killed_only_after_its_own_grace(name: str) -> None:
     service = OURS[name]
 
@@ -171,7 +172,7 @@ def test_the_tenant_file_is_mounted_where_the_executor_looks() -> None:
 
 
 @pytest.mark.promise("deploy.manifests_valid")
-@pytest.mark.parametrize("name", sorted(OURS))
+@each_row("name", sorted(OURS))
 def test_containers_are_confined(name: str) -> None:
     """An unprivileged user, a file system that cannot be written, no capabilities."""
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", IMAGES[name].user)
@@ -180,7 +181,7 @@ def test_containers_are_confined(name: str) -> None:
 
 
 @pytest.mark.promise("deploy.manifests_valid")
-@pytest.mark.parametrize("name", sorted(SERVICES))
+@each_row("name", sorted(SERVICES))
 def test_whoever_is_in_the_compose_file_is_confined_and_reached_from_this_machine_only(name: str) -> None:
     """Nobody is asked for a key there. Prometheus and the others of other people's images included."""
     service = SERVICES[name]

@@ -24,6 +24,7 @@ from tests.deployment.manifests import (
     workloads,
 )
 from tests.deployment.valid import faults
+from tests.each_row import each_row
 
 IMAGES = images()
 # Each component and each overlay is in one of them.
@@ -102,7 +103,7 @@ def test_every_service_has_a_place() -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("placed", OURS)
+@each_row("placed", OURS)
 def test_each_pod_is_given_what_its_service_reads_and_needs(placed: Placed) -> None:
     image = IMAGES[placed.name]
 
@@ -110,7 +111,7 @@ def test_each_pod_is_given_what_its_service_reads_and_needs(placed: Placed) -> N
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("placed", OURS)
+@each_row("placed", OURS)
 def test_image_ports_and_services_agree(placed: Placed) -> None:
     image, container, reach = IMAGES[placed.name], placed.pod.container, reaches(placed.documents)[placed.name]
     listened = {port.name: port.container_port for port in container.ports}
@@ -122,7 +123,7 @@ def test_image_ports_and_services_agree(placed: Placed) -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("placed", OURS)
+@each_row("placed", OURS)
 def test_a_pod_lives_by_health_and_is_given_work_by_readiness(placed: Placed) -> None:
     """A Redis that is away takes pods out of service; it does not restart them."""
     container = placed.pod.container
@@ -151,13 +152,13 @@ def test_pods_are_confined(build: str) -> None:
 
 
 @pytest.mark.promise("deploy.manifests_valid")
-@pytest.mark.parametrize("placed", OURS)
+@each_row("placed", OURS)
 def test_a_pod_runs_as_the_user_that_its_image_names(placed: Placed) -> None:
     assert f"{placed.pod.security_context.run_as_user}:" in IMAGES[placed.name].user
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("placed", OURS)
+@each_row("placed", OURS)
 def test_a_pod_is_killed_only_after_its_own_grace(placed: Placed) -> None:
     pod = placed.pod
     longest = longest_stop(IMAGES[placed.name].settings, placed.given)
@@ -198,7 +199,7 @@ def test_the_local_tenant_is_that_of_the_launcher() -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("placed", OURS)
+@each_row("placed", OURS)
 def test_no_secret_stands_in_a_manifest(placed: Placed) -> None:
     """Passwords and keys come from a Secret, by name."""
     words = ("_KEY", "_SECRET", "REDIS_URL", "PASSWORD")

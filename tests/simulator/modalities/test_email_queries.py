@@ -12,6 +12,7 @@ from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
+from tests.each_row import each_row
 from tests.simulator.modalities.asking import USER, do, part, refused, rows
 from tests.simulator.stage import Stage
 
@@ -71,7 +72,7 @@ def minute(number: int) -> str:
 BOX = mailbox(12)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "numbers"),
     [
         ({"folder": "Later"}, [7, 0]),

@@ -7,6 +7,7 @@ from services.executor.core.states.template import TEMPLATES
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.authorize.verdicts import change, is_let_through, read, request, verdict
 
 _KINDS = [
@@ -51,7 +52,7 @@ def test_a_model_that_read_the_wrong_record_alone_has_nothing_written_without_a_
 
 
 @pytest.mark.promise("policy.never_by_a_sibling")
-@pytest.mark.parametrize("process", [*TEMPLATES])
+@each_row("process", [*TEMPLATES])
 def test_a_model_that_read_nothing_has_nothing_written_without_a_person(process: str) -> None:
     """A rule that names the tool escalates; where none does, nothing is ruled and the tenant is asked."""
     calls = _approve("claim", 1)
@@ -76,7 +77,7 @@ def test_of_several_each_call_is_judged_by_its_own_record(kind: str, process: st
 
 
 @pytest.mark.promise("policy.never_by_a_sibling")
-@pytest.mark.parametrize("process", [*TEMPLATES])
+@each_row("process", [*TEMPLATES])
 def test_what_was_calculated_from_a_sibling_speaks_for_nobody_else(process: str) -> None:
     """Under the field's own name, and under one that no record has."""
     operand = Operand(source="result", ref="f1", path="amount")

@@ -4,6 +4,7 @@ import pytest
 
 from shared.contracts.tenant_document import BadRecord, read_owned_record
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 
 ERP: JsonObject = {
     "id": "erp",
@@ -24,7 +25,7 @@ def _credential(**given: Json) -> JsonObject:
 
 
 @pytest.mark.promise("tenant.record_bad_fields")
-@pytest.mark.parametrize(
+@each_row(
     ("change", "fields"),
     [
         ({"time_zon": "UTC"}, ["time_zon"]),
@@ -67,7 +68,7 @@ def test_each_bad_field_is_named(change: JsonObject, fields: list[str]) -> None:
 
 
 @pytest.mark.promise("tenant.record_bad_fields")
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         {"header": "X-Key"},

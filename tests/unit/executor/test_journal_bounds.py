@@ -10,7 +10,7 @@ from tests.doubles.scripted_model import text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import READ, Stage, message
 
-SETTLED, TURNS = 12, 18
+SETTLED, TURNS = 10, 14
 
 
 def _bounded(stage: Stage, **bounds: int) -> Stage:
@@ -53,13 +53,13 @@ async def test_what_is_in_flight_is_settled_all_the_same(lacking: int) -> None:
 
 @pytest.mark.promise("journal.bounded")
 async def test_a_session_of_many_turns_remembers_no_more_than_a_short_one() -> None:
-    """Turns, their texts and renamed columns: after 18 turns as after 12."""
+    """Turns, their texts and renamed columns: after 14 turns as after 10."""
     sizes: list[int] = []
     remembered = SessionState()
     for number in range(TURNS):
-        stage = Stage("approve " * 2_000)
-        stage.talk.answer = "done " * 4_000
-        stage.talk.helpers["summarize"] = text_reply("said " * 4_000)
+        stage = Stage("approve " * 600)
+        stage.talk.answer = "done " * 1_200
+        stage.talk.helpers["summarize"] = text_reply("said " * 1_200)
         learned = {f"old{number:02}{column}": "new" for column in range(20)}
         stage.turns.remembered = remembered._replace(corrections={**remembered.corrections, **learned})
         await stage.run()

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 
 
 @pytest.mark.promise("I8.exact_money")
-@pytest.mark.parametrize(
+@each_row(
     ("value", "number"),
     [
         ("$2,340.00", "2340"), ("12 USD", "12"), ("EUR 12.50", "12.5"), ("3K", "3000"), ("1.5m", "1500000"),
@@ -23,7 +24,7 @@ def test_an_amount_is_read_as_people_write_it(value: Json, number: str) -> None:
     assert figure(value) == Decimal(number)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         "2026-01-15", "01/15/2026", "15:30", "+31 6 12345678", "06-12345678", "007", "00", "C-17", "1,2,3", "1,23",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.figures.calculator import CalculatorResult
 from services.executor.core.figures.catalogue import CALCULATORS, calculate
+from tests.each_row import each_row
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
 _CENT = Decimal("0.01")
@@ -75,7 +76,7 @@ def test_each_of_the_thirty_six_gaps_is_closed_by_calculators_that_are_offered()
 
 
 @pytest.mark.promise("money.gaps")
-@pytest.mark.parametrize("operation", sorted(CALCULATORS))
+@each_row("operation", sorted(CALCULATORS))
 def test_a_calculator_says_by_which_formula_it_works(operation: str) -> None:
     assert (CALCULATORS[operation].function.__doc__ or "").strip()
 

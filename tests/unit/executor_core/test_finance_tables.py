@@ -7,6 +7,7 @@ import pytest
 
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.catalogue import CALCULATORS, calculate
+from tests.each_row import each_row
 
 # operation, operands, result; the source where it is not plain arithmetic
 WORKED = [
@@ -69,7 +70,7 @@ def numbers(text: str) -> list[Decimal]:
 
 
 @pytest.mark.promise("money.reference")
-@pytest.mark.parametrize(("operation", "operands", "result"), WORKED)
+@each_row(("operation", "operands", "result"), WORKED)
 def test_a_calculator_has_its_worked_result(operation: str, operands: str, result: str) -> None:
     assert calculate(operation, numbers(operands)) == Decimal(result)
 
@@ -80,7 +81,7 @@ def test_every_calculator_has_a_worked_example() -> None:
 
 
 @pytest.mark.promise("money.reference")
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "operands"),
     [
         ("loan_payment", "1000 5 0 1"), ("loan_payment", "1000 5 12 13"), ("loan_payment", "1000 5 1.5 1"),

@@ -4,6 +4,7 @@ import pytest
 
 from services.executor.core.states.machine import RULES, DispatchRefused, is_complex, require_permitted
 from shared.domain.words import FsmState, ToolClass
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import tool
 
 _OPEN = {
@@ -15,8 +16,8 @@ _OPEN = {
 
 
 @pytest.mark.promise("I1.gate_table")
-@pytest.mark.parametrize("state", list(FsmState))
-@pytest.mark.parametrize("tool_class", list(ToolClass))
+@each_row("state", list(FsmState))
+@each_row("tool_class", list(ToolClass))
 def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_class: ToolClass) -> None:
     asked = tool("some_tool", tool_class)
 

@@ -19,6 +19,7 @@ from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.session.values import NamedValue
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json, JsonObject, dumps
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact
 from tests.unit.executor_core.test_finance_tables import WORKED
 
@@ -63,7 +64,7 @@ def where(field: str, sign: str, value: str = "") -> Json:
     return [{"field": field, "is": sign, "value": value}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "operands", "result"),
     [
         ("sum", ["r1.items[*].amount"], "425.75"),
@@ -124,7 +125,7 @@ def test_an_operation_comes_to_its_value_and_can_be_computed_again(
     assert asked(operation, *operands).value == result
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("conditions", "result"),
     [
         (where("status", "=", "OPEN"), "3"),
@@ -238,7 +239,7 @@ def test_a_name_is_never_taken_twice() -> None:
     assert again.name == "Total_2"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "operands", "more", "why"),
     [
         ("sum", ["777"], {}, "stands neither in the task nor in a result"),

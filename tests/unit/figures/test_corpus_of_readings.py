@@ -8,18 +8,17 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
-
 from services.executor.core.figures.date_grammar import Period
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.numbers import Number, figure, read_amount
 from services.executor.core.figures.vocabulary import Money
+from tests.each_row import each_row
 from tests.unit.figures.reading_stage import read
 
 _CORPUS = [json.loads(line) for line in (Path(__file__).parent / "readings.jsonl").read_text("utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("kept", _CORPUS, ids=[str(number) for number in range(len(_CORPUS))])
+@each_row("kept", _CORPUS)
 def test_a_text_is_read_as_it_was(kept: dict[str, object]) -> None:
     assert describe_reading(str(kept["text"])) == kept
 

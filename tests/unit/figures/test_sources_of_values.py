@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
 from services.executor.core.figures.support import How
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.figures.reading_stage import how_said
 
 _CENTS: JsonObject = {"type": "integer", "description": "The amount in cents"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name", "value", "how"),
     [
         ("claim EXP-1006", "claim_id", "EXP-1006", How.EXACT),
@@ -60,7 +61,7 @@ def test_a_value_is_supported_in_another_writing(text: str, name: str, value: Js
     assert how_said(text, name, value) is how
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name", "value"),
     [
         ("claim EXP-1012", "amount", 12),
@@ -130,7 +131,7 @@ def test_no_number_within_a_code_supports_an_amount(code: str, number: int) -> N
     assert how_said(f"settle {code} please", "amount", number) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "schema", "value", "kind"),
     [
         ("amount", {}, 5, ArgumentKind.AMOUNT),

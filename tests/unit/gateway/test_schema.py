@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from services.gateway.a2a.schema import read_by_schema, read_query
 from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject, loads_object
+from tests.each_row import each_row
 
 _REQUESTS = [
     method.input_type
@@ -77,7 +78,7 @@ def _wrong(field: FieldDescriptor) -> Json:
 
 
 @pytest.mark.promise("gateway.schema")
-@pytest.mark.parametrize(("message", "field"), _FIELDS, ids=lambda one: getattr(one, "full_name", ""))
+@each_row(("message", "field"), _FIELDS)
 def test_both_spellings_of_every_field_mean_the_same_and_together_are_refused(
     message: Descriptor, field: FieldDescriptor
 ) -> None:
@@ -91,7 +92,7 @@ def test_both_spellings_of_every_field_mean_the_same_and_together_are_refused(
 
 
 @pytest.mark.promise("gateway.schema")
-@pytest.mark.parametrize(("message", "field"), _FIELDS, ids=lambda one: getattr(one, "full_name", ""))
+@each_row(("message", "field"), _FIELDS)
 def test_a_value_of_another_type_is_refused_by_name(message: Descriptor, field: FieldDescriptor) -> None:
     if (wrong := _wrong(field)) is None:
         return
@@ -104,7 +105,7 @@ _ENUMS = [(message, field) for message, field in _FIELDS if field.enum_type]
 
 
 @pytest.mark.promise("gateway.schema")
-@pytest.mark.parametrize(("message", "field"), _ENUMS, ids=lambda one: getattr(one, "full_name", ""))
+@pytest.mark.parametrize(("message", "field"), _ENUMS)
 def test_an_enum_is_taken_by_name_and_by_number(message: Descriptor, field: FieldDescriptor) -> None:
     for one in field.enum_type.values:
         known: tuple[Json, ...] = (one.name, one.number, str(one.number))
@@ -179,7 +180,7 @@ def test_whole_numbers_come_in_every_spelling_of_protojson(said: Json) -> None:
     assert read_by_schema({"history_length": said}, new.GetTaskRequest.DESCRIPTOR) == {"historyLength": 7}
 
 
-@pytest.mark.parametrize("said", ["x", "", 7.5, True, 2**31, "1e999999", "NaN", [], {}])
+@each_row("said", ["x", "", 7.5, True, 2**31, "1e999999", "NaN", [], {}])
 def test_what_is_no_whole_number_is_refused(said: Json) -> None:
     value = json.loads(json.dumps(said), parse_float=Decimal)
     with pytest.raises(InvalidField, match="historyLength: must be"):

@@ -18,6 +18,7 @@ from shared.domain.outgoing import (
     operators_reach,
     reach_entries,
 )
+from tests.each_row import each_row
 
 OPEN = Reach(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
 LISTED = ("erp.corp.test", "ported.corp.test:9009", "10.2.0.0/16", "192.168.7.7", "[fd00::7]:8443")
@@ -78,7 +79,7 @@ def test_a_query_is_permitted_where_the_caller_appends_nothing_to_the_path() -> 
 
 
 @pytest.mark.promise("ssrf.allowed")
-@pytest.mark.parametrize(
+@each_row(
     ("host", "address", "port", "is_permitted"),
     [
         ("erp.corp.test", "10.9.9.9", 443, True),
@@ -112,7 +113,7 @@ def test_loopback_is_opened_by_its_own_names_alone() -> None:
 
 
 @pytest.mark.promise("ssrf.allowed")
-@pytest.mark.parametrize(
+@each_row(
     ("host", "address", "is_permitted"),
     [
         ("erp.corp.test", "10.9.9.9", True),

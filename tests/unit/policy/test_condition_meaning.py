@@ -7,6 +7,7 @@ import pytest
 from services.policy.core.conditions import ConditionCache, parse_condition
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
+from tests.each_row import each_row
 
 FACTS: dict[str, ContextValue] = {
     "yes": True,
@@ -30,7 +31,7 @@ def _decide(text: str) -> object:
 
 
 @pytest.mark.promise("policy.conditions")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "yes",
@@ -76,7 +77,7 @@ def test_what_a_reader_expects_to_hold_holds(text: str) -> None:
 
 
 @pytest.mark.promise("policy.conditions")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "yes == 1",
@@ -95,7 +96,7 @@ def test_values_of_different_types_are_not_equal(text: str) -> None:
 
 
 @pytest.mark.promise("policy.missing")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         *(f"absent {operator} 5" for operator in (">", "<", ">=", "<=", "==", "!=", "===", "!==")),
@@ -134,7 +135,7 @@ def test_a_missing_field_that_changes_nothing_is_harmless() -> None:
 
 
 @pytest.mark.promise("policy.errors")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "position"),
     [
         ("text > 5", 5),

@@ -16,6 +16,7 @@ from services.policy.core.grammar import (
     parse,
 )
 from services.policy.core.values import ConditionError
+from tests.each_row import each_row
 from tests.unit.policy.printed import text_of
 
 A, B, C = FieldReference(("a",)), FieldReference(("b",)), FieldReference(("c",))
@@ -30,7 +31,7 @@ def _choices(*values: str | bool | Decimal | None) -> SignNode:
 
 
 @pytest.mark.promise("policy.conditions")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tree"),
     [
         ("a", A),
@@ -62,7 +63,7 @@ def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:
 
 
 @pytest.mark.promise("policy.errors")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "position", "cause"),
     [
         ("", 0, "empty"),
@@ -108,7 +109,7 @@ def test_what_cannot_be_parsed_is_refused_with_position_and_cause(text: str, pos
 
 
 @pytest.mark.promise("policy.bounds")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         " || ".join(f"amount > {number}" for number in range(10_000)),

@@ -75,12 +75,12 @@ def test_rules_that_are_found_by_tool_and_field_decide_as_if_all_were_looked_at(
 @pytest.mark.promise("policy.index")
 def test_a_call_meets_only_the_rules_that_may_be_about_its_tool() -> None:
     """Those that begin with another tool are not looked at; those that name none are, in their place."""
-    conditions = [f'tool == "tool_{number}" && amount > 5' for number in range(1_000)]
-    conditions[500:500] = ["amount > 7", 'tool in ["tool_3", "tool_9"]', 'tool == "tool_3" || tool == "x" && a > 1']
+    conditions = [f'tool == "tool_{number}" && amount > 5' for number in range(100)]
+    conditions[50:50] = ["amount > 7", 'tool in ["tool_3", "tool_9"]', 'tool == "tool_3" || tool == "x" && a > 1']
     rules = _rules(conditions)
 
-    assert _open(rules, {"tool": "tool_3"}) == ["R3", "R500", "R501", "R502"]
-    assert _open(rules, {"tool": "another"}) == ["R500"]
+    assert _open(rules, {"tool": "tool_3"}) == ["R3", "R50", "R51", "R52"]
+    assert _open(rules, {"tool": "another"}) == ["R50"]
 
 
 @pytest.mark.promise("policy.index")
@@ -92,14 +92,14 @@ def test_a_call_meets_only_the_rules_that_may_be_about_its_tool() -> None:
         ('(region == "north-{}" || region == "x") && b > 1 || region === "south-{}"', "south-7", ["R7"]),
         ("amount > {}", 2, ["R0", "R1"]),
         ("amount >= {}", Decimal("1.5"), ["R0", "R1"]),
-        ("amount < {} && region == null", 997, ["R998", "R999"]),
+        ("amount < {} && region == null", 97, ["R98", "R99"]),
         ("amount === {} || urgent", 7, ["R7"]),
     ],
 )
 def test_a_call_meets_only_the_rules_that_its_fields_leave_open(
     form: str, value: ContextValue, found: list[str]
 ) -> None:
-    rules = _rules(form.replace("{}", str(number)) for number in range(1_000))
+    rules = _rules(form.replace("{}", str(number)) for number in range(100))
     context = {"urgent": False, form.strip("(").split()[0]: value}
 
     assert _open(rules, context) == found

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from shared.domain.marks import MarkKind, marked_values, marks
 from shared.domain.redaction import redact_text, without_marks
+from tests.each_row import each_row
 from tests.unit.privacy.marked_values import VALUES, a_text_with
 
 
 @pytest.mark.promise("privacy.marks")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("card 4111 1111 1111 1111 12/29", {"4111 1111 1111 1111": MarkKind.CARD}),
@@ -37,7 +38,7 @@ def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, Mar
 
 
 @pytest.mark.promise("privacy.marks")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "order 4111111111111112 fails the check digit",
@@ -83,7 +84,7 @@ def test_data_is_redacted_by_its_fields_too() -> None:
 
 
 @pytest.mark.promise("privacy.marks")
-@pytest.mark.parametrize(
+@each_row(
     "text", ["4" * 60_000, "DE89 " * 12_000, "password " * 8_000, "1234 " * 12_000, "://a:" * 12_000, "eyJ" * 20_000,
              "-----BEGIN PRIVATE KEY-----" * 2_000, "api key for a b " * 4_000]
 )  # fmt: skip

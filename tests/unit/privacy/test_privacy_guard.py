@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from services.executor.core.prime.privacy import find_asked
 from services.executor.core.prime.privacy_words import PROTECTED
 from shared.domain.words import TaskState
+from tests.each_row import each_row
 from tests.unit.executor.stage import Stage
 from tests.unit.privacy.named_records import ORDINARY_WORK, REFUSED
 from tests.unit.privacy.privacy_phrases import ASKING, ORDINARY
@@ -43,25 +44,25 @@ things = st.sampled_from([term for terms in PROTECTED.values() for term in terms
 
 
 @pytest.mark.promise("privacy.refuses")
-@pytest.mark.parametrize("text", ASKING)
+@each_row("text", ASKING)
 def test_a_request_for_protected_data_is_recognized(text: str) -> None:
     assert find_asked(text) is not None
 
 
 @pytest.mark.promise("privacy.ordinary")
-@pytest.mark.parametrize("text", ORDINARY)
+@each_row("text", ORDINARY)
 def test_an_ordinary_task_that_mentions_such_data_is_not(text: str) -> None:
     assert find_asked(text) is None
 
 
 @pytest.mark.promise("privacy.named_records")
-@pytest.mark.parametrize("text", ORDINARY_WORK)
+@each_row("text", ORDINARY_WORK)
 def test_names_and_work_on_one_named_record_are_ordinary(text: str) -> None:
     assert find_asked(text) is None
 
 
 @pytest.mark.promise("privacy.named_records")
-@pytest.mark.parametrize("text", REFUSED)
+@each_row("text", REFUSED)
 def test_neither_a_name_nor_a_record_lets_a_dump_or_a_disclosure_pass(text: str) -> None:
     assert find_asked(text) is not None
 
@@ -106,7 +107,7 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 @pytest.mark.promise("privacy.refuses")
-@pytest.mark.parametrize("text", ["\n", "password ", "(", "a. ", "send credit card ", ": \n", "- ", "no. "])
+@each_row("text", ["\n", "password ", "(", "a. ", "send credit card ", ": \n", "- ", "no. "])
 def test_no_text_takes_long_to_read(text: str) -> None:
     began = time.process_time()
     find_asked(text * (60_000 // len(text)))

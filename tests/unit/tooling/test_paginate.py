@@ -14,6 +14,7 @@ from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.doubles.paged_lists import SHAPES, PagedList
+from tests.each_row import each_row
 
 WIDE = ListBounds(pages=100_000, rows=100_000, size=100_000_000)
 PLACES: JsonObject = {"page": 1, "offset": 0, "cursor": ""}
@@ -83,8 +84,8 @@ def _come_right(shape: str, data: st.DataObject, pages: int) -> None:
 
 
 @pytest.mark.promise("pages.exactly")
-@pytest.mark.parametrize("shape", sorted(SHAPES))
-@pytest.mark.parametrize("total", [0, 1, 49, 50, 51, 287, 300, 5_000])
+@each_row("shape", sorted(SHAPES))
+@each_row("total", [0, 1, 49, 50, 51, 287, 300, 5_000])
 def test_the_pages_that_the_original_lost_or_doubled_come_right(shape: str, total: int) -> None:
     """A cap of 50 where 100 are asked for, a last page that is exactly full, a count of the page's own rows."""
     paged = PagedList(things(total), shape, 100, 50)
@@ -121,7 +122,7 @@ def test_rows_taken_away_while_a_list_is_read_are_said() -> None:
 
 
 @pytest.mark.promise("pages.says_what_is_missing")
-@pytest.mark.parametrize(
+@each_row(
     ("bounds", "rows", "named"),
     [
         (ListBounds(pages=3), 30, "LIST_PAGES"),
@@ -131,7 +132,7 @@ def test_rows_taken_away_while_a_list_is_read_are_said() -> None:
         (ListBounds(rows=100), 100, ""),
     ],
 )
-@pytest.mark.parametrize("shape", ["page_total", "offset_has_more", "cursor", "next_page"])
+@each_row("shape", ["page_total", "offset_has_more", "cursor", "next_page"])
 def test_a_ceiling_is_said_and_the_answer_goes_on_saying_that_there_is_more(
     shape: str, bounds: ListBounds, rows: int, named: str
 ) -> None:
@@ -216,7 +217,7 @@ def test_a_part_that_was_asked_for_is_all_that_is_read(asked: JsonObject, shape:
     assert (found, paged.answers, rows_of(content)) == (None, 1, things(50)[20:30])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         {"order": {"id": "O-1", "items": [{"sku": "a"}, {"sku": "b"}], "total": 120}},

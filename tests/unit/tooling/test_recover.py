@@ -13,6 +13,7 @@ from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import STRICTNESS, ToolClass
+from tests.each_row import each_row
 
 
 def tool(
@@ -29,7 +30,7 @@ def called(found: list[Instead]) -> list[tuple[str, JsonObject]]:
 
 
 @pytest.mark.promise("recover.kinds")
-@pytest.mark.parametrize(
+@each_row(
     ("content", "is_error", "kind"),
     [
         ({"data": [], "total": None}, False, None),
@@ -77,7 +78,7 @@ def test_a_failure_is_told_by_what_the_server_says_and_an_empty_answer_is_none(
 
 
 @pytest.mark.promise("recover.types")
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "error", "mended"),
     [
         ({"n": "42"}, "n must be an integer", {"n": 42}),
@@ -107,7 +108,7 @@ def test_a_value_is_sent_in_the_type_that_the_server_names_if_it_stays_the_same(
 
 
 @pytest.mark.promise("recover.never_stronger")
-@pytest.mark.parametrize(
+@each_row(
     ("gone", "other"),
     [
         ("approve_pto_request", "deny_pto_request"),
@@ -146,7 +147,7 @@ def test_a_read_of_the_same_under_another_name_stands_in(gone: str, other: str, 
 
 
 @pytest.mark.promise("recover.synonyms")
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         tool("get_claims", "claim_id"),
@@ -161,14 +162,13 @@ def test_a_read_of_the_same_under_another_name_stands_in(gone: str, other: str, 
         tool("fetch_and_archive_claim", "claim_id"),
         tool("get_claim", "claim_id"),
     ],
-    ids=lambda other: f"{other.connection_id}-{other.name}",
 )
 def test_what_asks_another_question_stands_not_in(other: Tool) -> None:
     assert synonyms(tool("get_claim", "claim_id"), {"claim_id": "C-1"}, [other]) == []
 
 
 @pytest.mark.promise("recover.one_by_one")
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "fields"),
     [
         ({"order_ids": []}, "order_id"),

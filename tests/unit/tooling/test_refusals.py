@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, says_absent, says_out_of_time
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 
 
 @pytest.mark.promise("I4.unread_errors")
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "Error executing tool pay: amount must be positive",
@@ -45,7 +46,7 @@ OPEN = [
 
 
 @pytest.mark.promise("I4.unread_errors")
-@pytest.mark.parametrize("said", OPEN)
+@each_row("said", OPEN)
 def test_a_failure_of_the_servers_own_or_no_reason_at_all_leaves_it_open(said: Json) -> None:
     assert classify_error(said) is ErrorMeaning.OPEN
 
@@ -56,7 +57,7 @@ def test_one_word_of_a_failure_outweighs_every_reason_beside_it(reason: str, fau
     assert classify_error({"message": fault, "detail": reason}) is ErrorMeaning.OPEN
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "absent"),
     [
         ("Order O-1 not found", True),
@@ -74,7 +75,7 @@ def test_a_read_that_finds_no_record_says_so(said: Json, absent: bool) -> None:
 
 
 @pytest.mark.promise("I4.unread_errors")
-@pytest.mark.parametrize(
+@each_row(
     ("said", "is_out_of_time"),
     [
         ("timeout", True),

@@ -21,6 +21,7 @@ from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 
 NAMES = st.from_regex(r"[a-z]{1,6}(_[a-z]{1,6}){0,2}", fullmatch=True)
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
@@ -34,7 +35,7 @@ def tool(name: str, schema: JsonObject | None = None, kind: ToolClass = ToolClas
 
 
 @pytest.mark.promise("drift.recognised")
-@pytest.mark.parametrize(
+@each_row(
     ("error", "lacking"),
     [
         (
@@ -69,7 +70,7 @@ def test_an_error_about_an_unknown_parameter_names_it_and_those_that_lack(
 
 
 @pytest.mark.promise("drift.recognised")
-@pytest.mark.parametrize(
+@each_row(
     "error",
     [
         "amount\n  Field required [type=missing]",
@@ -101,7 +102,7 @@ def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
 
 
 @pytest.mark.promise("drift.recovers")
-@pytest.mark.parametrize(
+@each_row(
     ("missing", "columns", "found"),
     [
         ("employeeId", ["id", "employee_id"], ("employee_id", "exact")),
@@ -236,7 +237,7 @@ def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_nowhere_else(
 
 
 @pytest.mark.promise("drift.recovers")
-@pytest.mark.parametrize(("usual", "variant"), [(usual, one) for usual, many in ALIASES.items() for one in many])
+@each_row(("usual", "variant"), [(usual, one) for usual, many in ALIASES.items() for one in many])
 def test_every_alias_is_found_both_ways(usual: str, variant: str) -> None:
     back, forth = match(variant, variant, ["zz", usual]), match(usual, usual, ["zz", variant])
     assert back is not None
@@ -287,7 +288,7 @@ def test_no_value_is_lost_or_changed(arguments: JsonObject, old: str, new: str) 
     assert sorted(map(repr, rename_arguments(kept, {old: new}).values())) == sorted(map(repr, kept.values()))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "described",
     [
         ["id", "amount"],

@@ -10,6 +10,7 @@ from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import Annotations, by_name, classify
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.words import STRICTNESS, ToolClass
+from tests.each_row import each_row
 
 READ = "get_refund list_purchase_orders check_transfer_status get-terms-and-conditions getOrder crm.get_account"
 READ += " bulk_get_orders mcp__crm__list_contacts GET_ORDER describe_table verify_iban search_charges query_reports"
@@ -46,21 +47,19 @@ def test_a_name_tells_the_class(names: str, expected: ToolClass) -> None:
 
 
 @pytest.mark.promise("tools.class_by_name")
-@pytest.mark.parametrize("name", SEEN_AS_READS_BEFORE.split())
+@each_row("name", SEEN_AS_READS_BEFORE.split())
 def test_a_writing_tool_is_not_taken_for_a_read_because_of_how_its_name_ends(name: str) -> None:
     """Names that the original took for reads."""
     assert by_name(name).tool_class is ToolClass.CHANGE
 
 
 @pytest.mark.promise("tools.unknown_changes")
-@pytest.mark.parametrize(
-    "name", ["", "_", "!!!", "и", "frobnicate_order", "processor", "орdеr_get", "get\u0435", "123"]
-)
+@each_row("name", ["", "_", "!!!", "и", "frobnicate_order", "processor", "орdеr_get", "get\u0435", "123"])
 def test_an_unknown_name_changes_whatever_the_annotation_says(name: str) -> None:
     assert classify(name, Annotations(read_only=True), None).tool_class is ToolClass.CHANGE
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "said", "expected"),
     [
         ("delete_order", Annotations(read_only=True), ToolClass.CHANGE),
@@ -80,7 +79,7 @@ def test_an_annotation_raises_and_never_lowers(name: str, said: Annotations | No
 
 
 @pytest.mark.promise("tools.own_annotation")
-@pytest.mark.parametrize(
+@each_row(
     ("name", "own", "said", "expected"),
     [
         ("ask_customer", True, Annotations(read_only=True), ToolClass.READ),

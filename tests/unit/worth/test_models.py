@@ -89,19 +89,18 @@ def test_a_model_gives_the_same_reply_to_the_same_messages(make: type[Perfect], 
         assert record_play(task, make(task)) == record_play(task, make(task))
 
 
-@pytest.mark.parametrize("kind", list(ModelFault))
-def test_a_fault_changes_the_play(
-    kind: ModelFault, tasks: list[WorthTask], perfect_plays: list[list[list[Block]]]
-) -> None:
-    changed = 0
-    for task, perfect_play in zip(tasks, perfect_plays, strict=True):
-        model = Faulty(task, 1.0, 1, (kind,))
-        play = record_play(task, model)
-        assert set(model.committed.values()) <= {kind}
-        assert bool(model.committed) == (play != perfect_play)
-        changed += bool(model.committed)
-
-    assert changed >= 2
+def test_a_fault_changes_the_play(tasks: list[WorthTask], perfect_plays: list[list[list[Block]]]) -> None:
+    """Each in a third of the tasks, all tasks with some fault."""
+    plays = [*zip(tasks, perfect_plays, strict=True)]
+    for number, kind in enumerate(ModelFault):
+        changed = 0
+        for task, perfect_play in plays[number % 3 :: 3]:
+            model = Faulty(task, 1.0, 1, (kind,))
+            play = record_play(task, model)
+            assert set(model.committed.values()) <= {kind}
+            assert bool(model.committed) == (play != perfect_play), (kind, task.id)
+            changed += bool(model.committed)
+        assert changed, kind
 
 
 def test_every_fault_says_whether_it_could_be_detected_and_why() -> None:

@@ -10,6 +10,7 @@ from services.executor.core.write.field_proof import WriteEvidence
 from services.executor.core.write.settling import judge, judge_lost, judge_refused
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
+from tests.each_row import each_row
 
 VERIFIED, UNVERIFIED = WriteStatus.VERIFIED, WriteStatus.UNVERIFIED
 SHOP: JsonObject = {"order_id": "O-1"}
@@ -39,7 +40,7 @@ LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(
+@each_row(
     ("shown", "status"),
     [
         (wrote("change_address", BONN, order(), order(address={"city": "Bonn", "zip": "1"})), VERIFIED),
@@ -68,7 +69,7 @@ def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status:
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "before", "after", "status"),
     [
         ({"newAmount": 50}, {"amount": 40}, {"amount": 50}, VERIFIED),
@@ -112,7 +113,7 @@ LATE: JsonObject = {"id": 1, "text": "late"}
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "status"),
     [
         ([], [LATE], VERIFIED),
@@ -161,7 +162,7 @@ def test_what_was_made_is_proved_under_the_id_that_only_the_answer_gave() -> Non
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "arguments", "before", "after", "status"),
     [
         ("delete_order", SHOP, order(), [], VERIFIED),
@@ -227,7 +228,7 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
 
 
 @pytest.mark.promise("notify.proved_only")
-@pytest.mark.parametrize(
+@each_row(
     ("shown", "contradicted"),
     [
         (wrote("set_status", {**SHOP, "status": "closed"}, order(), order()), True),

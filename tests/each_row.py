@@ -1,0 +1,37 @@
+"""A table of cases that is one test: a row that fails is told by its values, and none costs a test of its own."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TypeVar
+
+_Row = TypeVar("_Row")
+_Test = Callable[..., None]
+
+
+def each_row(names: str | Sequence[str], rows: Iterable[_Row]) -> Callable[[_Test], _Test]:
+    """Like ``pytest.mark.parametrize``, for quick functions that need no fresh fixture for a row."""
+    named = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    listed = [dict(zip(named, row if len(named) > 1 else (row,), strict=True)) for row in rows]  # type: ignore[call-overload]  # of several names a row is a tuple
+
+    def decorate(test: _Test) -> _Test:
+        @wraps(test)
+        def run(**fixtures: object) -> None:
+            failed = [error for row in listed if (error := _failure(test, row, fixtures))]
+            if failed:
+                raise ExceptionGroup(f"{len(failed)} of {len(listed)} rows", failed)
+
+        asked = [one for name, one in inspect.signature(test).parameters.items() if name not in named]
+        run.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]  # which pytest reads
+        return run
+
+    return decorate
+
+
+def _failure(test: _Test, row: dict[str, object], fixtures: dict[str, object]) -> Exception | None:
+    try:
+        test(**row, **fixtures)
+    except Exception as error:  # noqa: BLE001 - whatever a row raises is told with those of the others
+        error.add_note(f"row: {row!r}"[:500])
+        return error
+    return None
