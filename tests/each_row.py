@@ -3,16 +3,16 @@
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import TypeVar
+from typing import cast
 
-_Row = TypeVar("_Row")
 _Test = Callable[..., None]
 
 
-def each_row(names: str | Sequence[str], rows: Iterable[_Row]) -> Callable[[_Test], _Test]:
+def each_row(names: str | Sequence[str], rows: Iterable[object]) -> Callable[[_Test], _Test]:
     """Like ``pytest.mark.parametrize``, for quick functions that need no fresh fixture for a row."""
     named = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
-    listed = [dict(zip(named, row if len(named) > 1 else (row,), strict=True)) for row in rows]  # type: ignore[call-overload]  # of several names a row is a tuple
+    tuples = (cast("tuple[object, ...]", row) if len(named) > 1 else (row,) for row in rows)
+    listed = [dict(zip(named, row, strict=True)) for row in tuples]
 
     def decorate(test: _Test) -> _Test:
         @wraps(test)

@@ -57,10 +57,10 @@ class Placed(NamedTuple):
         return environment(self.documents, self.pod.container)
 
 
-def _placed(*names: str) -> list[object]:
+def _placed(*names: str) -> list[Placed]:
     """Every pod that runs an image of ours, in each of those builds."""
     found = [(build, name) for build in names for name in pods(built(*BUILDS[build])) if name in IMAGES]
-    return [pytest.param(Placed(built(*BUILDS[build]), name), id=f"{name} in {build}") for build, name in found]
+    return [Placed(built(*BUILDS[build]), name) for build, name in found]
 
 
 OURS = _placed("base", "production", "local with everything")
