@@ -8,7 +8,7 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, unanswered_concern
 from services.executor.core.records.references import references
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.values import Fact, NamedValue, Operand
+from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
 from services.executor.core.tools.paginate import beginning
 from services.executor.ports.turns import Notice
@@ -84,7 +84,11 @@ def _source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
 
 
 def _read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadFound:
-    supports = (*_arguments_on(fact, sources), *_figures_on(fact, values))
+    from_results = (one for one in sources if one.source == "result")
+    within = (f"{fact.ref}.", f"{fact.ref}[")
+    arguments = [one for one in from_results if one.ref == fact.ref or one.ref.startswith(within)]
+    figures = [one for one in values if any((of.source, of.ref) == ("result", fact.ref) for of in one.operands)]
+    supports = (*(f"{one.call_id}.{one.argument}" for one in arguments), *(f"value {one.name}" for one in figures))
     most = _SHOWN if supports else _MENTIONED
     seen, left_out = beginning(fact.result, most)
     shows = dumps(seen)
@@ -101,35 +105,14 @@ def _read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedV
     )
 
 
-def _arguments_on(fact: Fact, sources: Sequence[ArgumentSource]) -> Iterator[str]:
-    for one in sources:
-        if one.source == "result" and _is_of(one.ref, fact):
-            yield f"{one.call_id}.{one.argument}"
-
-
-def _figures_on(fact: Fact, values: Sequence[NamedValue]) -> Iterator[str]:
-    for one in values:
-        if any(_rests_on(operand, fact) for operand in one.operands):
-            yield f"value {one.name}"
-
-
-def _is_of(ref: str, fact: Fact) -> bool:
-    return ref == fact.ref or ref.startswith((f"{fact.ref}.", f"{fact.ref}["))
-
-
-def _rests_on(operand: Operand, fact: Fact) -> bool:
-    return operand.source == "result" and operand.ref == fact.ref
-
-
 def _figure(value: NamedValue) -> FigureFound:
-    operands = tuple(_operand(operand) for operand in value.operands)
+    operands = tuple(
+        f"{one.ref}.{one.path}".rstrip(".")
+        if one.source == "result"
+        else f"{one.source} {one.ref or one.literal}".strip()
+        for one in value.operands
+    )
     return FigureFound(name=value.name, value=value.value, operation=value.operation, operands=operands)
-
-
-def _operand(operand: Operand) -> str:
-    if operand.source == "result":
-        return f"{operand.ref}.{operand.path}".rstrip(".")
-    return f"{operand.source} {operand.ref or operand.literal}".strip()
 
 
 def calls_as_json(plan: WritePlan) -> list[Json]:
@@ -175,7 +158,10 @@ def ask_for_approval(
     binding = binding_hash(verdict)
     number: list[Json] = [confirmation.number] if confirmation else []
     first = find_rung(ladder, verdict.escalation_level)
-    later = tuple(_complete_rung(rung, hours, needed) for rung in rungs_above(ladder, verdict.escalation_level))
+    later = tuple(  # with nothing left to look up when its time comes
+        rung.model_copy(update={"hours": rung.hours or hours, "approvers": max(needed, rung.approvers)})
+        for rung in rungs_above(ladder, verdict.escalation_level)
+    )
     return Approval(
         approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *number])[:16],
         task_id=plan.task_id,
@@ -193,11 +179,6 @@ def ask_for_approval(
         ladder=later,
         notices=notices,
     )
-
-
-def _complete_rung(rung: Rung, hours: float, needed: int) -> Rung:
-    """With nothing left to look up when its time comes."""
-    return rung.model_copy(update={"hours": rung.hours or hours, "approvers": max(needed, rung.approvers)})
 
 
 def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
@@ -222,15 +203,22 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
 
 def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
     """The approval with one more decision. Raises ``NotCounted`` for one that has no right to be made."""
-    _may_decide(approval, turn, now)
+    if turn.data.get("approval_id") not in (None, approval.approval_id):
+        raise NotCounted("it answers an earlier question, and what is asked has changed since")
+    if objection := approval.objection(turn.principal, now):
+        raise NotCounted(objection)
     word = str(turn.data.get("decision", "")).strip().lower()
     if word not in ("approve", "reject"):
         raise NotCounted('a decision is "approve" or "reject"')
     decision = Decision(
         approve=word == "approve", by=turn.principal, at=now, comment=str(turn.data.get("comment") or "")
     )
-    decisions = (*approval.decisions, decision)
-    return approval.model_copy(update={"decisions": decisions, "status": _status(decisions, approval.needed)})
+    decisions, status = (*approval.decisions, decision), ApprovalStatus.WAITING
+    if any(not one.approve for one in decisions):
+        status = ApprovalStatus.REJECTED
+    elif len(decisions) >= approval.needed:
+        status = ApprovalStatus.APPROVED
+    return approval.model_copy(update={"decisions": decisions, "status": status})
 
 
 def is_expired(approval: Approval, now: datetime) -> bool:
@@ -242,17 +230,19 @@ def brief_approver(approval: Approval) -> str:
     calls = [line for call in approval.plan.calls for line in _call_lines(call)]
     why = [f"- {reason}" for reason in approval.reasons]
     unknown = [f"- {one}" for one in approval.grounds.not_known if one not in approval.reasons]
+    confirmed = approval.confirmation.given if approval.confirmation else ()  # each was given on the same calls
+    silence = f"then it goes on to {decider(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
     return "\n".join(
         [
             f"{_question_title(approval)} needed from {_who(approval)} before anything is written.",
-            *_given_confirmations(approval),
-            *_expired_levels(approval),
+            *(f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in confirmed),
+            *(f"Not decided by {decider(one.level)} before {_time(one.deadline)}." for one in approval.escalations),
             "Proposed calls:",
             *calls,
             f"The plan's hash: {approval.plan_hash}",
             *(["Because:", *why] if why else []),
             *(["Not known:", *unknown] if unknown else []),
-            f"Answer with exactly 'approve' or 'reject' before {_time(approval)}; {_silence(approval)}",
+            f"Answer with exactly 'approve' or 'reject' before {_time(approval.deadline)}; {silence}",
         ]
     )
 
@@ -267,7 +257,16 @@ def describe_approval(approval: Approval) -> JsonObject:
         "calls": calls_as_json(approval.plan),
         "level": approval.level,
         "needed": approval.needed,
-        "decisions": [_describe_decision(decision) for decision in approval.decisions],
+        "decisions": [
+            {
+                "approve": one.approve,
+                "by": one.by.id,
+                "verified": one.by.verified,
+                "at": one.at.isoformat(),
+                "comment": one.comment,
+            }
+            for one in approval.decisions
+        ],
         "reasons": list(approval.reasons),
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
@@ -286,7 +285,7 @@ def approval_refusal(approval: Approval) -> str:
 
 def _refusal(approval: Approval) -> str:
     if approval.status is ApprovalStatus.EXPIRED:
-        return f"not approved: no decision before {approval.deadline:%Y-%m-%d %H:%M} UTC; nothing was written"
+        return f"not approved: no decision before {_time(approval.deadline)}; nothing was written"
     no = next(decision for decision in approval.decisions if not decision.approve)
     comment = f": {no.comment}" if no.comment else ""
     return f"rejected by {no.by.id}{comment}; nothing was written"
@@ -306,30 +305,8 @@ def _who(approval: Approval) -> str:
     return f"{who} ({approval.needed} different people{so_far})"
 
 
-def _given_confirmations(approval: Approval) -> list[str]:
-    """The confirmations before this one; each was given on the same calls."""
-    given = approval.confirmation.given if approval.confirmation else ()
-    return [f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in given]
-
-
-def _expired_levels(approval: Approval) -> list[str]:
-    """The levels that let their time pass."""
-    passed = approval.escalations
-    return [f"Not decided by {decider(one.level)} before {one.deadline:%Y-%m-%d %H:%M} UTC." for one in passed]
-
-
-def _time(approval: Approval) -> str:
-    return f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
-
-
-def _silence(approval: Approval) -> str:
-    """What no answer comes to."""
-    return f"then it goes on to {decider(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
-
-
-def _describe_decision(decision: Decision) -> JsonObject:
-    said: JsonObject = {"approve": decision.approve, "by": decision.by.id, "verified": decision.by.verified}
-    return {**said, "at": decision.at.isoformat(), "comment": decision.comment}
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 _ON_FAILURE = {
@@ -349,24 +326,8 @@ def _call_lines(call: PlannedCall) -> list[str]:
 
 def _format_call(call: PlannedCall) -> str:
     key = f" [sent with a key of ours in {call.idempotency_field}]" if call.idempotency_field else ""
-    return f"{call.tool}({_arguments(call.arguments)}){key}"
-
-
-def _may_decide(approval: Approval, turn: Turn, now: datetime) -> None:
-    if turn.data.get("approval_id") not in (None, approval.approval_id):
-        raise NotCounted("it answers an earlier question, and what is asked has changed since")
-    if objection := approval.objection(turn.principal, now):
-        raise NotCounted(objection)
-
-
-def _status(decisions: tuple[Decision, ...], needed: int) -> ApprovalStatus:
-    if any(not decision.approve for decision in decisions):
-        return ApprovalStatus.REJECTED
-    return ApprovalStatus.APPROVED if len(decisions) >= needed else ApprovalStatus.WAITING
-
-
-def _arguments(arguments: JsonObject) -> str:
-    return ", ".join(f"{key}={dumps(value)}" for key, value in arguments.items())
+    arguments = ", ".join(f"{name}={dumps(value)}" for name, value in call.arguments.items())
+    return f"{call.tool}({arguments}){key}"
 
 
 def is_let_through(progress: Progress) -> bool:
@@ -408,8 +369,15 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
     by = ", ".join(decision.by.id for decision in approval.decisions)
     if approval.confirmation is None:
         return let_through(progress, f"approved by {by}", by_person=True, level=approval.level)
-    given = (*_confirmations_given(progress), _confirmation_given(approval, approval.confirmation))
-    confirmed = progress.model_copy(update={"confirmed": given})
+    confirmation = Confirmed(
+        about=approval.confirmation.about,
+        by=tuple(decision.by.id for decision in approval.decisions),
+        at=approval.decisions[-1].at,
+        approval_id=approval.approval_id,
+        plan_hash=approval.plan_hash,
+        verdict_hash=approval.verdict_hash,
+    )
+    confirmed = progress.model_copy(update={"confirmed": (*_confirmations_given(progress), confirmation)})
     if confirmation_wanted(confirmed) is not None:
         return reopen_approval_gate(confirmed)
     note = "; ".join(f"{one.about}: confirmed by {', '.join(one.by)}" for one in confirmed.confirmed)
@@ -446,17 +414,6 @@ def _confirmations_given(progress: Progress) -> tuple[Confirmed, ...]:
         return ()
     held = (plan.hash, binding_hash(verdict))
     return tuple(one for one in progress.confirmed if (one.plan_hash, one.verdict_hash) == held)
-
-
-def _confirmation_given(approval: Approval, asked: ConfirmationStep) -> Confirmed:
-    return Confirmed(
-        about=asked.about,
-        by=tuple(decision.by.id for decision in approval.decisions),
-        at=approval.decisions[-1].at,
-        approval_id=approval.approval_id,
-        plan_hash=approval.plan_hash,
-        verdict_hash=approval.verdict_hash,
-    )
 
 
 def _plan(progress: Progress) -> WritePlan:

@@ -198,15 +198,13 @@ def _contradicting_values(
     """What the call's records say otherwise, together as far as they agree, and each by itself."""
     found: list[dict[str, ContextValue]] = []
     for record in records:
-        shown = sayable(record).items()
-        other = {name: value for name, value in shown if name not in ours and _is_contradicted(value, said.get(name))}
+        shown = ((name, value) for name, value in sayable(record).items() if name not in ours and value is not None)
+        other: dict[str, ContextValue] = {
+            name: value for name, value in shown if not same(cast(Json, value), cast(Json, said.get(name)))
+        }
         if other and other not in found:
             found.append(other)
     return tuple(found)
-
-
-def _is_contradicted(recorded: ContextValue, said: ContextValue) -> bool:
-    return recorded is not None and not same(cast(Json, recorded), cast(Json, said))
 
 
 def _of_ours(call: PlannedCall, around: _Around, view: CallView) -> dict[str, ContextValue]:

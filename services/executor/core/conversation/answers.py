@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from services.executor.core.figures.identifiers import (
-    without_addresses,
-)
+from services.executor.core.figures.identifiers import without_addresses
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
@@ -80,7 +78,7 @@ class AnswerChecks:
             ("unread", self._unread(reply, progress) if lacking is not None else _ask_for_calls(reply)),
             ("lacking", self._lacking(progress, lacking or ())),
             ("unnamed", _ask_for_listed(unnamed)),
-            ("untraced", self._strange()),
+            ("untraced", _ask_to_trace(self._untraced)),
             ("unanswered", self._ask_to_leave(reply.text, progress, lacking, writes)),
         )
         stand = _describe_stand(progress, self._untraced)
@@ -140,13 +138,8 @@ class AnswerChecks:
 
     def _unread(self, reply: ModelReply, progress: Progress) -> str:
         """An answer in place of a first read; where nothing can be read there is nothing to say."""
-        if (
-            self._ctx.files
-            or progress.dossier.facts
-            or progress.dossier.values
-            or progress.dossier.plans
-            or progress.dossier.plan
-        ):
+        dossier = progress.dossier
+        if self._ctx.files or dossier.facts or dossier.values or dossier.every_plan:
             return ""
         if not any(tool.tool_class is ToolClass.READ for tool in self._ctx.toolbox.tools.values()):
             return ""
@@ -163,14 +156,6 @@ class AnswerChecks:
         return (
             f"No call was made for part {', '.join(quotes)}. Make the calls that it needs now, or `leave_part` where "
             "its own condition is not met; if it cannot or must not be done, give the answer and say in it why."
-        )
-
-    def _strange(self) -> str:
-        if not self._untraced:
-            return ""
-        return (
-            f"These stand neither in the task nor in any result: {', '.join(self._untraced[:_NAMED])}. Work them out "
-            "with `calculate`, or answer without them."
         )
 
     def _ask_to_leave(
@@ -239,14 +224,12 @@ def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     if not text.strip():
         return "none was given"
     read = [fact for fact in dossier.facts if not fact.by_machine]
-    if not read or dossier.values or dossier.every_plan or ctx.files or any(map(_is_told, read)):
+    if not read or dossier.values or dossier.every_plan or ctx.files:
+        return ""
+    # That a server has nothing of a name is an answer, too.
+    if any(one.ok or failure_of(ToolAnswer(one.result, is_error=True)) is Failure.NOT_FOUND for one in read):
         return ""
     return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in read))}"
-
-
-def _is_told(fact: Fact) -> bool:
-    """Whether a server gave an answer: what it has, or that it has nothing of that name."""
-    return fact.ok or failure_of(ToolAnswer(fact.result, is_error=True)) is Failure.NOT_FOUND
 
 
 def _tells(text: str, because: str) -> bool:
@@ -263,6 +246,15 @@ def _tells(text: str, because: str) -> bool:
 def _ask_for_calls(reply: ModelReply) -> str:
     """A first reply of text alone: what it says was neither read nor done, and what the task asks is not known."""
     return _UNCALLED if reply.text.strip() else ""
+
+
+def _ask_to_trace(untraced: Sequence[str]) -> str:
+    if not untraced:
+        return ""
+    return (
+        f"These stand neither in the task nor in any result: {', '.join(untraced[:_NAMED])}. Work them out "
+        "with `calculate`, or answer without them."
+    )
 
 
 def _ask_for_listed(unnamed: Mapping[int, Sequence[str]]) -> str:

@@ -31,7 +31,7 @@ from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to, parts_not_done
 from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, Setting
 from services.executor.core.plan.sources import KnownSources, known_sources
-from services.executor.core.process.figures import render_figures, section, with_process_figures
+from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
 from services.executor.core.reads.reader import TaskReader, read_rules
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
@@ -336,7 +336,7 @@ class Conversation:
         if use is None or result is None:
             return {}
         if not result.is_error:
-            process = section(self.progress.template, self.progress.template.states)
+            process = describe_process(self.progress.template)
             known = self.ctx.journal.decide_once(
                 f"{self.key}:known", lambda: dumps(known_of_kind(self.ctx, self.progress))
             )

@@ -104,9 +104,8 @@ class Dispatch:
             shown.append(_said_as_data(use, results[use.id]))
         proposed = heard
         if calls.writes and not heard.use_ids:
-            parts = parts_with_conditions(
-                setting.parts, self._local.unmet, self._local.unexcused
-            )  # as this reply left them
+            # as this reply left them
+            parts = parts_with_conditions(setting.parts, self._local.unmet, self._local.unexcused)
             proposed = self._propose(calls.writes, before, setting._replace(parts=parts), known(), new_reads)
             self._ctx.journal.decide_once(self._proposed_key, proposed.model_dump_json)
         return DispatchedReply(results, proposed.proposals, proposed.wrong, tuple(shown), proposed.doubts)
@@ -194,7 +193,7 @@ class Dispatch:
         proposals: list[Proposal] = []
         wrong: dict[str, str] = {}
         doubts: list[str] = []
-        finder = SourceFinder(known) if writes else None
+        finder = SourceFinder(known)
         for use, tool in writes:
             try:
                 if new_reads:
@@ -202,9 +201,9 @@ class Dispatch:
                     raise NotProposed(f"propose it once you have seen what {seen} gives")
                 made = propose(use, tool, (*before, *proposals), setting)
                 quote = next((part.quote for part in setting.parts if part.number == made.call.part), "")
-                sourced = finder.find(made.call, tool, quote) if finder else None
-                if sourced is None or sourced.problems:
-                    raise NotProposed("; ".join(sourced.problems) if sourced else "its sources are not known")
+                sourced = finder.find(made.call, tool, quote)
+                if sourced.problems:
+                    raise NotProposed("; ".join(sourced.problems))
                 if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:
                     doubts += fresh
                     raise NotProposed("; ".join(fresh))

@@ -8,13 +8,12 @@ from typing import NamedTuple
 from typing_extensions import override
 
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
-from services.executor.core.model.model_calls import affords_all, ask, user
+from services.executor.core.model.model_calls import NotAnswered, affords_all, ask_if_possible, user
 from services.executor.core.model.talk import Talk
 from services.executor.core.plan.outcomes import writes_as_json
-from services.executor.core.session.budget import BudgetShare, BudgetSpent, Tariff, TaskSpending, size_of
+from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.endings import Failed
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.paginate import shorten_result
@@ -27,7 +26,7 @@ from services.executor.ports.orchestrators import (
     ToolTold,
 )
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loads_object
+from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, plain
 from shared.domain.words import Strategy
 from shared.ports.models import (
     Message,
@@ -72,8 +71,8 @@ def consensus(first: str, second: str) -> Consensus:
     overlap = _overlap(first, second)
     if is_exact_match(first) or is_exact_match(second):
         return Consensus(overlap, "" if first == second else "the lists are not the same")
-    if _marks(first) != _marks(second):
-        return Consensus(overlap, "figures or identifiers differ: " + ", ".join(sorted(_marks(first) ^ _marks(second))))
+    if differing := _marks(first) ^ _marks(second):
+        return Consensus(overlap, f"figures or identifiers differ: {', '.join(sorted(differing))}")
     if _denies(first) != _denies(second):
         return Consensus(overlap, "one denies what the other does not")
     return Consensus(overlap, "" if overlap >= THRESHOLD else "too few words in common")
@@ -131,6 +130,26 @@ class OneReply:
         """The answer, once everything that the task asks for is done; empty where the conversation goes on to it."""
         return ""
 
+    async def _ask_beside(
+        self,
+        ctx: TurnContext,
+        key: str,
+        step: str,
+        request: ModelRequest,
+        purse: BudgetShare,
+        before: ModelRequest | None = None,
+    ) -> ModelReply | None:
+        """A whole reply beside the conversation's own; None where it cannot be had, now or in an earlier attempt."""
+        if ctx.journal.get(f"{key}:away") is not None:
+            return None
+        try:
+            reply = await ask_if_possible(ctx, step, request, purse, before)
+        except NotAnswered as why:
+            ctx.journal.add(f"{key}:away", "note", str(why))
+            return None
+        self.extra_calls += 1
+        return None if reply.is_cut else reply
+
 
 class FivePhases(OneReply):
     """five_phase: PLAN with the first reply, GATHER in one more, SYNTHESIZE, and ARTIFACT in place of a last reply."""
@@ -140,18 +159,8 @@ class FivePhases(OneReply):
 
     async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:
         """ARTIFACT, a short request of its own to the smaller model; empty where it cannot be had or used."""
-        if ctx.journal.get(f"{key}:away") is not None:
-            return ""
-        try:
-            reply = await ask(ctx, key, await _artifact(ctx, progress), BudgetShare.WHOLE)
-        except (Failed, BudgetSpent) as error:
-            if isinstance(error, Failed) and error.part != "model":
-                raise
-            ctx.journal.goes_on()
-            ctx.journal.add(f"{key}:away", "note", error.reason)
-            return ""
-        self.extra_calls += 1
-        return "" if reply.is_cut else reply.text
+        reply = await self._ask_beside(ctx, key, key, await _artifact(ctx, progress), BudgetShare.WHOLE)
+        return reply.text if reply else ""
 
 
 class TwoDrafts(OneReply):
@@ -202,20 +211,8 @@ class TwoDrafts(OneReply):
         return await self._ctx.journal.run_step(f"{talk.key}:drafts", "note", decide) == "both"
 
     async def _draft(self, talk: Talk, name: str, request: ModelRequest, purse: BudgetShare) -> ModelReply | None:
-        """A draft beside the first; None where it cannot be had or used."""
         key = f"{talk.key}:draft:{name}"
-        if self._ctx.journal.get(f"{key}:away") is not None:
-            return None
-        try:
-            reply = await ask(self._ctx, f"{key}:model", request, purse, talk.request())
-        except (Failed, BudgetSpent) as error:
-            if isinstance(error, Failed) and error.part != "model":
-                raise
-            self._ctx.journal.goes_on()
-            self._ctx.journal.add(f"{key}:away", "note", error.reason)
-            return None
-        self.extra_calls += 1
-        return None if reply.is_cut else reply
+        return await self._ask_beside(self._ctx, key, f"{key}:model", request, purse, talk.request())
 
 
 def drafting_for(ctx: TurnContext, progress: Progress) -> OneReply:
@@ -345,7 +342,7 @@ def _opening(name: str, request: ModelRequest) -> Saying:
     """The task as the message; the role, what is known and the tools as its context."""
     first, *others = _texts(request.messages[0])
     tools: list[Json] = [
-        {"name": tool.name, "description": tool.description, "input_schema": loads(dumps(_plain(tool.input_schema)))}
+        {"name": tool.name, "description": tool.description, "input_schema": plain(tool.input_schema)}
         for tool in request.tools
     ]
     so_far = _so_far(request)
@@ -356,12 +353,9 @@ def _opening(name: str, request: ModelRequest) -> Saying:
 
 def _so_far(request: ModelRequest) -> list[Json]:
     blocks = [block for message in request.messages[1:] for block in message.blocks]
-    came = {block.tool_use_id: block for block in blocks if isinstance(block, ToolResult)}
-    return [_describe_call(use, came[use.id]) for use in _uses(request) if use.id in came]
-
-
-def _describe_call(use: ToolUse, came: ToolResult) -> JsonObject:
-    return {"tool": use.name, "arguments": use.input, "result": _result(came)}
+    came = {block.tool_use_id: _result(block) for block in blocks if isinstance(block, ToolResult)}
+    uses = [use for use in _uses(request) if use.id in came]
+    return [{"tool": use.name, "arguments": use.input, "result": came[use.id]} for use in uses]
 
 
 def _uses(request: ModelRequest) -> list[ToolUse]:
@@ -378,20 +372,6 @@ def _result(result: ToolResult) -> Json:
     except ValueError:
         content = result.content
     return {"error": content} if result.is_error else content
-
-
-def _plain(schema: object) -> Json:
-    match schema:
-        case dict():
-            return {str(key): _plain(value) for key, value in schema.items()}
-        case list() | tuple():
-            return [_plain(value) for value in schema]
-        case float():
-            return str(schema)
-        case None | bool() | int() | str():
-            return schema
-        case _:
-            return str(schema)
 
 
 def _reply(request: ModelRequest, saying: Saying, said: OrchestratorReply) -> ModelReply:

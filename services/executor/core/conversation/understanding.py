@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from services.executor.core.figures.identifiers import find_codes, identifier_key
-from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
+from services.executor.core.model.model_calls import NotAnswered, UnusableAnswer, ask_if_possible, parse_reply, user
 from services.executor.core.prime.known import learned_sections, recall, with_thresholds
 from services.executor.core.prime.prime import with_strategy
 from services.executor.core.process.synthesis import (
@@ -20,10 +20,8 @@ from services.executor.core.process.synthesis import (
     process_name,
     read_kept,
 )
-from services.executor.core.session.budget import BudgetSpent
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.endings import Failed, RunEnds
 from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, fold_words, parts_to_do
 from services.executor.core.states.prompts import PROCESS_SCHEMA, render
 from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template
@@ -116,7 +114,7 @@ def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding
         where = ".".join(str(part) for part in first["loc"])
         raise CannotUnderstand(f"{where}: {first['msg']}") from error
     whole = [fold_words(text) for text in texts]
-    quoted = [part for part in said.parts if any(_is_in(part.quote, text) for text in whole)]
+    quoted = [part for part in said.parts if (quote := fold_words(part.quote)) and any(quote in text for text in whole)]
     strange = [part.quote for part in said.parts if part not in quoted]
     parts = tuple(PartOfTask(number=number, quote=one.quote, kind=one.kind) for number, one in enumerate(quoted, 1))
     problems = tuple(f"this is no quote of the task, and is no part of it: {quote[:120]!r}" for quote in strange)
@@ -126,11 +124,6 @@ def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding
 def whole_task(task: str) -> Understanding:
     """What holds where a model says nothing of its own: one part, to be done."""
     return Understanding((PartOfTask(number=1, quote=task, kind=DO),), "general", "prose")
-
-
-def _is_in(quote: str, folded_text: str) -> bool:
-    wanted = fold_words(quote)
-    return bool(wanted) and wanted in folded_text
 
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -155,29 +148,22 @@ def sentences_not_taken_up(task: str, parts: Sequence[PartOfTask], tools: Iterab
     found = [
         sentence.strip()
         for sentence in _SENTENCE.split(task)
-        if not _is_touched(fold_words(sentence), quoted) and _asks(sentence, verbs) and set(_keys(sentence)) - known
+        if (folded := fold_words(sentence)) and not any(quote in folded or folded in quote for quote in quoted)
+        if _asks(sentence, verbs) and set(_keys(sentence)) - known
     ]
     return tuple(found[:_MOST])
-
-
-def _is_touched(sentence: str, quoted: Sequence[str]) -> bool:
-    return not sentence or any(quote in sentence or sentence in quote for quote in quoted)
 
 
 def _asks(sentence: str, verbs: Collection[str]) -> bool:
     words = [word.casefold() for word in _WORD.findall(sentence)]
     if len(words) < _FEWEST_WORDS:
         return False
-    first, *rest = [*_without_leading(words), ""]
+    start = next((place for place, word in enumerate(words) if word not in _LEADING), 0)
+    first, *rest = [*words[start:], ""]
     if sentence.rstrip().endswith("?") or (first in verbs and first not in classes.AMBIGUOUS):
         return True
     is_noun = _STATES.intersection(rest) or any(map(str.isdigit, rest[0] if rest else ""))
     return first in classes.AMBIGUOUS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
-
-
-def _without_leading(words: Sequence[str]) -> Sequence[str]:
-    start = next((place for place, word in enumerate(words) if word not in _LEADING), 0)
-    return words[start:]
 
 
 def still_missing(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]:
@@ -197,6 +183,7 @@ def _keys(text: str) -> Iterator[tuple[str, ...]]:
 
 
 _STEP = "talk:process"
+_NO_DESIGN = (BadTemplate, NotAnswered, UnusableAnswer)
 _EXAMPLE_SHOWN = 800  # characters of the task that a process is designed for
 
 
@@ -221,10 +208,6 @@ class _FoundProcess(Contract):
     problem: str = ""
     model_calls: int = 0
     template: Template | None = None
-
-
-class _NotDesigned(Exception):
-    """The model was asked for a design, and what came of it cannot be used."""
 
 
 async def settle_process(ctx: TurnContext, named: str, *, acts: bool) -> NamedProcess:
@@ -260,7 +243,7 @@ async def _of_a_new_kind(ctx: TurnContext, kind: str) -> _FoundProcess:
             text = await ctx.ports.learned.keep_process(tenant, kind, fresh.model_dump_json())
     except StoreUnavailable as error:
         return _as_general(kind, error, calls, asks=True)
-    except (BadTemplate, _NotDesigned) as error:
+    except _NO_DESIGN as error:
         return _as_general(kind, error, calls)
     try:
         return _FoundProcess(process_type=kind, by=by, model_calls=calls, template=read_kept(kind, text))
@@ -279,7 +262,7 @@ def _as_general(kind: str, error: Exception, calls: int, *, asks: bool = False) 
 
 
 async def _design(ctx: TurnContext, kind: str) -> Template:
-    """One call, with a time of its own; raises ``_NotDesigned`` or ``BadTemplate``, and then nothing is kept."""
+    """One call, with a time of its own; raises one of ``_NO_DESIGN`` where nothing comes of it."""
     shown: dict[str, Json] = {"task": ctx.task[:_EXAMPLE_SHOWN], "process_type": kind}
     request = ModelRequest(
         tier=Tier.HAIKU,
@@ -288,22 +271,8 @@ async def _design(ctx: TurnContext, kind: str) -> Template:
         schema=PROCESS_SCHEMA,
         max_tokens=1_500,
     )
-    model = BoundedModel(ctx.ports.model, ctx.limits.synthesize_seconds)
-    patient = replace(ctx, ports=ctx.ports._replace(model=model))
-    try:
-        reply = await ask(patient, f"{_STEP}:new", request)
-        return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
-    except UnusableAnswer as error:
-        raise _NotDesigned(str(error)) from error
-    except (Failed, BudgetSpent) as error:
-        if not _can_go_on(error):
-            raise
-        ctx.journal.goes_on()
-        raise _NotDesigned(error.reason) from error
-
-
-def _can_go_on(error: RunEnds) -> bool:
-    return isinstance(error, BudgetSpent) or error.part == "model"
+    reply = await ask_if_possible(ctx, f"{_STEP}:new", request, seconds=ctx.limits.synthesize_seconds)
+    return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
 
 
 async def settle_task(ctx: TurnContext, progress: Progress, said: Understanding) -> tuple[TurnContext, Progress]:
@@ -357,7 +326,7 @@ def known_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
     learned = learned_sections(ctx.experience, ctx.task, progress.process_type, ctx.journal, told)
     known: dict[str, Json] = {**learned, "thresholds": limits}
     news = {name: said for name, said in known.items() if said and said != ctx.sections.get(name)}
-    return {**({"known": {**news}} if news else {})}
+    return {"known": {**news}} if news else {}
 
 
 def with_parts(ctx: TurnContext, progress: Progress, said: Understanding) -> Progress:

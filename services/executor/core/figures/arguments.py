@@ -77,6 +77,7 @@ _AMOUNT = _PLAIN_MONEY | _words(
     "rate budget wage credit debit charge deposit discount tax vat net gross premium payout cents minor bonus fine "
     "penalty tip allowance reimbursement money payable paid owed due kosten gebuhr frais pay value worth limit"
 )
+_CODES_IN_NAMES = _words("eur usd gbp chf jpy sek pln")
 _MINOR = _words("cents minor pence rappen centimes")
 _MONEY_SAID = re.compile(
     r"\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b", re.I
@@ -167,7 +168,7 @@ def _kind_of_number(words: tuple[str, ...], schema: JsonObject) -> ArgumentKind:
     quantities = given & _QUANTITY - _AMOUNT
     if quantities:
         return ArgumentKind.QUANTITY
-    if given & (_AMOUNT - {"limit", "due", "value"}) or _has_currency_code(given):
+    if given & (_AMOUNT - {"limit", "due", "value"} | _CODES_IN_NAMES):
         return ArgumentKind.AMOUNT
     says_money = _MONEY_SAID.search(str(schema.get("description", ""))) is not None
     return ArgumentKind.AMOUNT if says_money or {"credit", "limit"} <= given else ArgumentKind.QUANTITY
@@ -177,12 +178,6 @@ def _account_or_recipient(given: frozenset[str]) -> ArgumentKind | None:
     if given & _ACCOUNT:
         return ArgumentKind.ACCOUNT
     return ArgumentKind.RECIPIENT if given & _RECIPIENT - {"to"} else None
-
-
-def _has_currency_code(given: frozenset[str]) -> bool:
-    return any(
-        word.upper() in CURRENCIES for word in given if word in ("eur", "usd", "gbp", "chf", "jpy", "sek", "pln")
-    )
 
 
 def _kind_of_text(words: tuple[str, ...], value: str, schema: JsonObject) -> ArgumentKind:

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -22,7 +21,7 @@ from services.executor.core.figures.columns import (
     parse_condition,
     plain_name,
 )
-from services.executor.core.figures.dates import find_date_order, read_moment, read_possible_dates
+from services.executor.core.figures.dates import DateOrder, find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.evaluate import evaluate_over
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
@@ -58,6 +57,7 @@ _OTHER_NAMES = {
     "percent": "percentage", "percent_of": "percentage", "greater_than": "is_more", "less_than": "is_less",
     "equals": "is_equal", "and": "all_of", "or": "any_of", "not": "none_of", "net_present_value": "npv",
 }  # fmt: skip
+_DATE_ORDERS: Mapping[str, DateOrder] = {"day_first": "day_first", "month_first": "month_first"}
 _LONGEST_NAME = 60
 _DESCRIPTION = """\
 Exact calculation: arithmetic, totals over ALL rows of a result (also rows that were not shown), dates, units, finance \
@@ -129,10 +129,13 @@ def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NO
             operation=operation,
             operands=operands,
             value="",
-            where=tuple(_condition(one, operands, sources) for one in read_conditions(given.get("where"))),
+            where=tuple(
+                RowCondition(field=field, sign=sign, against=_limit(sign, value, operands, sources))
+                for field, sign, value in read_conditions(given.get("where"))
+            ),
             by=read_text(given.get("by")),
             give=read_text(given.get("give")),
-            date_order=_order(given.get("date_order")),
+            date_order=_DATE_ORDERS.get(read_text(given.get("date_order")), ""),
             made_by=made.tools[operation].by if operation in made.tools else None,
         )
         return evaluate_over(sources, asked, made)
@@ -163,12 +166,11 @@ def _operands(given: Json, operation: str, sources: OperandSources) -> tuple[Ope
         raise CannotCalculate(
             f"{operation} has no operands: give a path such as r1.items[*].amount, a name or a figure"
         )
-    return tuple(_operand(text, operation, place, sources) for place, text in enumerate(texts))
-
-
-def _operand(text: str, operation: str, place: int, sources: OperandSources) -> Operand:
-    free, words = free_numbers(operation, place), operation in WORDS_ALLOWED
-    return sources.find(text, free=free, words=words, as_percent=takes_percent(operation, place))
+    words = operation in WORDS_ALLOWED
+    return tuple(
+        sources.find(text, free=free_numbers(operation, at), words=words, as_percent=takes_percent(operation, at))
+        for at, text in enumerate(texts)
+    )
 
 
 def _read_list(given: Json) -> Json:
@@ -185,28 +187,18 @@ def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
     """Yields field, sign and value of each condition, whether written as an object or as ``status = open``. Raises
     ``CannotCalculate``.
     """
-    for field, sign, value in _written_conditions(given):
-        if not field or sign not in SIGNS:
-            raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
-        yield field, sign, value
-
-
-def _written_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
     read = _read_list(given)
     for one in read if isinstance(read, list) else [] if read in (None, "") else [read]:
         if isinstance(one, dict):
-            sign = read_text(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
-            value = one.get("value")
+            said = read_text(one.get("is") or one.get("operator") or one.get("op") or "=").casefold()
+            field, sign, value = read_text(one.get("field")), _OTHER_SIGNS.get(said, said), one.get("value")
             text = ", ".join(map(read_text, value)) if isinstance(value, list) else read_text(value)
-            yield read_text(one.get("field")), _OTHER_SIGNS.get(sign, sign), text
         else:
             field, sign, literal = parse_condition(read_text(one))
-            yield field, sign, literal or ""
-
-
-def _condition(one: tuple[str, str, str], operands: Iterable[Operand], sources: OperandSources) -> RowCondition:
-    field, sign, value = one
-    return RowCondition(field=field, sign=sign, against=_limit(sign, value, operands, sources))
+            text = literal or ""
+        if not field or sign not in SIGNS:
+            raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
+        yield field, sign, text
 
 
 def _limit(sign: str, value: str, operands: Iterable[Operand], sources: OperandSources) -> Operand:
@@ -238,10 +230,6 @@ def _free_name(wanted: str, operation: str, known: KnownFigures) -> str:
         name = f"value_{name}"
     numbered = (f"{name}_{number}" for number in range(2, len(taken) + 3))
     return name if plain_name(name) not in taken else next(one for one in numbered if plain_name(one) not in taken)
-
-
-def _order(given: Json) -> Literal["", "day_first", "month_first"]:
-    return "day_first" if given == "day_first" else "month_first" if given == "month_first" else ""
 
 
 def read_text(given: Json) -> str:
@@ -278,14 +266,6 @@ LOOK = ToolDefinition(
 )
 
 
-class _ListPart(NamedTuple):
-    """Which columns and rows of a list are wanted."""
-
-    fields: list[str]
-    skip: int
-    first: int
-
-
 def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
     """The rows that are asked for, within ``MOST_SHOWN`` characters, and a note on what is left out.
 
@@ -303,10 +283,8 @@ def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Js
     if distinct := read_text(given.get("distinct")):
         return {**counted, **_count_distinct(kept, distinct), **said}
     kept = _sort(kept, read_text(given.get("sort_by")), descending=given.get("descending") is True)
-    part = _ListPart(
-        _names(given.get("fields")), _row_count(given.get("skip")) or 0, _row_count(given.get("first")) or len(kept)
-    )
-    return {**counted, **_show(kept, part), **said}
+    skip, first = _row_count(given.get("skip")) or 0, _row_count(given.get("first")) or len(kept)
+    return {**counted, **_show(kept, _names(given.get("fields")), skip, first), **said}
 
 
 def _rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
@@ -379,15 +357,15 @@ def _count_distinct(cells: Sequence[Cell], name: str) -> JsonObject:
     return {"distinct": len(rows), "values": shown, **left}
 
 
-def _show(cells: Sequence[Cell], part: _ListPart) -> JsonObject:
-    asked = cells[part.skip : part.skip + part.first]
-    columns = {name: read_field_of_rows(asked, name) for name in part.fields}
+def _show(cells: Sequence[Cell], fields: Sequence[str], skip: int, first: int) -> JsonObject:
+    asked = cells[skip : skip + first]
+    columns = {name: read_field_of_rows(asked, name) for name in fields}
     whole = [cell.value for cell in asked]
     chosen: list[Json] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     rows = [shorten_content(row, _MOST_OF_A_ROW)[0] for row in (chosen if columns else whole)]
     shown = _take_fitting(rows)
-    last = part.skip + len(shown)
-    notes = [f"rows {part.skip + 1} to {last} of {len(cells)} are shown"] if len(shown) < len(cells) and shown else []
+    last = skip + len(shown)
+    notes = [f"rows {skip + 1} to {last} of {len(cells)} are shown"] if len(shown) < len(cells) and shown else []
     if len(shown) < len(rows):
         notes.append(f"the others do not fit: choose fields, or look again with skip {last}")
     said: JsonObject = {"note": "; ".join(notes)} if notes else {}

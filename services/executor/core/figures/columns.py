@@ -354,13 +354,19 @@ SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDU
 
 
 def condition(text: str) -> Holds:
-    """A test of whether a record meets the condition.
+    """Whether a record meets it. Figures count by their value and days by the calendar; ``null`` is nothing there.
 
-    Figures are compared by value and days by the calendar; ``null`` means empty. A record without the field meets no
-    comparison, nor does one whose value cannot be compared.
-    """
+    A record without the field meets no comparison; nor does one whose value cannot be compared with the other. Words
+    are compared as they are written, case and all."""
     field, sign, literal = parse_condition(text)
-    return lambda record: _meets(record.get(field) if isinstance(record, dict) else None, sign, literal)
+
+    def holds(record: Json) -> bool:
+        value = record.get(field) if isinstance(record, dict) else None
+        if sign in ("=", "!="):
+            return (identity(value) == identity(literal)) is (sign == "=")
+        return meets(value, sign, literal)
+
+    return holds
 
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:
@@ -388,10 +394,13 @@ def meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
         return is_empty(value)
     if sign == IS_NOT_EMPTY:
         return not is_empty(value)
+    if sign == CONTAINS and isinstance(value, list):
+        return any(are_same(item, against) for item in value)
+    said = "" if against is None else as_text(against)
     if sign == CONTAINS:
-        return _contains(value, against)
+        return said.casefold() in ("" if value is None else as_text(value)).casefold()
     if sign == ONE_OF:
-        return any(are_same(value, one.strip(), order) for one in _text(against).split(","))
+        return any(are_same(value, one.strip(), order) for one in said.split(","))
     if sign in ("=", "!="):
         return are_same(value, against, order) is (sign == "=")
     compared = compare(value, against, order)
@@ -425,7 +434,8 @@ def are_same(value: Json, other: Json, order: DateOrder = "") -> bool:
     compared = compare(value, other, order)
     if compared is not None:
         return compared == 0
-    return _as_word(value) == _as_word(other)
+    one, two = (as_text(item).strip().casefold() for item in (value, other))
+    return TRUTHS.get(one, one) == TRUTHS.get(two, two)
 
 
 def compare(value: Json, other: Json, order: DateOrder = "") -> int | None:
@@ -440,25 +450,3 @@ def compare(value: Json, other: Json, order: DateOrder = "") -> int | None:
     if day is not None and another is not None:
         return (day > another) - (day < another)
     return None
-
-
-def _as_word(value: Json) -> bool | str:
-    text = as_text(value).strip().casefold()
-    return TRUTHS.get(text, text)
-
-
-def _contains(value: Json, part: Json) -> bool:
-    if isinstance(value, list):
-        return any(are_same(item, part) for item in value)
-    return _text(part).casefold() in _text(value).casefold()
-
-
-def _text(value: Json) -> str:
-    return "" if value is None else as_text(value)
-
-
-def _meets(value: Json, sign: str, literal: str | None) -> bool:
-    """Whether a value meets a condition of a path, in which words are compared as they are written, case and all."""
-    if sign in ("=", "!="):
-        return (identity(value) == identity(literal)) is (sign == "=")
-    return meets(value, sign, literal)

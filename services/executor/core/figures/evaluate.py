@@ -156,7 +156,9 @@ def _read_operand(operand: Operand, sources: OperandSources) -> ListColumn:
             selection = select_cells(sources.result(operand.ref), operand.path)
             return ListColumn(operand, *selection)
         case "task":
-            return ListColumn(operand, [Cell(_check_stated(operand.literal, sources))])
+            if not sources.is_in_texts(operand.literal):
+                raise CannotCalculate(f"the task states no figure {operand.literal!r}")
+            return ListColumn(operand, [Cell(operand.literal)])
         case "constant" | "today":
             return ListColumn(operand, [Cell(operand.literal)])
         case "row":
@@ -168,7 +170,10 @@ def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
     if value is None:
         raise CannotCalculate(f"no earlier value is named {operand.ref!r}")
     if value.kind != "groups":
-        return ListColumn(operand, [Cell(_read_value(value), currency=value.currency, unit=value.unit)])
+        read: Json = value.value == "true" if value.kind == "boolean" else value.value
+        if value.kind == "decimal":
+            read = Decimal(value.value)
+        return ListColumn(operand, [Cell(read, currency=value.currency, unit=value.unit)])
     groups = loads_object(value.value)
     cells = [_cell_of_group(value, name, figure) for name, figure in groups.items()]
     if not operand.path:
@@ -182,18 +187,6 @@ def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
 def _cell_of_group(value: NamedValue, name: str, figure: Json) -> Cell:
     currency = value.currency or (name if is_currency(name) else "")
     return Cell(figure, ({"group": name},), value.name, currency, value.unit)
-
-
-def _read_value(value: NamedValue) -> Json:
-    if value.kind == "decimal":
-        return Decimal(value.value)
-    return value.value == "true" if value.kind == "boolean" else value.value
-
-
-def _check_stated(literal: str, sources: OperandSources) -> Json:
-    if not sources.is_in_texts(literal):
-        raise CannotCalculate(f"the task states no figure {literal!r}")
-    return literal
 
 
 def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
@@ -220,7 +213,9 @@ def _select_meeting(
     against = _find_limits(cells, condition, sources)
     order = stated or find_date_order(values)
     if condition.sign in ORDERINGS:
-        _check_limit(condition.against)
+        amount = read_amount(condition.against.literal)
+        if condition.against.source == "constant" and (amount is None or amount.number not in FREE_LIMITS):
+            raise CannotCalculate(f"nothing states the figure {condition.against.literal!r}")
         _check_order(values, against, condition, order)
     return select_rows(cells, values, condition.sign, against, order, sources.known.today)
 
@@ -233,12 +228,6 @@ def _find_limits(cells: list[Cell], condition: RowCondition, sources: OperandSou
         value = take_single_cell(_read_operand(condition.against, sources), "a condition").value
         return [value] * len(cells)
     return [found[1] if (found := find_field_around(cell, condition.against.path)) else None for cell in cells]
-
-
-def _check_limit(against: Operand) -> None:
-    amount = read_amount(against.literal)
-    if against.source == "constant" and (amount is None or amount.number not in FREE_LIMITS):
-        raise CannotCalculate(f"nothing states the figure {against.literal!r}")
 
 
 def _check_order(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:

@@ -67,16 +67,18 @@ class FactsIndex:
         self._numbers: dict[int | Decimal, list[ReadField]] = {}
         self._texts: dict[str, list[ReadField]] = {}
         self._days: dict[date, list[ReadField]] = {}
-        self._others: list[
-            ReadField
-        ] = []  # with a digit, and neither a plain number nor an ISO date: read when asked for
+        # With a digit, and neither a plain number nor an ISO date: read when asked for.
+        self._others: list[ReadField] = []
         self._several_words: list[ReadField] = []
+        self._texts_read: dict[str, Mentions] = {}
 
     def add(self, fact_id: str, answer: Json) -> None:
         """Take in a tool's answer: every scalar in it once."""
         for field in read_fields(fact_id, answer):
-            if not isinstance(field.value, str):
-                self._add_number(field, field.value)
+            if isinstance(field.value, int | Decimal):
+                self._numbers.setdefault(field.value, []).append(field)
+            elif not isinstance(field.value, str):
+                continue
             elif field.standing is FieldStanding.STRUCTURED or len(field.value) <= _SHORT:
                 self._add_text(field, field.value)
             else:
@@ -105,10 +107,6 @@ class FactsIndex:
             moment = read_machine_moment(str(field.value), self._now.tzinfo)
             if moment is not None and moment.day is not None and moment.hour is not None:
                 yield datetime.combine(moment.day, moment.hour), _origin(field, How.DATE, is_whole=True)
-
-    def _add_number(self, field: ReadField, value: Json) -> None:
-        if isinstance(value, int | Decimal):
-            self._numbers.setdefault(value, []).append(field)
 
     def _add_text(self, field: ReadField, value: str) -> None:
         self._texts.setdefault(spaced_words(value), []).append(field)
@@ -235,10 +233,6 @@ class FactsIndex:
         if known is None:
             known = self._texts_read[text] = find_mentions(text, self._now, relative=False)
         return known
-
-    @cached_property
-    def _texts_read(self) -> dict[str, Mentions]:
-        return {}
 
     def _texts_with(self, value: Json) -> list[ReadField]:
         """The texts that have the rarest term of the value."""

@@ -1,4 +1,4 @@
-"""What a text mentions: numbers, dates, times, identifiers, quotations and words, each with its place."""
+"""What a text mentions: numbers, dates, times, identifiers and words, each with its place."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from services.executor.core.figures.numbers import (
     read_amount,
     read_implied_word,
 )
-from services.executor.core.figures.times import IsoMoment, TimeMention, find_iso_moments, find_times
+from services.executor.core.figures.times import TimeMention, find_iso_moments, find_times
 from services.executor.core.figures.vocabulary import (
     PIECE,
     fold,
@@ -35,21 +35,10 @@ from services.executor.core.figures.vocabulary import (
     split_words,
 )
 
-_QUOTED = re.compile(
-    r'"([^"\n]+)"|“([^”\n]+)”|„([^“”\n]+)[“”]|«\s*([^»\n]+?)\s*»|(?<!\w)[\'‘]([^\'’\n]+)[\'’](?!\w)|`([^`\n]+)`'
-)
 _FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
 _DAY = 86_400  # seconds
 _ANY_DAY = date(2000, 1, 1)
 _LETTERS = re.compile(r"[^\W\d_]+")
-
-
-class Quotation(NamedTuple):
-    """A text in quotation marks, without them."""
-
-    start: int
-    end: int
-    text: str
 
 
 class MentionPlace(NamedTuple):
@@ -73,7 +62,6 @@ class Mentions:
     dates: tuple[DateMention, ...]
     times: tuple[TimeMention, ...]
     identifiers: tuple[WrittenIdentifier, ...]
-    quotations: tuple[Quotation, ...]
 
     @property
     def zone(self) -> tzinfo | None:
@@ -160,7 +148,9 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
     days = free.claim(days, may_overlap=True)
     moments = [*find_iso_moments(text, now.tzinfo)]
     times = free.claim([*(moment.mention for moment in moments), *find_times(text, tokens, spelled)])
-    days += _days_of_moments(text, moments)
+    # In the reader's zone: late in the evening here is the next day elsewhere.
+    spans_of_days = [(one.mention.start - len("2026-03-04"), one.mention.start, one.day) for one in moments]
+    days += [DateMention(start, end, text[start:end], (Period(day, day),)) for start, end, day in spans_of_days]
     lengths = _lengths_told_as_dates(numbers, days)
     counted = free.claim(sorted(numbers, key=lambda one: (one.start, -one.end)))  # "2 dozen" before "2"
     counted += join_major_and_minor(text, counted)
@@ -176,14 +166,7 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
         dates=tuple(days),
         times=tuple(times),
         identifiers=tuple(sorted([*special, *codes])),
-        quotations=tuple(_find_quotations(text)),
     )
-
-
-def _days_of_moments(text: str, moments: Sequence[IsoMoment]) -> list[DateMention]:
-    """The days of moments in the reader's zone: late in the evening here is the next day elsewhere."""
-    spans = [(one.mention.start - len("2026-03-04"), one.mention.start, one.day) for one in moments]
-    return [DateMention(start, end, text[start:end], (Period(day, day),)) for start, end, day in spans]
 
 
 def _moments_told_from_now(
@@ -267,9 +250,3 @@ def _lengths_told_as_dates(numbers: Sequence[NumberMention], days: Sequence[Date
         for one in numbers
         if one.unit is not None and any(day.start <= one.start < one.end <= day.end for day in days)
     ]
-
-
-def _find_quotations(text: str) -> Iterator[Quotation]:
-    for match in _QUOTED.finditer(text):
-        group = match.lastindex or 0
-        yield Quotation(*match.span(group), match[group])

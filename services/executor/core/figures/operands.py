@@ -26,7 +26,7 @@ from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paginate import list_names, page_in
 from services.executor.core.tools.record_tree import NoSuchPath, is_empty, is_keyed, write_condition
-from shared.domain.exact_json import Json, JsonObject, as_text, dumps
+from shared.domain.exact_json import Json, as_text, dumps
 
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
 
@@ -84,15 +84,13 @@ def _take(selection: Selection, step: _PathStep, path: str) -> Selection:
     if step.place is not None:
         return _take_index(selection, step.place, path)
     opened = _open_lists(selection, inside=True)
-    if step.holds is not None:
-        return opened._replace(cells=_cells_meeting(opened.cells, *step.holds))
-    return opened if opened.is_list else _refuse(selection, path, "no list")
-
-
-def _cells_meeting(cells: list[Cell], field: str, sign: str, literal: str | None) -> list[Cell]:
-    values = [found[1] if (found := find_field_around(cell._replace(records=()), field)) else None for cell in cells]
-    kept = find_meeting(values, sign, [literal] * len(cells))
-    return [cell for cell, is_kept in zip(cells, kept, strict=True) if is_kept]
+    if step.holds is None:
+        return opened if opened.is_list else _refuse(selection, path, "no list")
+    field, sign, literal = step.holds
+    alone = [cell._replace(records=()) for cell in opened.cells]
+    values = [found[1] if (found := find_field_around(cell, field)) else None for cell in alone]
+    kept = find_meeting(values, sign, [literal] * len(alone))
+    return opened._replace(cells=[cell for cell, is_kept in zip(opened.cells, kept, strict=True) if is_kept])
 
 
 def _take_index(selection: Selection, index: int, path: str) -> Selection:
@@ -435,7 +433,8 @@ def _find_writing(asked: str, text: str, today: date) -> str | None:
     if amount.style == "":
         of_percent = [one for one in stated.get(Fraction(amount.number) * 100, ()) if one.rstrip().endswith("%")]
         writings = writings or tuple(of_percent)
-    fitting = [writing for writing in writings if _style(writing) == amount.style] or writings
+    styles = ((one, read_amount(one)) for one in writings)
+    fitting = [one for one, read in styles if (read.style if read else "") == amount.style] or writings
     if one_currency(fitting) is None:
         return asked  # it stands there in several currencies, and nothing tells which is meant
     return max(fitting, key=len, default=None)
@@ -444,11 +443,6 @@ def _find_writing(asked: str, text: str, today: date) -> str | None:
 def _states_same(writing: str, asked: str) -> bool:
     one, other = read_amount(writing) or read_implied_word(writing), read_amount(asked)
     return one is None or other is None or Fraction(one.number) == Fraction(other.number)
-
-
-def _style(writing: str) -> str:
-    amount = read_amount(writing)
-    return amount.style if amount else ""
 
 
 def _by_definition(amount: WrittenAmount, asked: str, free: frozenset[int]) -> Operand | None:
@@ -470,16 +464,10 @@ def read_operand_texts(given: Json) -> list[str]:
 
 
 def _read_operand_text(item: Json) -> str:
-    if isinstance(item, dict):
-        return _read_operand_object(item)
-    return as_text(item)
-
-
-def _read_operand_object(item: JsonObject) -> str:
+    if not isinstance(item, dict):
+        return as_text(item)
     ref, path = item.get("ref"), item.get("path")
     if isinstance(ref, str) and ref:
         return f"{ref}{'' if not path or str(path).startswith('[') else '.'}{path or ''}"
-    return next(
-        (_read_operand_text(item[name]) for name in ("literal", "value", "name", "figure", "path") if item.get(name)),
-        "",
-    )
+    names = ("literal", "value", "name", "figure", "path")
+    return next((_read_operand_text(item[name]) for name in names if item.get(name)), "")

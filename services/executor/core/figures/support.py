@@ -70,9 +70,10 @@ def _text_source(value: str, hints: ArgumentHints, mentions: Mentions) -> ValueS
     text = value.strip()
     if not text:
         return None
+    if place := mentions.place_of(text):
+        return ValueSource(How.EXACT, *place, text)
     return (
-        _exact_source(text, mentions)
-        or _date_source(text, mentions)
+        _date_source(text, mentions)
         or _written_number_source(text, hints, mentions)
         or _identifier_source(text, mentions)
         or _words_source(text, mentions)
@@ -86,11 +87,6 @@ def _currency_source(text: str, mentions: Mentions) -> ValueSource | None:
         if mention.money is not None and text in mention.money.codes:
             return _source(How.WORDS, mention)
     return None
-
-
-def _exact_source(text: str, mentions: Mentions) -> ValueSource | None:
-    place = mentions.place_of(text)
-    return ValueSource(How.EXACT, *place, text) if place else None
 
 
 def _words_source(text: str, mentions: Mentions) -> ValueSource | None:

@@ -239,18 +239,15 @@ def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime
         return How.EXACT
     number, calculated = read_number(value), read_number(text)
     if number is not None and calculated is not None:
-        return _equal_numbers(number.values[0], calculated.values[0], hints)
+        shown_number, figure_number = number.values[0], calculated.values[0]
+        if shown_number == figure_number:
+            return How.NUMBER
+        return How.MINOR_UNITS if hints.is_in_minor_units and shown_number == figure_number * 100 else None
     shown, meant = read_machine_moment(str(value), now.tzinfo), read_machine_moment(text, now.tzinfo)
     if shown is None or meant is None or shown.day is None:
         return None
     is_same_day = shown.day == meant.day and None in (shown.hour, meant.hour)
     return How.DATE if is_same_day or shown == meant else None
-
-
-def _equal_numbers(number: Number, calculated: Number, hints: ArgumentHints) -> How | None:
-    if number == calculated:
-        return How.NUMBER
-    return How.MINOR_UNITS if hints.is_in_minor_units and number == calculated * 100 else None
 
 
 def _trace_built(name: str, value: Json, hints: ArgumentHints, sources: TraceSources) -> Trace | None:

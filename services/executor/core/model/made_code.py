@@ -204,97 +204,39 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
 _OPERATOR = re.compile(r"[-+*/^]")
 MOST = 3  # tools made for one task by its words
-_PERCENT = "in percent (5 means 5 %)"
-# Measures that people name, and the textbook definition that the name stands for.
-_MEASURES: tuple[tuple[str, Spec], ...] = (
-    (
-        r"\bCAGR\b|\bcompound annual growth\b",
-        Spec(
-            "compound_annual_growth",
-            f"compound annual growth rate {_PERCENT}: ((ending / beginning) ** (1 / years) - 1) * 100",
-            ("beginning", "ending", "years"),
-        ),
-    ),
-    (
-        r"\bbreak-?\s?even (?:point|units|quantity|volume)\b",
-        Spec(
-            "break_even_units",
-            "units to sell until fixed costs are covered: fixed_cost / (price - variable_cost)",
-            ("fixed_cost", "price", "variable_cost"),
-        ),
-    ),
-    (
-        r"\bpayback (?:period|time)\b",
-        Spec(
-            "payback_period",
-            "years until an investment is paid back: investment / yearly_flow",
-            ("investment", "yearly_flow"),
-        ),
-    ),
-    (
-        r"\bgross margin\b",
-        Spec("gross_margin_percent", f"gross margin {_PERCENT}: (revenue - cost) / revenue * 100", ("revenue", "cost")),
-    ),
-    (
-        r"\bmark-?up (?:percentage|percent|%|rate)",
-        Spec("markup_percent", f"markup on cost {_PERCENT}: (price - cost) / cost * 100", ("price", "cost")),
-    ),
-    (
-        r"\binventory turnover\b|\bstock turns?\b",
-        Spec(
-            "inventory_turnover",
-            "how often stock is sold: cost_of_goods_sold / average_inventory",
-            ("cost_of_goods_sold", "average_inventory"),
-        ),
-    ),
-    (
-        r"\breturn on investment\b|\bROI\b",
-        Spec("return_on_investment", f"return on investment {_PERCENT}: (gain - cost) / cost * 100", ("gain", "cost")),
-    ),
-    (
-        r"\bsharpe ratio\b",
-        Spec(
-            "sharpe_ratio",
-            "Sharpe ratio: (portfolio_return - risk_free_rate) / deviation",
-            ("portfolio_return", "risk_free_rate", "deviation"),
-        ),
-    ),
-    (
-        r"\bcurrent ratio\b",
-        Spec(
-            "current_ratio",
-            "current ratio: current_assets / current_liabilities",
-            ("current_assets", "current_liabilities"),
-        ),
-    ),
-    (
-        r"\bquick ratio\b|\bacid[- ]test\b",
-        Spec(
-            "quick_ratio",
-            "quick ratio: (current_assets - inventory) / current_liabilities",
-            ("current_assets", "inventory", "current_liabilities"),
-        ),
-    ),
-    (
-        r"\bdebt[- ]to[- ]equity\b",
-        Spec("debt_to_equity", "debt-to-equity ratio: total_debt / total_equity", ("total_debt", "total_equity")),
-    ),
-    (
-        r"\bmedian\b",
-        Spec("median", "the median: the middle figure, or the mean of the two middle ones", ("figures...",)),
-    ),
-    (
-        r"\bstandard deviation\b",
-        Spec(
-            "sample_standard_deviation",
-            "sample standard deviation: square root of (sum of squared distances from the mean / (number - 1))",
-            ("figures...",),
-        ),
-    ),
-    (
-        r"\bgeometric mean\b",
-        Spec("geometric_mean", "geometric mean: the n-th root of the product of n figures", ("figures...",)),
-    ),
+# Measures that people name, each with the words for it and the textbook definition that the name stands for.
+_MEASURES = r"""
+compound_annual_growth(beginning, ending, years), said as \bCAGR\b|\bcompound annual growth\b
+    compound annual growth rate in percent (5 means 5 %): ((ending / beginning) ** (1 / years) - 1) * 100
+break_even_units(fixed_cost, price, variable_cost), said as \bbreak-?\s?even (?:point|units|quantity|volume)\b
+    units to sell until fixed costs are covered: fixed_cost / (price - variable_cost)
+payback_period(investment, yearly_flow), said as \bpayback (?:period|time)\b
+    years until an investment is paid back: investment / yearly_flow
+gross_margin_percent(revenue, cost), said as \bgross margin\b
+    gross margin in percent (5 means 5 %): (revenue - cost) / revenue * 100
+markup_percent(price, cost), said as \bmark-?up (?:percentage|percent|%|rate)
+    markup on cost in percent (5 means 5 %): (price - cost) / cost * 100
+inventory_turnover(cost_of_goods_sold, average_inventory), said as \binventory turnover\b|\bstock turns?\b
+    how often stock is sold: cost_of_goods_sold / average_inventory
+return_on_investment(gain, cost), said as \breturn on investment\b|\bROI\b
+    return on investment in percent (5 means 5 %): (gain - cost) / cost * 100
+sharpe_ratio(portfolio_return, risk_free_rate, deviation), said as \bsharpe ratio\b
+    Sharpe ratio: (portfolio_return - risk_free_rate) / deviation
+current_ratio(current_assets, current_liabilities), said as \bcurrent ratio\b
+    current ratio: current_assets / current_liabilities
+quick_ratio(current_assets, inventory, current_liabilities), said as \bquick ratio\b|\bacid[- ]test\b
+    quick ratio: (current_assets - inventory) / current_liabilities
+debt_to_equity(total_debt, total_equity), said as \bdebt[- ]to[- ]equity\b
+    debt-to-equity ratio: total_debt / total_equity
+median(figures...), said as \bmedian\b
+    the median: the middle figure, or the mean of the two middle ones
+sample_standard_deviation(figures...), said as \bstandard deviation\b
+    sample standard deviation: square root of (sum of squared distances from the mean / (number - 1))
+geometric_mean(figures...), said as \bgeometric mean\b
+    geometric mean: the n-th root of the product of n figures
+"""
+_MEASURE = re.compile(
+    r"^(?P<name>\w+)\((?P<arguments>[^)]+)\), said as (?P<words>.+)\n +(?P<purpose>.+)$", re.MULTILINE
 )
 
 
@@ -339,6 +281,6 @@ def _expression(parts: list[str]) -> str:
 
 def _find_specs(text: str) -> Iterator[Spec]:
     yield from formulas(text)
-    for pattern, spec in _MEASURES:
-        if re.search(pattern, text, re.IGNORECASE):
-            yield spec
+    for measure in _MEASURE.finditer(_MEASURES):
+        if re.search(measure["words"], text, re.IGNORECASE):
+            yield Spec(measure["name"], measure["purpose"], tuple(measure["arguments"].split(", ")))

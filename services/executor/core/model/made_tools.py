@@ -1,7 +1,6 @@
 """Having made tools run: each result is a step of the journal, so that a resumed turn and a replay have the same."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import Literal, TypeVar
 
@@ -19,11 +18,9 @@ from services.executor.core.model.made_code import (
     named_gaps,
     render_program,
 )
-from services.executor.core.model.model_calls import BoundedModel, UnusableAnswer, ask, parse_reply, user
-from services.executor.core.session.budget import BudgetSpent
+from services.executor.core.model.model_calls import NotAnswered, UnusableAnswer, ask_if_possible, parse_reply, user
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.endings import Failed
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA, render
 from services.executor.ports.sandbox import CodeFailed, Sandbox, SandboxUnavailable
@@ -370,16 +367,9 @@ def _request(
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:
     """The answer; ``NotMade`` if the model is late, down, not affordable or unusable: the run goes on without it."""
-    patient = replace(ctx, ports=ctx.ports._replace(model=BoundedModel(ctx.ports.model, seconds)))
     try:
-        return parse_reply(await ask(patient, key, request), shape)
+        return parse_reply(await ask_if_possible(ctx, key, request, seconds=seconds), shape)
     except UnusableAnswer as error:
         raise NotMade(f"the model's answer cannot be used: {error}") from error
-    except Failed as error:
-        if error.part != "model":
-            raise
-        ctx.journal.goes_on()
-        raise NotMade(error.reason) from error
-    except BudgetSpent as error:
-        ctx.journal.goes_on()
-        raise NotMade(error.reason) from error
+    except NotAnswered as error:
+        raise NotMade(str(error)) from error

@@ -20,7 +20,6 @@ from shared.domain.redaction import literals
 from shared.ports.models import (
     Block,
     ImageBlock,
-    Message,
     ModelReply,
     ModelRequest,
     OpaqueBlock,
@@ -62,7 +61,8 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
     for message in request.messages:
         for block in message.blocks:
             hidden.read(_block_text(block))
-        messages.append(_message(message, hidden.mask()))
+        mask = hidden.mask()
+        messages.append(message._replace(blocks=tuple(_block(block, mask) for block in message.blocks)))
     sent = request._replace(tools=tools, messages=tuple(messages))
     return MaskedText(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
 
@@ -215,16 +215,13 @@ _marks_of_tool = IdentityCache(_find_tool_marks, 8_192)
 _words_of_tool = IdentityCache(_join_words, 8_192)
 
 
-def _find_marks_of_all(tools: tuple[ToolDefinition, ...]) -> tuple[_FoundMarks, ...]:
-    return tuple(found for tool in tools for found in _marks_of_tool(tool))
-
-
-def _text_of_tools(tools: tuple[ToolDefinition, ...]) -> str:
-    return _BETWEEN.join(map(_words_of_tool, tools))
-
-
-_marks_of_tools = IdentityCache(_find_marks_of_all, 32)  # a conversation asks with the same tuple each time
-_words_of_tools = IdentityCache(_text_of_tools, 32)
+# A conversation asks with the same tuple each time.
+_marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundMarks, ...]](
+    lambda tools: tuple(found for tool in tools for found in _marks_of_tool(tool)), 32
+)
+_words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
+    lambda tools: _BETWEEN.join(map(_words_of_tool, tools)), 32
+)
 
 
 def _plain(value: str) -> str:
@@ -252,10 +249,6 @@ def _forms(value: str) -> tuple[str, ...]:
 
 def _escape_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
-
-
-def _message(message: Message, mask: _Mask) -> Message:
-    return message._replace(blocks=tuple(_block(block, mask) for block in message.blocks))
 
 
 def _block(block: Block, mask: _Mask) -> Block:

@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from typing import Generic, NamedTuple, NoReturn, TypeVar, cast
 
@@ -15,7 +16,7 @@ from services.executor.core.model.masking import mask_before, mask_request, rest
 from services.executor.core.model.payment import Payer, Payment
 from services.executor.core.session.budget import (
     BudgetShare,
-    CallCost,
+    BudgetSpent,
     Pressure,
     Settlement,
     Thrift,
@@ -26,7 +27,7 @@ from services.executor.core.session.budget import (
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.session.side_by_side import run_beside
-from services.executor.core.states.prompts import STABLE, Prompts, render
+from services.executor.core.states.prompts import STABLE, render
 from services.executor.ports.turns import HandedOver
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -83,21 +84,19 @@ async def ask(
     request: ModelRequest,
     purse: BudgetShare = BudgetShare.READING,
     before: ModelRequest | None = None,
-    *,
-    cheaper: bool = False,
 ) -> ModelReply:
     """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had, or ``BudgetSpent``.
 
     ``before``: the request of the same history that was answered last, on the tier that answered it; its messages are
-    counted already. ``cheaper``: the request stands on a lower tier than its kind's already. The model sees
-    placeholders for what the privacy guard marks; the reply has the values again.
+    counted already. The model sees placeholders for what the privacy guard marks; the reply has the values again.
     """
     hidden = mask_request(request, ctx.task)
     ctx.journal.hide(hidden.kinds)
     way = thrift_of(ctx, key, request.tier, purse)
-    cheaper = cheaper or way.tier is not request.tier
+    cheaper = way.tier is not request.tier
     paid = before and mask_before(before, request, hidden, ctx.task)
-    payment = Payment(_payer(ctx), key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
+    payer = Payer(ctx.journal, ctx.ports.daily, ctx.limits.ceilings, ctx.record, ctx.tenant)
+    payment = Payment(payer, key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
 
     async def call() -> str:
         with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
@@ -118,6 +117,34 @@ async def ask(
     asked = request_digest(request)
     stored = await ctx.journal.run_step(key, "model", call, asked, payment.reserve)
     return _unpack_reply(stored)
+
+
+class NotAnswered(Exception):
+    """A question that the task can do without has no answer; the message says why."""
+
+
+async def ask_if_possible(
+    ctx: TurnContext,
+    key: str,
+    request: ModelRequest,
+    purse: BudgetShare = BudgetShare.READING,
+    before: ModelRequest | None = None,
+    *,
+    seconds: float | None = None,
+) -> ModelReply:
+    """``ask``, for what the task can do without. Raises ``NotAnswered`` where the model cannot be had or paid for.
+
+    ``seconds``: how long the model may take. Whoever asks is not cut off, and stores what it did.
+    """
+    if seconds is not None:
+        ctx = replace(ctx, ports=ctx.ports._replace(model=_BoundedModel(ctx.ports.model, seconds)))
+    try:
+        return await ask(ctx, key, request, purse, before)
+    except (Failed, BudgetSpent) as error:
+        if isinstance(error, Failed) and error.part != "model":
+            raise
+        ctx.journal.goes_on()
+        raise NotAnswered(error.reason) from error
 
 
 def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: BudgetShare) -> Thrift:
@@ -198,20 +225,15 @@ def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
 
 def _put(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
     """The request on its tier, and last of all what the budget says: what stands before it stays as it was."""
-    hint = render({"efficiency": _efficiency_prompt_for(ctx.prompts, way.pressure)})
+    efficiency = {
+        Pressure.MILD: ctx.prompts.efficiency_mild,
+        Pressure.STRICT: ctx.prompts.efficiency_strict,
+        Pressure.EMERGENCY: ctx.prompts.efficiency_emergency,
+    }
+    hint = render({"efficiency": efficiency[way.pressure]})
     *before, last = request.messages
     told = last._replace(blocks=(*last.blocks, PassingText(hint)))
     return request._replace(tier=way.tier, messages=(*before, told))
-
-
-def _efficiency_prompt_for(prompts: Prompts, pressure: Pressure) -> str:
-    match pressure:
-        case Pressure.MILD:
-            return prompts.efficiency_mild
-        case Pressure.STRICT:
-            return prompts.efficiency_strict
-        case Pressure.EMERGENCY:
-            return prompts.efficiency_emergency
 
 
 async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
@@ -272,25 +294,17 @@ def _block(packed: JsonObject) -> ReplyBlock:
     return ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))
 
 
-def _payer(ctx: TurnContext) -> Payer:
-    return Payer(ctx.journal, ctx.ports.daily, ctx.limits.ceilings, ctx.record, ctx.tenant)
-
-
 def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], purse: BudgetShare) -> bool:
     """Whether the task's ceilings have room for all of them, each with the whole of its answer."""
     ceilings = ctx.limits.ceilings
     costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
     total = sum(costs, ctx.journal.spending.counted)
-    return _fits(total, ceilings.tokens, ceilings.nanos, purse)
+    bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
+    return all(most is None or used <= purse.share(most) for used, most in bounds)
 
 
-def _fits(total: CallCost, tokens: int | None, nanos: int | None, purse: BudgetShare) -> bool:
-    has_tokens = tokens is None or total.tokens <= purse.share(tokens)
-    return has_tokens and (nanos is None or total.nanos <= purse.share(nanos))
-
-
-class BoundedModel(Model):
-    """Raises ``ModelUnavailable`` after so many seconds; whoever asks is not cut off, and stores what it did."""
+class _BoundedModel(Model):
+    """Raises ``ModelUnavailable`` after so many seconds."""
 
     def __init__(self, model: Model, seconds: float) -> None:
         self._model = model
@@ -354,11 +368,10 @@ async def ask_checked(
     question: ModelQuestion,
     shape: type[Shape],
     check: Callable[[Shape], Checked],
-    giving_up: type[RunEnds] = Unanswered,
 ) -> StructuredAnswer[Checked]:
     """What ``check`` makes of the answer. It raises ``UnusableAnswer`` to have the question put once more, with why.
 
-    After two attempts the run ends with ``giving_up``.
+    After two attempts the run ends as ``Unanswered``.
     """
     problem = ""
     for attempt in range(ATTEMPTS):
@@ -369,4 +382,4 @@ async def ask_checked(
         except UnusableAnswer as error:
             problem = str(error)
         ctx.journal.tell("note", step=question.step, problem=problem)
-    raise giving_up(f"{question.step.split('.')[-1]} gave no usable answer in {ATTEMPTS} attempts: {problem}")
+    raise Unanswered(f"{question.step.split('.')[-1]} gave no usable answer in {ATTEMPTS} attempts: {problem}")

@@ -42,29 +42,18 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
     """
 
     async def compose() -> str:
-        return dumps(_sections(ctx) | _list_designed_kinds(ctx))
+        # The kinds of task that were designed for the tenant keep their names.
+        designed = () if ctx.process.settled else ctx.experience.designed
+        return dumps(_sections(ctx) | ({"process_types": [*designed]} if designed else {}))
 
     opening = loads_object(await ctx.journal.run_step(_KEY, "note", compose))
     came_later = ctx.record.later_files or ctx.turn.files
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
 
-def _list_designed_kinds(ctx: TurnContext) -> dict[str, Json]:
-    """The kinds of task that were designed for the tenant, so that they keep their names."""
-    names = () if ctx.process.settled else ctx.experience.designed
-    return {"process_types": [*names]} if names else {}
-
-
 def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock] = ()) -> Message:
     """The images that came with the task, and then everything that is said."""
     return Message("user", (*pictures, TextBlock(render(sections))))
-
-
-def first_message_anew(
-    sections: dict[str, Json], parts: Json, so_far: Sequence[Json], pictures: Sequence[ImageBlock] = ()
-) -> Message:
-    """The first message of a new history: the task again, its parts, and what was called so far as data."""
-    return first_message({**sections, "parts": parts, "so_far": list(so_far)}, pictures)
 
 
 def _sections(ctx: TurnContext) -> dict[str, Json]:
@@ -211,7 +200,8 @@ class Talk:
             said = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]
             if self.figures and not any(self.figures in block.text for block in said):
                 said.insert(0, TextBlock(self.figures))
-            first = first_message_anew(self._sections, self.understood, self.so_far, self._ctx.pictures)
+            sections: dict[str, Json] = {**self._sections, "parts": self.understood, "so_far": [*self.so_far]}
+            first = first_message(sections, self._ctx.pictures)
             self.messages = (first._replace(blocks=(*first.blocks, *said)),)
             self._before = None
 

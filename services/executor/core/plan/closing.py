@@ -32,10 +32,9 @@ from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.toolbox import Toolbox, key_field
 from services.executor.core.write.notices import notice_wanted, with_sentences
-from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, ToolClass
 from shared.ports.models import Tier
 
@@ -145,7 +144,11 @@ def _compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
     undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
     if undo is None or undo.tool_class is not ToolClass.CHANGE:
         return None
-    arguments = _arguments(call, undo)
+    # What the call was given under the same names; what else is needed is what it answers with.
+    arguments = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
+    for name in sorted(undo.required - {key_field(undo)} - arguments.keys()):
+        of_answer: JsonObject = {"$ref": f"{call.call_id}.{name}"}
+        arguments[name] = reference_to_made(call.call_id, name) if identifies(name) else of_answer
     return PlannedCall(
         call_id=f"undo-{call.call_id}",
         connection_id=undo.connection_id,
@@ -158,25 +161,9 @@ def _compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
     )
 
 
-def _arguments(call: PlannedCall, undo: Tool) -> dict[str, Json]:
-    """What the call was given under the same names; what else is needed is what it answers with."""
-    own = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
-    needed = undo.required - {key_field(undo)}
-    return {**own, **{name: _reference_to_answer(call, name) for name in sorted(needed - own.keys())}}
-
-
-def _reference_to_answer(call: PlannedCall, name: str) -> Json:
-    return reference_to_made(call.call_id, name) if identifies(name) else {"$ref": f"{call.call_id}.{name}"}
-
-
 _TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
 _AGAIN = "not made, propose again"
 _LETTERS = frozenset("letter mail email sms message".split())
-
-
-class _Judged(NamedTuple):
-    plan: WritePlan
-    barred: Mapping[str, str]
 
 
 class Closing:
@@ -220,27 +207,27 @@ class Closing:
             return _none(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
         verdict = await self._verdict(progress.update_dossier(plan=plan))
         verdicts, barred = [verdict], dict[str, str]()
-        while not verdict.problems and not verdict.refusals and (judged := _drop_blocked(plan, verdict)).barred:
-            if not judged.plan.calls:
+        while not verdict.problems and not verdict.refusals and (blocked := _find_blocked(plan, verdict)):
+            left = tuple(call for call in plan.calls if call.call_id not in blocked)
+            if not left:
                 return _refuse_plan(plan, verdicts)
-            barred, plan = {**barred, **judged.barred}, judged.plan
+            barred, plan = {**barred, **blocked}, plan.model_copy(update={"calls": left})
             verdict = await self._verdict(progress.update_dossier(plan=plan))
             verdicts.append(verdict)
         if verdict.problems:
             return _refuse_plan(plan, verdicts)
         if verdict.refusals:
-            return _none(number, _as_errors({**barred, **_tell_refusals(verdict)}, uses))
+            barred |= {one.call_id: f"{one.rule_id}: {one.reason}" for one in verdict.refusals}
+            return _none(number, _as_errors(barred, uses))
         objections = await objections_to(self._ctx, progress, plan, f"{self._key}:coverage")
         asked = objections.model_calls
         if objections.by_call:
             return _none(number, _as_errors(objections.by_call, uses), asked)
-        calls = {uses[call.call_id]: call.call_id for call in plan.calls}
-        told_barred = {uses[call_id]: why for call_id, why in barred.items()}
         return ClosedPlan(
             plan=plan,
             verdict=verdict,
-            barred=told_barred,
-            calls=calls,
+            barred={uses[call_id]: why for call_id, why in barred.items()},
+            calls={uses[call.call_id]: call.call_id for call in plan.calls},
             model_calls=asked,
             judged=tuple(verdicts),
             judged_at=None if asked else self._ctx.last_verdict.at,  # a model may have taken its time since
@@ -274,10 +261,6 @@ def _why_refused(verdict: Verdict, plan: WritePlan) -> str:
     return "blocked by policy"
 
 
-def _tell_refusals(verdict: Verdict) -> dict[str, str]:
-    return {one.call_id: f"{one.rule_id}: {one.reason}" for one in verdict.refusals}
-
-
 def _none(number: int, errors: Mapping[str, str], model_calls: int = 0, *, asks_for_notice: bool = False) -> ClosedPlan:
     plan = WritePlan(task_id="", round=number)
     return ClosedPlan(plan=plan, errors=dict(errors), model_calls=model_calls, asks_for_notice=asks_for_notice)
@@ -288,8 +271,8 @@ def _as_errors(by_call: Mapping[str, str], uses: Mapping[str, str]) -> dict[str,
     return {use_id: by_call.get(call_id, _AGAIN) for call_id, use_id in uses.items()}
 
 
-def _drop_blocked(plan: WritePlan, verdict: Verdict) -> _Judged:
-    """The plan without the calls that a rule blocks, those of the same part, and those that need their answers."""
+def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
+    """By call id, why it is not made: a rule blocks it or one of its part, or it needs the answer of such a one."""
     why: dict[str, str] = {}
     for rule in verdict.triggered_rules:
         if rule.action == "block" and rule.call_id:
@@ -302,8 +285,7 @@ def _drop_blocked(plan: WritePlan, verdict: Verdict) -> _Judged:
             why[call.call_id] = "not made: another call of its part is blocked by policy"
     if any(call.tool_class is ToolClass.CHANGE and call.call_id in why for call in plan.calls):
         why |= {call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_tell_of(call, plan, why)}
-    left = tuple(call for call in plan.calls if call.call_id not in why)
-    return _Judged(plan.model_copy(update={"calls": left}), why)
+    return why
 
 
 def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:

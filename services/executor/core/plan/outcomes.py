@@ -53,17 +53,16 @@ async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> d
 async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """What servers answered to the plans' calls that took hold, as facts: a later plan may rest on them."""
     made = [entry for plan in plans for entry in (await entries(ctx.store, plan)).values()]
-    return tuple(_as_fact(entry) for entry in made if entry.status in DONE and entry.result_json is not None)
-
-
-def _as_fact(entry: LedgerEntry) -> Fact:
-    call = entry.call
-    return Fact(
-        ref=call.call_id,
-        connection_id=call.connection_id,
-        tool=call.tool,
-        arguments_json=entry.arguments_json,
-        result_json=entry.result_json or "null",
+    return tuple(
+        Fact(
+            ref=entry.call.call_id,
+            connection_id=entry.call.connection_id,
+            tool=entry.call.tool,
+            arguments_json=entry.arguments_json,
+            result_json=entry.result_json,
+        )
+        for entry in made
+        if entry.status in DONE and entry.result_json is not None
     )
 
 
@@ -87,18 +86,13 @@ def parts_not_done(
         elif part.is_to_do and part.unmet and not part.is_excused:
             left.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
         elif part.is_to_do and not part.unmet:
-            calls = _newest_calls(part, plans)
+            calls = [(plan, call) for plan in plans for call in plan.calls if call.part == part.number]
             why = _why_not_done(calls, made, reasons) or _why_without_effect(part, calls, made)
             if why == _NO_CALL and part.number in corrected:
                 why = f"{why} that could be made: {corrected[part.number]}"
             if why is not None:
                 left.append((part, why))
     return left
-
-
-def _newest_calls(part: PartOfTask, plans: Iterable[WritePlan]) -> list[tuple[WritePlan, PlannedCall]]:
-    """The calls for a part, those of each plan that has any; a later plan makes good what an earlier one left."""
-    return [(plan, call) for plan in plans for call in plan.calls if call.part == part.number]
 
 
 def _why_not_done(

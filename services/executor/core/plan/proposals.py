@@ -53,13 +53,6 @@ class Proposal(NamedTuple):
         return (self.call.connection_id, self.call.tool, self.call.arguments_json)
 
 
-class _Reserved(NamedTuple):
-    """What the model said of a call in our own argument."""
-
-    part: int | None = None
-    sources: Mapping[str, str] = {}
-
-
 class Setting(NamedTuple):
     """What a proposal is read against. ``made``: the last number of a call in the plans before.
 
@@ -76,11 +69,11 @@ class Setting(NamedTuple):
 def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: Setting) -> Proposal:
     """The proposal; ``before`` are those of the plan so far, of this reply too. Raises ``NotProposed``."""
     parts, corrections, reply = setting.parts, setting.corrections, setting.reply
-    reserved = _read_reserved(use.input.get(CALL))
-    part = _part(reserved.part, parts)
+    said, sources = _read_reserved(use.input.get(CALL))
+    part = _part(said, parts)
     given: JsonObject = {name: value for name, value in use.input.items() if name != CALL}
     arguments = _in_present_names(given, tool, corrections)
-    arguments = _with_sources(arguments, reserved.sources, [one for one in before if one.reply == reply])
+    arguments = _with_sources(arguments, sources, [one for one in before if one.reply == reply])
     if (field := key_field(tool)) and field in arguments:
         raise NotProposed(f"{field} is not for you to fill: leave it out")
     if not any(references(arguments)) and (problems := problems_with(arguments, tool)):
@@ -116,18 +109,19 @@ def freeze(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan
     return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 
 
-def _read_reserved(said: Json) -> _Reserved:
+def _read_reserved(said: Json) -> tuple[int | None, Mapping[str, str]]:
+    """What the model said of a call in our own argument: its part, and which arguments earlier answers fill."""
     if isinstance(said, str):  # some models write an object as its text
         try:
             said = loads(said)
         except ValueError:
-            return _Reserved()
+            return None, {}
     if not isinstance(said, dict):
-        return _Reserved()
+        return None, {}
     part, sources = said.get("part"), said.get("from")
     number = int(part) if isinstance(part, str) and _ORDINAL.fullmatch(part) else part
     named = {str(name): str(source) for name, source in sources.items()} if isinstance(sources, dict) else {}
-    return _Reserved(number if isinstance(number, int) and not isinstance(number, bool) else None, named)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None, named
 
 
 def _part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
@@ -304,7 +298,9 @@ class PlanDraft:
         for call in closed.plan.calls:
             if call.part is not None:
                 quote = next((part.quote for part in parts if part.number == call.part), "")
-                acts = not only_asks(call, quote) or _is_verified(outcomes[call.call_id])
+                outcome = outcomes[call.call_id]
+                is_verified = isinstance(outcome, dict) and outcome.get("status") == WriteStatus.VERIFIED.value
+                acts = is_verified or not only_asks(call, quote)
                 self._effects[call.part] = self._effects.get(call.part, False) or acts
         told = {use_id: outcomes[call_id] for use_id, call_id in closed.calls.items()}
         told |= {use_id: {"status": NOT_MADE, "note": why} for use_id, why in closed.barred.items()}
@@ -324,14 +320,12 @@ class PlanDraft:
             self._exchange.answer(one.use_id, {"held": same.name, "note": "proposed already: it will be made once"})
             return True
         made = [entry for plan in self.plans for entry in (await entries(self._ctx.store, plan)).values()]
-        known = next((entry for entry in made if _is_same(entry, one) and _stands(entry)), None)
+        # One that was refused, or never went out, may be proposed again.
+        taken = (entry for entry in made if entry.status not in (*SENDABLE, WriteStatus.REFUSED))
+        known = next((entry for entry in taken if _is_same(entry, one)), None)
         if known is not None:
             self._exchange.answer(one.use_id, outcome_of_call(known))
         return known is not None
-
-
-def _is_verified(outcome: Json) -> bool:
-    return isinstance(outcome, dict) and outcome.get("status") == WriteStatus.VERIFIED.value
 
 
 def _is_same(entry: LedgerEntry, one: Proposal) -> bool:
@@ -339,11 +333,6 @@ def _is_same(entry: LedgerEntry, one: Proposal) -> bool:
     if (entry.call.connection_id, entry.call.tool) != one.what[:2]:
         return False
     return entry.call.arguments_json == one.call.arguments_json or loads(entry.arguments_json) == one.call.arguments
-
-
-def _stands(entry: LedgerEntry) -> bool:
-    """Whether the write took its way: one that was refused, or never went out, may be proposed again."""
-    return entry.status not in (*SENDABLE, WriteStatus.REFUSED)
 
 
 def _told_later(told: Sequence[tuple[Proposal, Json]]) -> str:

@@ -13,7 +13,6 @@ from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, ReadField, read_fields
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin, index_facts
-from services.executor.core.figures.facts import FactOrigin as Place
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.numbers import NumberMention
@@ -29,7 +28,7 @@ from services.executor.core.session.context import FILE, TurnContext, files_as_f
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, as_text
 from shared.domain.words import ToolClass
 
 
@@ -165,7 +164,10 @@ class SourceFinder:
             facts=index_facts({fact.ref: fact.result for fact in known.facts if fact.ok}, known.now),
             now=known.now,
             earlier=tuple(earlier),
-            calculated={value.name: _read_value(value.value) for value in known.values},
+            calculated={
+                value.name: value.value if (number := _number(value.value)) is None else number
+                for value in known.values
+            },
         )
 
     def find(self, call: PlannedCall, tool: Tool, quote: str = "") -> SourcedCall:
@@ -174,7 +176,7 @@ class SourceFinder:
         ``quote``: the words of the part that the call carries out.
         """
         traces = [
-            self._trace_argument(name, value, tool)
+            trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
             for name, value in call.arguments.items()
             if not any(references(value))
         ]
@@ -197,9 +199,6 @@ class SourceFinder:
     def strange_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that no source has."""
         return trace.untraced_figures(text, self._sources)
-
-    def _trace_argument(self, name: str, value: Json, tool: Tool) -> Trace:
-        return trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
 
     def is_address_of_free_text(self, address: str) -> bool:
         """Whether an address, or the host in it, stands in a text that somebody wrote, and in nothing that counts.
@@ -235,7 +234,8 @@ class SourceFinder:
             return moment.day not in self._last_days and not self._is_moved_day(moment.day, call)
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
-        return not _sets_scale(tool, leaf.path) and not self._is_share(leaf, call)
+        has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(leaf.path, {}))
+        return not has_scale and not self._is_share(leaf, call)
 
     def _is_moved_day(self, day: date, call: PlannedCall) -> bool:
         """Whether a day lies as far from one of a record that the call names as the task says: "3 weeks later"."""
@@ -245,7 +245,7 @@ class SourceFinder:
 
     def _days_of_named(self, call: PlannedCall) -> Iterator[date]:
         """The days of the records in which an identifier that the call names stands, and of what is nested in them."""
-        named = {str(given) for given in call.arguments.values() if isinstance(given, str | int)}
+        named = _texts_in(call)
         for fact in self._facts:
             fields = tuple(read_fields(fact.ref, fact.result)) if fact.ok else ()
             places = {place for field in fields if (place := _place_of_named(field, named)) is not None}
@@ -262,7 +262,7 @@ class SourceFinder:
             return False
         values = (_value_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
         distances = {moment - other for one in values if (other := self._moment(one)) is not None}
-        named = {str(given) for given in call.arguments.values() if isinstance(given, str | int)}
+        named = _texts_in(call)
         shown = [one for (owner, _), given in self._by_record.items() if owner in named for one in given]
         moments = [one for given in shown if (one := self._moment(given)) is not None]
         apart = {one - other for one in moments for other in moments if one != other}
@@ -293,7 +293,8 @@ class SourceFinder:
         if leaf.kind not in _NAMING or leaf.origin is not OriginKind.FACT:
             return False
         named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
-        if tool.tool_class is not ToolClass.CHANGE or named is None or self._is_calculated(named.text):
+        calculated = {str(one).casefold() for one in (self._sources.calculated or {}).values()}
+        if tool.tool_class is not ToolClass.CHANGE or named is None or named.text in calculated:
             return False
         nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
         own = [node for node in nodes if named.text in node.names[0]]
@@ -316,9 +317,6 @@ class SourceFinder:
             if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
                 return True
         return False
-
-    def _is_calculated(self, text: str) -> bool:
-        return any(str(value).casefold() == text for value in (self._sources.calculated or {}).values())
 
     @cached_property
     def _read_nodes(self) -> Sequence[GraphNode]:
@@ -343,7 +341,7 @@ class SourceFinder:
             f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
         )
 
-    def _may_be_taken(self, origins: Sequence[Place]) -> bool:
+    def _may_be_taken(self, origins: Sequence[FactOrigin]) -> bool:
         """Whether some text counts: the tenant trusts it, the user sends to it, or it is the tool's own answer."""
         tools = {fact.ref: fact.tool for fact in self._facts}
         return any(
@@ -357,15 +355,15 @@ class SourceFinder:
         """An amount that is another record's, where the record that the call names has the same field otherwise."""
         if leaf.kind is not ArgumentKind.AMOUNT or leaf.origin is not OriginKind.FACT:
             return ""
-        named = {str(value) for value in call.arguments.values() if isinstance(value, str | int)}
-        owners = {_id_of(place) for place in leaf.origins}
-        if not owners or None in owners or owners & named:
+        named = _texts_in(call)
+        owners = {place.record.identifier if place.record else "" for place in leaf.origins}
+        if not owners or "" in owners or owners & named:
             return ""
-        own = [one for name in named for one in self._fields_of(name, leaf.origins[0].field)]
+        own = [one for name in named for one in self._by_record.get((name, leaf.origins[0].field), [])]
         if not own:
             return ""
         return (
-            f"{leaf.path} {_format_value(leaf.origins[0].value)} is of {', '.join(sorted(filter(None, owners)))}; "
+            f"{leaf.path} {_format_value(leaf.origins[0].value)} is of {', '.join(sorted(owners))}; "
             f"the record that the call names has {_format_value(own[0])}"
         )
 
@@ -377,7 +375,7 @@ class SourceFinder:
         value = _number(_value_at(call.arguments, leaf.path))
         if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._shares:
             return False
-        named = [str(given) for given in call.arguments.values() if isinstance(given, str | int)]
+        named = _texts_in(call)
         fields = [one for (owner, _), values in self._by_record.items() if owner in named for one in values]
         numbers = [Fraction(number) for one in fields if (number := _number(one)) is not None]
         return any(_is_share_of(value, number, share) for number in numbers for share in self._shares)
@@ -395,18 +393,20 @@ class SourceFinder:
                     found.append(said)
         return tuple(found)
 
-    def _fields_of(self, record_id: str, field: str) -> list[Json]:
-        """What the record of that id shows under the field."""
-        return self._by_record.get((record_id, field), [])
-
     @cached_property
     def _by_record(self) -> dict[tuple[str, str], list[Json]]:
+        """What the record of an id shows under a field."""
         found: dict[tuple[str, str], list[Json]] = {}
         for fact in self._facts:
             for field in read_fields(fact.ref, fact.result) if fact.ok else ():
                 if field.record is not None:
                     found.setdefault((field.record.identifier, field.name), []).append(field.value)
         return found
+
+
+def _texts_in(call: PlannedCall) -> set[str]:
+    """The texts and whole numbers among a call's arguments: what may name a record."""
+    return {str(given) for given in call.arguments.values() if isinstance(given, str | int)}
 
 
 def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
@@ -437,11 +437,6 @@ def _is_small(value: Json) -> bool:
         return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
     is_code = isinstance(value, str) and whole_form(value) is IdentifierForm.CODE  # other words are no figure
     return not is_code or all(int(digits) <= _MOST_CHOSEN for digits in _DIGITS.findall(str(value)))
-
-
-def _sets_scale(tool: Tool, path: str) -> bool:
-    """Whether the tool's schema bounds the number: a priority from 1 to 5 is chosen, and not found."""
-    return not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(path, {}))
 
 
 def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
@@ -501,17 +496,6 @@ def _number(value: Json) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _read_value(text: str) -> Decimal | str:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return text
-
-
-def _id_of(place: Place) -> str | None:
-    return place.record.identifier if place.record is not None else None
-
-
 def _value_at(arguments: JsonObject, path: str) -> Json:
     value: Json = arguments
     for name, place in _STEP.findall(path):
@@ -523,4 +507,4 @@ def _value_at(arguments: JsonObject, path: str) -> Json:
 
 
 def _format_value(value: Json) -> str:
-    return (value if isinstance(value, str) else dumps(value))[:_SHOWN]
+    return as_text(value)[:_SHOWN]

@@ -120,7 +120,7 @@ def learned_sections(
     return {
         "primer": primer(experience, task, journal, told),
         "knowledge": [_fact(fact) for fact in facts.knowledge],
-        "entities": [_entity(entity) for entity in facts.entities],
+        "entities": [{"kind": one.kind, "value": one.value, "seen": one.seen} for one in facts.entities],
     }
 
 
@@ -135,10 +135,6 @@ def _fact(fact: KnownFact) -> Json:
     said: JsonObject = {"fact": fact.text, "process": fact.domain, "as_of": fact.at.date().isoformat()}
     sure: JsonObject = {"confidence": f"{fact.confidence:.2f}"}
     return {**said, **sure, **({"no_longer_true": fact.replaces} if fact.replaces else {})}
-
-
-def _entity(entity: KnownEntity) -> Json:
-    return {"kind": entity.kind, "value": entity.value, "seen": entity.seen}
 
 
 _UNKNOWN = Accuracy()
@@ -232,17 +228,14 @@ def _one(limit: Threshold, known: Accuracy) -> JsonObject:
     about: JsonObject = {"kind": limit.kind.value, "about": limit.name}
     how = trust(known.attempts, known.matches, known.window)
     if how is Trust.DRIFT:
-        return {**about, "drift": _warning(known), "source": limit.source}
+        held, of = recent(known.window)
+        warning = (
+            f"limits of this kind held in only {held} of the last {of} tasks of this process: none is stated here; "
+            "go by what the policy and the tools say now"
+        )
+        return {**about, "drift": warning, "source": limit.source}
     said: JsonObject = {**about, "limit": f"{limit.sign} {limit.value}".strip(), "source": limit.source}
     return {**said, **({"trust": how.value} if how is not Trust.NONE else {})}
-
-
-def _warning(known: Accuracy) -> str:
-    held, of = recent(known.window)
-    return (
-        f"limits of this kind held in only {held} of the last {of} tasks of this process: none is stated here; "
-        "go by what the policy and the tools say now"
-    )
 
 
 def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:

@@ -39,7 +39,7 @@ from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.bandit import Arm, Arms, Choice, choose
-from shared.domain.exact_json import JsonObject, plain
+from shared.domain.exact_json import plain
 from shared.domain.identity_cache import IdentityCache
 
 NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
@@ -63,7 +63,11 @@ class OpenedTurn(NamedTuple):
 
 def describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
     """Each arm's pulls, mean reward and score, as the task's metadata tells them."""
-    return {strategy.value: _arm(arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items()}
+    told = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
+    return {
+        name: {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
+        for name, arm, score in told
+    }
 
 
 def foreseen_rules(verdict: Verdict) -> ForeseenRules:
@@ -92,7 +96,8 @@ async def prime(
     work = opened.work
     request = work.record.request
     asked = read_policy(request.policy_doc)
-    tenant_id, process = work.record.tenant, _process(processes, known)
+    template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
+    tenant_id, process = work.record.tenant, ChosenProcess(template, "the first reply says it", settled=False)
     tenant, experience = await run_together(
         _tenant(ports, tenant_id, known.tenant_version if known else "", opened.journal),
         recall(ports.learned, tenant_id, process.process_type, opened.journal, request.text),
@@ -168,16 +173,6 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
     return progress.model_copy(update=update)
 
 
-def _arm(arm: Arm, score: float | None) -> dict[str, JsonValue]:
-    return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
-
-
-def _process(processes: Processes, known: Progress | None) -> ChosenProcess:
-    """The first reply says it."""
-    template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
-    return ChosenProcess(template, "the first reply says it", settled=False)
-
-
 def _notes(
     foreseen: ForeseenRules, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
 ) -> dict[str, JsonValue]:
@@ -239,20 +234,13 @@ def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy
     if document is None or not document:
         return RequestPolicy()
     try:
-        if isinstance(document, str):
-            found = rules_in_text(document)
-            if not isinstance(found, dict | list):
-                return RequestPolicy(advice=document.strip())
-        else:
-            found = _exact(document)
+        found = rules_in_text(document) if isinstance(document, str) else plain(document)
+        if not isinstance(found, dict | list):
+            return RequestPolicy(advice=str(document).strip())
         rules, described = read_rules(found, "request")
     except UnknownShape as error:
         raise Failed(f"metadata.policy_doc cannot be read as rules: {error}") from error
     return RequestPolicy(rules=rules, unread=described)
-
-
-def _exact(document: Mapping[str, JsonValue]) -> JsonObject:
-    return {key: plain(value) for key, value in document.items()}
 
 
 _NAME = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/-])")
@@ -260,7 +248,7 @@ _CALLED = re.compile(r"\b(?:call|run|invoke|tools?|functions?)\s+[`'\"]?$", re.I
 _USED = re.compile(r"\b(?:use|using)\s+[`'\"]?$", re.IGNORECASE)
 _CALL = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)\b)", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE)
-_VERBS = verbs.READ | verbs.COMPUTE | verbs.NOTIFY | verbs.DELIVER | verbs.CHANGE
+_VERBS = verbs.READ | verbs.COMPUTE | verbs.NOTIFY | verbs.DELIVER | verbs.CHANGE  # none that is a noun as often
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
 _FIELDS = frozenset("id ids name names date at by time number no code type status total amount count key".split())
 _NO_ENTRY = CatalogueEntry()
@@ -296,19 +284,11 @@ def _names(text: str) -> Iterator[str]:
     for found in _NAME.finditer(text):
         before, after = text[: found.start()], text[found.end() :]
         called = _CALLED.search(before) or _CALL.match(after)
-        meant = not _is_field(found[0]) and (_begins_with_verb(found[0]) or _USED.search(before))
+        words = words_of(found[0])
+        is_field = len(words) == 2 and words[1] in _FIELDS
+        meant = not is_field and (words[0] in _VERBS or _USED.search(before))
         if (called or meant) and not _FORBIDDEN.search(before):
             yield found[0]
-
-
-def _begins_with_verb(name: str) -> bool:
-    """Whether a name is an order. Words that are nouns as often are not taken for verbs."""
-    return words_of(name)[0] in _VERBS
-
-
-def _is_field(name: str) -> bool:
-    words = words_of(name)
-    return len(words) == 2 and words[1] in _FIELDS
 
 
 def _tool(name: str, connection: Connection) -> Tool:

@@ -138,9 +138,10 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
         return ctx
     enforced = ctx.tenant.enforce_prose
     read = await _read(ctx, sources)
-    if enforced:
-        for one in read.translated:
-            _refuse_untranslated(one)
+    for one in read.translated if enforced else ():
+        # A sentence that commands or forbids has to be in a rule, whatever the translator returned.
+        if left := binding_sentences(one.answer.untranslated):
+            raise Failed(f"the policy {one.source.id!r} is to be enforced, and no rule says: {' | '.join(left)}")
     rules = tuple(one.policy for one in read.translated) if enforced else ()
     told = [*(_describe_translation(one, enforced) for one in read.translated), *read.problems]
     said = _own_policy_note(sources, read, enforced)
@@ -161,16 +162,10 @@ async def _read(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translatio
         except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
             if ctx.tenant.enforce_prose:
                 why = f"the policy {source.id!r} could not be translated into rules: {error}"
-                raise Failed(why, _part(error)) from error
+                part: Part = "model" if isinstance(error, Unanswered) else "policy_service"
+                raise Failed(why, part) from error
             problems.append({"policy": source.id, "enforced": False, "problem": str(error)})
     return _Translations(tuple(found), tuple(problems))
-
-
-def _refuse_untranslated(one: TranslatedRules) -> None:
-    """Raises ``Failed`` where a sentence that commands or forbids is in no rule, whatever the translator returned."""
-    left = binding_sentences(one.answer.untranslated)
-    if left:
-        raise Failed(f"the policy {one.source.id!r} is to be enforced, and no rule says: {' | '.join(left)}")
 
 
 def _own_policy_note(sources: Sequence[ProsePolicy], read: _Translations, enforced: bool) -> str:
@@ -178,10 +173,6 @@ def _own_policy_note(sources: Sequence[ProsePolicy], read: _Translations, enforc
     own = next((source for source in reversed(sources) if source.id == _REQUEST), None)
     left = next((one.answer.untranslated for one in read.translated if one.source is own), ())
     return say_unenforced(own.text if own else "", left, enforced)
-
-
-def _part(error: Exception) -> Part:
-    return "model" if isinstance(error, Unanswered) else "policy_service"
 
 
 def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
@@ -193,7 +184,7 @@ def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
 
 async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> TranslatedRules:
     """From the journal, or kept from an earlier task of the tenant, or translated and checked now."""
-    tools = _known_tools(ctx.toolbox.tools.values())
+    tools = [KnownTool(name=tool.name, fields=_fields(tool)) for tool in ctx.toolbox.tools.values()]
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
     key = digest([_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
 
@@ -209,11 +200,15 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> Translated
 
 
 async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
+    described: list[Json] = [
+        {"name": tool.name, "class": tool.tool_class.value, "fields": [*_fields(tool)]}
+        for tool in ctx.toolbox.tools.values()
+    ]
     question = ModelQuestion(
         step=f"prose:{key}:asked",
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.translate),
-        sections={"source": source.text, "tools": _describe_tools(ctx.toolbox.tools.values())},
+        sections={"source": source.text, "tools": described},
         schema=TRANSLATION_SCHEMA,
         max_tokens=4096,
     )
@@ -263,14 +258,6 @@ def _describe_translation(one: TranslatedRules, enforced: bool) -> JsonValue:
     refused = [{"rule": refused.rule_id, "cause": refused.cause} for refused in answer.refused]
     said = {"policy": one.source.id, "enforced": enforced, "rules": rules, "refused": refused}
     return cast(JsonValue, {**said, "untranslated": list(answer.untranslated)})
-
-
-def _known_tools(tools: Iterable[Tool]) -> list[KnownTool]:
-    return [KnownTool(name=tool.name, fields=_fields(tool)) for tool in tools]
-
-
-def _describe_tools(tools: Iterable[Tool]) -> list[Json]:
-    return [{"name": tool.name, "class": tool.tool_class.value, "fields": [*_fields(tool)]} for tool in tools]
 
 
 def _fields(tool: Tool) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from services.executor.core.process.rows import (
     denies,
     field_path,
     groups,
+    ids_of_kind,
     operand_of,
     row_operands,
     rows_of,
@@ -51,9 +52,8 @@ from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, names_a_record
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, JsonObject, as_text
+from shared.domain.exact_json import Json, as_text
 from shared.domain.keywords import keywords, stem
-from shared.domain.words import FsmState
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 
@@ -84,7 +84,7 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
     about: dict[str, set[str]] = {}
     for figure in figures:
         for subject in _subjects(figure, records, task):
-            about.setdefault(figure.name, set()).update(_ids(figure, subject))
+            about.setdefault(figure.name, set()).update(ids_of_kind(figure, subject.anchors))
             names = {name for one in known.values() if one.about == subject.id for name in (one.figure, one.group)}
             if figure.name in names:
                 continue
@@ -99,14 +99,6 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
     return FigureResults(
         tuple(known.values()), tuple(missing.values()), subjects, _shared_by_figure(known.values(), records)
     )
-
-
-def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:
-    """Yields the ids of the subject's records that are of the figure's own kind, in lower case."""
-    wanted = kinds(figure.about)
-    for anchor in subject.anchors:
-        if anchor.id is not None and any(anchor.is_called(kind) for kind in wanted):
-            yield str(anchor.id).casefold()
 
 
 def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[Shared, ...]]:
@@ -143,7 +135,9 @@ def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subje
     amount the task states; else all records that the task names together.
     """
     wanted = kinds(figure.about)
-    of_kind = _by_identity([record for record in records if any(record.is_called(kind) for kind in wanted)])
+    of_kind: dict[str, list[Seen]] = {}
+    for record in (one for one in records if any(one.is_called(kind) for kind in wanted)):
+        of_kind.setdefault(record.identity, []).append(record)
     named = {identity: same for identity, same in of_kind.items() if any(is_named(one, task) for one in same)}
     if not named and len(of_kind) == 1:
         named = of_kind
@@ -167,13 +161,6 @@ def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], tas
     return any(plain_figure(value) in amounts for value in given) and not any(
         denies(record, other) for record in same for other in others
     )
-
-
-def _by_identity(records: Sequence[Seen]) -> dict[str, list[Seen]]:
-    found: dict[str, list[Seen]] = {}
-    for record in records:
-        found.setdefault(record.identity, []).append(record)
-    return found
 
 
 def _values(
@@ -245,24 +232,24 @@ def render_figures(ctx: TurnContext, progress: Progress) -> str:
     return render({"values": told}) if told else ""
 
 
-def section(template: Template, states: Sequence[FsmState], found: FigureResults = FigureResults()) -> Json:  # noqa: B008  # a frozen value
-    """What a model is told of a process, without what is empty."""
-    figures: JsonObject = {value.name: value.value for value in found.values}
-    instruction = " ".join(" ".join(template.instructions.get(state, "") for state in states).split())
+def describe_process(template: Template) -> Json:
+    """What a process file says to a model, without what it leaves empty."""
+    instruction = " ".join(" ".join(template.instructions.get(state, "") for state in template.states).split())
     said: dict[str, Json] = {
         "suggested" if template.synthesized else "instruction": instruction,
-        "figures": figures,
-        "missing": [one.text for one in found.missing],
         "outputs": list(template.outputs),
         "notice_to": template.notice_to,
-        "routes": [_describe_route(route) for route in template.routes],
+        "routes": [
+            {
+                "name": route.name,
+                "over": route.over,
+                **({} if route.up_to is None else {"up_to": route.up_to}),
+                "way": route.way,
+            }
+            for route in template.routes
+        ],
     }
     return {"type": template.process_type, **{name: value for name, value in said.items() if value}}
-
-
-def _describe_route(route: Route) -> Json:
-    most: JsonObject = {} if route.up_to is None else {"up_to": route.up_to}
-    return {"name": route.name, "over": route.over, **most, "way": route.way}
 
 
 _NAMED = 20  # how many rows a sentence names; the rest are counted
@@ -293,7 +280,8 @@ def with_rows_left(progress: Progress, task: str) -> Progress:
     if not left or plan is None:
         return progress
     why = f" {plan.why_none}" if plan.why_none else ""
-    said = f"Nothing was done for {_list_rows(left)}.{why}"
+    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+    said = f"Nothing was done for {', '.join(row.text for row in left[:_NAMED])}{more}.{why}"
     noted = progress.model_copy(update={"notes": {**progress.notes, "rows_left_out": said}})
     return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
@@ -355,12 +343,9 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
     named = [record for record in records if is_named(record, task)]
     around = FigureInputs(named, records, task, Links(records))
     try:
-        return _choose_rows(rows_of(pattern(template.routed), around))
+        rows = rows_of(pattern(template.routed), around)
     except (Ambiguous, NotThere):
         return []
-
-
-def _choose_rows(rows: ChosenRows) -> list[Seen]:
     tests = [[condition(text) for text in alternative] for alternative in rows.alternatives]
     return [record for record in rows.records if any(all(holds(record.record) for holds in each) for each in tests)]
 
@@ -368,13 +353,11 @@ def _choose_rows(rows: ChosenRows) -> list[Seen]:
 def _due_row(template: Template, record: Seen) -> Iterator[DueRow]:
     field = record.field(pattern(template.routed).fields)
     age = plain_figure(record.record[field]) if field else None
-    route = _route(template.routes, age) if age is not None else None
-    if age is not None and route is not None and record.id is not None:
+    if age is None or record.id is None:
+        return
+    ways = (one for one in template.routes if age > one.over and (one.up_to is None or age <= one.up_to))
+    if (route := next(ways, None)) is not None:
         yield DueRow(as_text(record.id), age, route.name)
-
-
-def _route(routes: Sequence[Route], age: Decimal) -> Route | None:
-    return next((one for one in routes if age > one.over and (one.up_to is None or age <= one.up_to)), None)
 
 
 def _ids_in(record: Seen) -> set[str]:
@@ -384,8 +367,3 @@ def _ids_in(record: Seen) -> set[str]:
         for key, value in record.record.items()
         if (key == record.id_field or names_a_record(key) or key.lower().endswith("email")) and value is not None
     }
-
-
-def _list_rows(rows: Sequence[DueRow]) -> str:
-    more = len(rows) - _NAMED
-    return ", ".join(row.text for row in rows[:_NAMED]) + (f" and {more} more" if more > 0 else "")

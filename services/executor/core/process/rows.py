@@ -9,7 +9,7 @@ from services.executor.core.figures.numbers import figure, normal
 from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.called_records import Seen, stands_in, words
 from services.executor.core.session.values import Operand
-from services.executor.core.states.template import OWN, Pattern, RouteChoice
+from services.executor.core.states.template import OWN, Figure, Pattern, RouteChoice, kinds
 from services.executor.core.tools.record_tree import names_a_record, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -41,8 +41,8 @@ class _Ends(NamedTuple):
     @classmethod
     def join_ends(cls, ends: Sequence["_Ends"]) -> "_Ends":
         """The ends of several records as one."""
-        own, refers, says = zip(*ends, strict=True)
-        return cls(frozenset().union(*own), frozenset().union(*refers), frozenset().union(*says))
+        own, refers, says = (frozenset().union(*of_each) for of_each in zip(*ends, strict=True))
+        return cls(own, refers, says)
 
 
 class Links:
@@ -167,6 +167,13 @@ class NotThere(LookupError):
 
 class Ambiguous(LookupError):
     """The facts have several things for an operand, and nothing tells which is meant."""
+
+
+def ids_of_kind(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
+    """What the records of the figure's kind are called by."""
+    wanted = kinds(figure.about)
+    of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
+    return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
 
 
 class FigureInputs(NamedTuple):
@@ -327,7 +334,12 @@ def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
     for record in around.records:
         if record.rows is not None and of_kind(record):
             lists.setdefault((record.fact.ref, record.rows), []).append(record)
-    lists = {place: found for place, found in lists.items() if _has_field(pattern, found)} or lists
+    fields = pattern.fields
+    lists = {
+        place: found
+        for place, found in lists.items()
+        if not fields or any(row.field(fields) is not None for row in found)
+    } or lists
     own = [found for place, found in lists.items() if any(_holds(anchor, place) for anchor in around.anchors)]
     candidates = own or list(lists.values())
     if not candidates:
@@ -337,11 +349,6 @@ def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
     if not whole:
         raise Ambiguous(f"there are {len(candidates)} lists of {_kind(pattern)}, and none holds all rows")
     return tuple(whole[0])
-
-
-def _has_field(pattern: Pattern, rows: Sequence[Seen]) -> bool:
-    """Whether any of the rows has the field that the pattern wants, or it wants none."""
-    return not pattern.fields or any(row.field(pattern.fields) is not None for row in rows)
 
 
 def _holds(anchor: Seen, place: tuple[str, str]) -> bool:
@@ -357,20 +364,16 @@ def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: Fig
     field = next((name for record in records if (name := record.field(choice.fields)) is not None), None)
     if choice.sign == "~":
         return _named_in_task(field, records, around.task)
-    if choice.values == (OWN,):
-        own = _own_value(choice, around)
-        if field is None:
-            raise NotThere(f"the rows have no {choice.fields[0]}")
-        return [(write_condition(field, choice.sign, own),)]
-    if choice.sign == "!=":
-        return (
-            [tuple(write_condition(field, "!=", value) for value in _as_written(field, choice, records))]
-            if field
-            else [()]
-        )
+    is_own = choice.values == (OWN,)
+    own = _own_value(choice, around) if is_own else None
+    if field is None and choice.sign == "!=" and not is_own:
+        return [()]
     if field is None:
         raise NotThere(f"the rows have no {choice.fields[0]}")
-    return [(write_condition(field, "=", value),) for value in _as_written(field, choice, records)]
+    if is_own:
+        return [(write_condition(field, choice.sign, own),)]
+    conditions = [write_condition(field, choice.sign, value) for value in _as_written(field, choice, records)]
+    return [tuple(conditions)] if choice.sign == "!=" else [(one,) for one in conditions]
 
 
 def _as_written(field: str, choice: RouteChoice, records: Sequence[Seen]) -> list[Json]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from services.executor.core.figures.calculator import decimal_text
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
+from services.executor.core.process.rows import ids_of_kind
 from services.executor.core.records.binding import CallView, bind, figures_seen, view_of
 from services.executor.core.records.called_records import Seen, aliases, find_records, says, words
 from services.executor.core.records.references import literal_parts
@@ -52,13 +53,6 @@ def changes_resting_on(figure: Figure, calls: Sequence[PlannedCall]) -> list[Pla
     return [call for call in of_verbs if verb_of(call.tool) not in figure.not_required_for]
 
 
-def ids_of_kind(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
-    """The ids of all records of the figure's kind, in lower case."""
-    wanted = kinds(figure.about)
-    of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
-    return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
-
-
 def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
     """The ids of the records of the figure's kind that a call names: those that were read, and values of arguments
     named after the kind.
@@ -87,8 +81,10 @@ def joint_remainders(
 ) -> dict[str, dict[str, Decimal]]:
     """By remainder and record: what is left after all records of the plan that draw on the same amount."""
     left: dict[str, dict[str, Decimal]] = {}
-    for figure in template.figures if found.shared else ():
-        written = _records_written(figure, calls, facts) if figure.remainder else frozenset()
+    for figure in (one for one in template.figures if one.remainder and found.shared):
+        ids = ids_of_kind(figure, find_records(facts))
+        named = (records_named(figure, call.arguments, ids) for call in changes_resting_on(figure, calls))
+        written = frozenset[str]().union(*named)
         for shared in found.shared.get(figure.name, ()):
             together = shared.ids & written
             least = joint_remainder(figure, together, shared, found) if len(together) > 1 else None
@@ -127,13 +123,6 @@ def unknown_inputs(
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
     return _join_by_name([*asked, *_unread(template, changes, facts)])
-
-
-def _records_written(figure: Figure, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
-    ids = ids_of_kind(figure, find_records(facts))
-    return frozenset[str]().union(
-        *(records_named(figure, call.arguments, ids) for call in changes_resting_on(figure, calls))
-    )
 
 
 def _of_figure(
@@ -221,7 +210,7 @@ def deviations(
         for name in (name for name in wanted if name in known):
             given = _governed_arguments(call.arguments, wanted[name], words(call.tool))
             others = [
-                _describe_argument(call.tool, said, value)
+                f"{call.tool} has {said} {as_text(value)[:_SHOWN]}"
                 for said, value in given
                 if not _agrees(said, value, known[name])
             ]
@@ -291,11 +280,6 @@ def _without_cents(said: tuple[str, ...]) -> tuple[str, ...]:
     return said[:-1] if said[-1:] == ("cent",) else said[:-2] if said[-2:] == ("minor", "unit") else said
 
 
-def _describe_argument(tool: str, argument: str, value: Json) -> str:
-    said = as_text(value)
-    return f"{tool} has {argument} {said[:_SHOWN]}"
-
-
 def _lacking(template: Template, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
     """A rule for each unknown figure or field, and for partly read lists, without which a plan of this process changes
     nothing unless a person agrees.
@@ -305,7 +289,7 @@ def _lacking(template: Template, dossier: Dossier, found: FigureResults) -> Iter
         return
     level = _level(template)
     for need in unknown_inputs(template, plan.every_call, found, facts, dossier.values):
-        yield _ask(f"unknown_inputs-{need.name}", need.why, level, sorted(need.verbs))
+        yield _ask(f"needs-{need.name}", need.why, level, sorted(need.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
     if partial:
         yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
@@ -318,21 +302,15 @@ def _contradicting(template: Template, plan: WritePlan | None, found: FigureResu
     level = _level(template)
     for name, said in deviations(template.figures, plan.every_call, found.values).items():
         yield _ask(f"governed-by-{name}", "; ".join(said), level)
-    if twice := _said_twice(plan):
+    # Perhaps the same change is wanted more than once, and a person can tell.
+    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
+    times = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
+    if twice := ", ".join(tool for (_, tool, _), number in times.items() if number > 1):
         yield _ask("same-call-twice", f"the plan makes the same call twice, argument for argument: {twice}", level)
 
 
 def _changes(plan: WritePlan) -> bool:
     return any(call.tool_class is ToolClass.CHANGE for call in plan.every_call)
-
-
-def _said_twice(plan: WritePlan) -> str:
-    """The tools of the changes that the plan makes more than once with equal arguments, as text: perhaps that is
-    wanted, and a person can tell.
-    """
-    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
-    said = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
-    return ", ".join(tool for (_, tool, _), times in said.items() if times > 1)
 
 
 def _level(template: Template) -> str:

@@ -1,7 +1,7 @@
 """Processes that a model proposes or a tenant's file brings, checked before anything follows them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
@@ -77,23 +77,14 @@ def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
         yield "it must begin with DECOMPOSE and end with COMPLETE"
     if [_ORDER.index(state) for state in states] != sorted({_ORDER.index(state) for state in states}):
         yield f"each state stands once, in the order {', '.join(_ORDER)}"
-    if any(state in _WRITING for state in states):
-        yield from _missing_states(states, synthesized)
-    yield from _stray_instructions(template)
-    yield from _uncomputable(template)
-
-
-def _missing_states(states: Sequence[FsmState], synthesized: bool) -> Iterator[str]:
     needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if synthesized else (FsmState.ASSESS,)
     missing = [state for state in needed if state not in states]
-    if missing:
+    if missing and any(state in _WRITING for state in states):
         yield f"it writes without {' and '.join(missing)} before"
-
-
-def _stray_instructions(template: Template) -> Iterator[str]:
     for state in template.instructions:
-        if state not in template.states:
+        if state not in states:
             yield f"it has instructions for {state}, where it never is"
+    yield from _uncomputable(template)
 
 
 def _uncomputable(template: Template) -> Iterator[str]:
@@ -153,7 +144,8 @@ def build_template(process_type: str, proposed: ProposedProcess, example: str) -
     asked there.
     """
     _refuse_of_one_case((*(one.text for one in proposed.instructions), *proposed.outputs), example)
-    _refuse_too_much(proposed.outputs)
+    if len(proposed.outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in proposed.outputs):
+        raise BadTemplate("its outputs are too many or too long")
     guarded = FsmState.MUTATE in proposed.states and (proposed.risk == "high" or proposed.approval_wanted)
     template = Template(
         process_type=process_type,
@@ -225,11 +217,6 @@ def _asks_a_person(process_type: str, proposed: ProposedProcess) -> Rule:
     )
 
 
-def _refuse_too_much(outputs: tuple[str, ...]) -> None:
-    if len(outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in outputs):
-        raise BadTemplate("its outputs are too many or too long")
-
-
 def _refuse_of_one_case(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts have an identifier, amount or date of the example task, or something that the
     guard marks: later tasks may be told none of these.
@@ -243,7 +230,6 @@ def _particulars(text: str) -> frozenset[str]:
     return frozenset(word.strip(".-+").lower() for word in _OF_THE_TASK.findall(text))
 
 
-_INSTRUCTION = 600  # characters
 _MOST_PROBLEMS = 20
 _MOST = 500
 
@@ -307,16 +293,13 @@ def _template(name: str, told: JsonValue) -> Template:
     if not isinstance(told, dict):
         raise BadTemplate("it is no object")
     whole = told.get("template")
-    if isinstance(whole, dict):
-        return read_kept(name, _text(whole))
-    return build_template(name, _parse_proposal(told), example="")
-
-
-def _text(whole: JsonValue) -> str:
+    if not isinstance(whole, dict):
+        return build_template(name, _parse_proposal(told), example="")
     try:
-        return dumps(plain(whole))
+        text = dumps(plain(whole))
     except ValueError as error:
         raise BadTemplate(f"its template is no JSON: {error}") from error
+    return read_kept(name, text)
 
 
 def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
@@ -330,7 +313,9 @@ def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
         "states": told.get("states"),
         "risk": told.get("risk_level", "medium"),
         "approval_wanted": told.get("hitl_required") is not False,
-        "instructions": [{"state": state, "text": str(text)[:_INSTRUCTION]} for state, text in instructions.items()],
+        "instructions": [
+            {"state": state, "text": str(text)[:_INSTRUCTION_MOST]} for state, text in instructions.items()
+        ],
     }
     return ProposedProcess.model_validate(said)
 

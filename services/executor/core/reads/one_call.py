@@ -15,10 +15,11 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.ledger import has_tool_rules
 from services.executor.core.session.values import Fact
-from services.executor.core.states.template import Template, is_figure, kinds, pattern
+from services.executor.core.states.template import is_figure, kinds, pattern
 from services.executor.core.tools import schema_drift
 from services.executor.core.tools.failures import Failure, UnknownName, failure_of, has_failed, table_in, unknown_name
 from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.recover import Instead
 from services.executor.core.tools.schema_drift import ALIASES, PARAMETER, TABLES, ColumnMatch, match, table_of
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
@@ -200,9 +201,12 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
     about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in kinds(one.about)))
     tools = {tool.name for tool in ctx.toolbox.tools.values()}
-    named = [WantedField((name,), about) for condition in conditions for name in _names(condition)]
+    words = (word for condition in conditions for word in _NAME.findall(_QUOTED.sub("''", condition)))
+    named = [WantedField((word,), about) for word in words if word not in _WORDS]
     asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
-    return tuple(dict.fromkeys((*_of_figures(template), *named, *asked)))
+    operands = (pattern(one) for figure in template.figures for one in figure.operands if not is_figure(one))
+    computed = [WantedField(one.fields, one.kinds) for one in operands if one.fields]
+    return tuple(dict.fromkeys((*computed, *named, *asked)))
 
 
 def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent:
@@ -273,17 +277,6 @@ def _names_one_kind(task: str) -> bool:
     return len({prefix.upper() for prefix in _NUMBERED.findall(task)}) == 1
 
 
-def _of_figures(template: Template) -> Iterator[WantedField]:
-    for computed in template.figures:
-        for operand in computed.operands:
-            if not is_figure(operand) and (named := pattern(operand)).fields:
-                yield WantedField(named.fields, named.kinds)
-
-
-def _names(condition: str) -> list[str]:
-    return [name for name in _NAME.findall(_QUOTED.sub("''", condition)) if name not in _WORDS]
-
-
 def _with_fields(content: Json, added: dict[int, JsonObject]) -> Json:
     if isinstance(content, list):
         return [_with_fields(item, added) for item in content]
@@ -296,11 +289,6 @@ _PLAINLY = frozenset({"describe", "schema", "columns"})
 _SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
 _MOST = 4
 _MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
-
-
-class Inquiry(NamedTuple):
-    tool: Tool
-    arguments: JsonObject
 
 
 class CorrectedRead(NamedTuple):
@@ -317,13 +305,14 @@ class _Columns(NamedTuple):
     described: Mapping[str, str] = schema_drift.NOTHING_SAID
 
 
-def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[Inquiry]:
+def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[Instead]:
     """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
     tables = list(dict.fromkeys(_tables(asked, arguments, error)))
+    beside = [tool for tool in tools if tool.connection_id == asked.connection_id and tool.name != asked.name]
     found = [
-        Inquiry(tool, given)
-        for tool in sorted(tools, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
-        if _describes(tool, asked)
+        Instead(tool, given)
+        for tool in sorted(beside, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
+        if tool.tool_class is ToolClass.READ and not _SAYING.isdisjoint(words_of(tool.name))
         for given in _arguments_by_table(tool, tables)
         if problems_with(given, tool) is None
     ]
@@ -350,11 +339,6 @@ async def correct_names(
     return CorrectedRead(made, learned)
 
 
-def _describes(tool: Tool, asked: Tool) -> bool:
-    same = tool.connection_id == asked.connection_id and tool.name != asked.name
-    return same and tool.tool_class is ToolClass.READ and bool(_SAYING.intersection(words_of(tool.name)))
-
-
 def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
     """Yields possible names of the table: from the call, from the error, from the tool's name."""
     for named in (table_of(arguments), table_in(error)):
@@ -367,15 +351,10 @@ def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
 
 
 def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
-    """The arguments to ask the tool with, one object for each table; a single empty one if it takes no table."""
-    parameter = _table_parameter(tool)
-    return [{parameter: table} for table in tables] if parameter else [{}]
-
-
-def _table_parameter(tool: Tool) -> str | None:
-    """The tool's parameter for a table, by its name, else the only required one; None if there is none."""
+    """The table stands in the parameter of that name, else in the only one that is required."""
     known = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
-    return next(iter([*known, *(tool.required if len(tool.required) == 1 else [])]), None)
+    parameter = next(iter([*known, *(tool.required if len(tool.required) == 1 else [])]), None)
+    return [{parameter: table} for table in tables] if parameter else [{}]
 
 
 async def _new_name(
@@ -393,15 +372,13 @@ async def _new_name(
         return None
     known = await _known_columns(ctx, key, tool, arguments, made.answer.content, unknown)
     new = schema_drift.match(asked.removeprefix(PARAMETER), old, known.names, known.described)
-    if new is None or _is_taken(new.name, asked, old, schema_drift.rename_arguments(arguments, made.names)):
+    if new is None:
         return None
+    present = {*schema_drift.names_in(schema_drift.rename_arguments(arguments, made.names))} - {old}
+    if new.name != asked.removeprefix(PARAMETER) and new.name in present:
+        return None  # the call asks for that column already, under its own name or in the place of another
     again = schema_drift.rename_arguments(arguments, {**made.names, asked: new.name})
     return None if problems_with(again, tool) else (asked, new)
-
-
-def _is_taken(new: str, asked: str, old: str, arguments: JsonObject) -> bool:
-    """Whether the call already asks for the new column under another name."""
-    return new != asked.removeprefix(PARAMETER) and new in {*schema_drift.names_in(arguments)} - {old}
 
 
 async def _known_columns(

@@ -18,10 +18,9 @@ from services.executor.core.states.prompts import STAND_IN_SCHEMA
 from services.executor.core.tools import schema_drift
 from services.executor.core.tools.failures import Failure, failure_of, has_failed, is_echo, with_wanted_types
 from services.executor.core.tools.paginate import PARTIAL
-from services.executor.core.tools.paginate_walk import listing, report
+from services.executor.core.tools.paginate_walk import listing, read_to_end, report
 from services.executor.core.tools.recover import Instead, check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.schema_drift import Corrections
-from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -92,23 +91,18 @@ def _join_notes(*notes: str) -> str:
 async def _read_all_pages(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
 ) -> tuple[AnsweredCall, str]:
-    """The answer with all rows of the list whose first part it is, and a note on the pages.
+    """The answer with all rows of the list that it is the first part of, and what is to be said of it.
 
-    Every part is a journal step, and what is asked next follows from the answers alone.
+    Every part is a step of the journal.
     """
     found = None if has_failed(made.answer) else listing(tool, arguments, made.answer.content, ctx.limits.lists)
     if found is None:
         return made, ""
-    while (following := found.following) is not None:
-        problems = problems_with(following, tool)
-        if problems:
-            found.note_refusal(problems)
-            break
-        part = await send_call(ctx, f"{key}:page{found.pages + 1}", tool, following, made.names)
-        if has_failed(part.answer):
-            found.note_refusal(dumps(part.answer.content))
-        else:
-            found.add(part.answer.content)
+
+    async def ask(following: JsonObject) -> ToolAnswer:
+        return (await send_call(ctx, f"{key}:page{found.pages + 1}", tool, following, made.names)).answer
+
+    await read_to_end(found, tool, ask)
     note = report(found)
     if note:
         ctx.journal.tell("note", tool=tool.name, pages=found.pages, rows=found.total, partial=found.why_partial)

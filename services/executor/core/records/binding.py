@@ -107,7 +107,9 @@ def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
         if not isinstance(value, Open):
             _put(fields, dotted, value)
     unknown = tuple(name for name in wanted if isinstance(said[name], Open) and view.has_field(name))
-    return BoundFields(fields, unknown, recorded, tuple(node.record for node in view.mentioned), _records_beyond(view))
+    beyond = [{key: value for key, value in fields_of(node.record) if not view.has_field(key)} for node in view.farther]
+    farther = tuple({dumps(one): one for one in cast(list[JsonObject], beyond) if one}.values())
+    return BoundFields(fields, unknown, recorded, tuple(node.record for node in view.mentioned), farther)
 
 
 @lru_cache(maxsize=8)
@@ -252,11 +254,6 @@ class CallView:
         """What the call names and nobody read."""
         return self._named.unread
 
-    @property
-    def names_records(self) -> bool:
-        """Whether the call names any record, read or not."""
-        return bool(self.ids)
-
     def has_read(self, argument: str, value: Json) -> bool:
         """Whether an argument names a record that was read."""
         found = reference_of(argument, value, self._about)
@@ -306,12 +303,6 @@ class CallView:
         if reference.must_exist and any(agree(kind, reference.noun) for kind in self._named.kinds):
             return True
         return reference.looks_like_id and shape_of(reference.text) in self._shapes
-
-
-def _records_beyond(view: CallView) -> tuple[JsonObject, ...]:
-    """The fields of farther records that the call and what it is bound to say nothing of."""
-    found = [{key: value for key, value in fields_of(node.record) if not view.has_field(key)} for node in view.farther]
-    return tuple({dumps(one): one for one in cast(list[JsonObject], found) if one}.values())
 
 
 def _say(nodes: Iterable[GraphNode], name: str) -> list[Said]:
@@ -390,7 +381,7 @@ def speaks_about(value: NamedValue, values: Sequence[NamedValue], view: CallView
     of_kind = [node for node in touched if view.is_own(node) or view.is_sibling(node)]
     if of_kind:
         return any(view.is_own(node) for node in of_kind)
-    return not touched or not view.names_records or any(view.is_around(node) for node in touched)
+    return not touched or not view.ids or any(view.is_around(node) for node in touched)
 
 
 def adopt_values(values: Sequence[NamedValue], names: Mapping[str, Sequence[str]]) -> tuple[NamedValue, ...]:

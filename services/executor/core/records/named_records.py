@@ -86,7 +86,7 @@ def _read_back(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) 
     write = toolbox.find(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None
-    chosen = read_back_by_operator(write, call.arguments, toolbox, call.call_id, lambda _: None)
+    chosen = read_back_by_operator(write, call.arguments, toolbox, call.call_id)
     reader = toolbox.find(call.connection_id, chosen.tool) if chosen else None
     asked = loads_object(chosen.arguments_json) if chosen else {}
     if reader is None or [*references(asked)] or reference.value not in asked.values():

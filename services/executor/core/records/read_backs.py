@@ -41,13 +41,6 @@ class NamedId(NamedTuple):
         return not isinstance(self.value, dict)
 
 
-def named_ids(tool: str, arguments: JsonObject) -> list[NamedId]:
-    """The identifiers, those of what the tool is about first, then the others in the order of the arguments."""
-    nouns = words_of_tool(tool).nouns
-    found = list(_ids_within(arguments, nouns))
-    return sorted(found, key=lambda named: named.noun != nouns and not named.noun & nouns)
-
-
 def _ids_within(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
     for name, value in given.items():
         if isinstance(value, dict) and set(value) != {_REFERENCE}:
@@ -74,7 +67,10 @@ class ReadTool(NamedTuple):
 
 
 class NamedWrite(NamedTuple):
-    """One planned call with what it names. ``by_words``: its own scalar arguments by the words of their names."""
+    """One planned call with what it names. ``by_words``: its own scalar arguments by the words of their names.
+
+    ``ids``: those of what the tool is about first, then the others in the order of the arguments.
+    """
 
     tool: Tool
     words: ToolWords
@@ -122,15 +118,19 @@ def choose_read_back(
         return None
     write = _describe_write(tool, arguments, call_id)
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
-    ways = chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts))
-    chosen = next((asked for asked in ways if _can_be_asked(asked)), None)
-    return _read_back(chosen, tool) if chosen else None
+    return _first_read_back(
+        tool, chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts))
+    )
 
 
-def _read_back(asked: AskedRead, tool: Tool) -> ReadBack:
-    name = asked.reader.tool.name
-    expect = plain(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
-    return ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect))
+def _first_read_back(tool: Tool, ways: Iterable[AskedRead]) -> ReadBack | None:
+    """The first of the reads that can be asked."""
+    for asked in ways:
+        name = asked.reader.tool.name
+        if any(references(asked.arguments)) or problems_with(asked.arguments, asked.reader.tool) is None:
+            expect = plain(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
+            return ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect))
+    return None
 
 
 class LikelyProof(NamedTuple):
@@ -160,14 +160,10 @@ def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
     return LikelyProof(name, f"it takes the same {given}" if given else "it lists them all", by_operator=False)
 
 
-def read_back_by_operator(
-    tool: Tool, arguments: JsonObject, toolbox: Toolbox, call_id: str, barred: Callable[[str], str | None]
-) -> ReadBack | None:
-    """The read that the operator's catalogue names, where it can be asked and is not barred."""
-    write = _describe_write(tool, arguments, call_id)
-    readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
-    chosen = next((asked for asked in _reads_named_by_operator(write, readers) if _can_be_asked(asked)), None)
-    return _read_back(chosen, tool) if chosen else None
+def read_back_by_operator(tool: Tool, arguments: JsonObject, toolbox: Toolbox, call_id: str) -> ReadBack | None:
+    """The read that the operator's catalogue names, where it can be asked."""
+    write, readers = _describe_write(tool, arguments, call_id), _readers(toolbox.tools).get(tool.connection_id, ())
+    return _first_read_back(tool, _reads_named_by_operator(write, readers))
 
 
 def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[AskedRead]:
@@ -354,10 +350,6 @@ def _list_reads(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[Aske
     yield from (asked for *_, asked in sorted(found, key=lambda one: one[:3]))
 
 
-def _can_be_asked(asked: AskedRead) -> bool:
-    return any(references(asked.arguments)) or problems_with(asked.arguments, asked.reader.tool) is None
-
-
 def _describe_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
     scalars = {name: value for name, value in arguments.items() if value is not None and not isinstance(value, list)}
     by_words = {
@@ -365,7 +357,11 @@ def _describe_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWri
         for name, value in scalars.items()
         if not isinstance(value, dict) or set(value) == {"$ref"}
     }
-    return NamedWrite(tool, words_of_tool(tool.name), call_id, named_ids(tool.name, arguments), by_words)
+    words = words_of_tool(tool.name)
+    ids = sorted(
+        _ids_within(arguments, words.nouns), key=lambda one: one.noun != words.nouns and not one.noun & words.nouns
+    )
+    return NamedWrite(tool, words, call_id, ids, by_words)
 
 
 def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[ReadTool]]:

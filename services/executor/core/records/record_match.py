@@ -166,12 +166,8 @@ def _is_alias(one: str, other: str) -> bool:
 
 def _is_same_but_for_id(one: str, other: str) -> bool:
     """``boat_id`` and ``boat``: a call names the record that a field refers to. A bare ``id`` is no such name."""
-    left, right = (words_of(name) for name in (one, other))
-    return bool(_without_id(left)) and _without_id(left) == _without_id(right)
-
-
-def _without_id(words: list[str]) -> list[str]:
-    return words[:-1] if words[-1:] == ["id"] else words
+    left, right = (words[:-1] if words[-1:] == ["id"] else words for words in (words_of(one), words_of(other)))
+    return bool(left) and left == right
 
 
 def _words(leaf: Leaf) -> tuple[tuple[str, ...], ...]:

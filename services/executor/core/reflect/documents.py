@@ -18,7 +18,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
+from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
 from shared.domain.words import ToolClass, decider
 
 MARK = "[unverified: "
@@ -40,11 +40,6 @@ def mark_unverified(text: str, tokens: Sequence[str]) -> str:
     marked = re.sub(rf"(?<![\w$€£¥])(?<!\d[.,:/])(?:{either})(?![\w%€£¥]|[.,:/]\d)", mark, text)
     others = [f"{MARK}{token}]" for token in tokens if token not in found]
     return " ".join([marked, *others])
-
-
-def has_unverified(content: object) -> bool:
-    """Whether a section's content marks something as unverified."""
-    return isinstance(content, str) and MARK in content
 
 
 _ROWS = 50
@@ -75,14 +70,6 @@ def fill_source(source: str, material: Material) -> Json:
     if kind == "records":
         return _records(material, stems_of(words))
     return _SOURCES[kind](material)
-
-
-def _request(material: Material) -> Json:
-    return material.task
-
-
-def _answer(material: Material) -> Json:
-    return "" if is_exact_match(material.answer) else material.answer
 
 
 def _values(material: Material) -> Json:
@@ -116,8 +103,11 @@ def _call(call: PlannedCall) -> JsonObject:
 
 def _policy(material: Material) -> Json:
     verdict = material.dossier.verdict
-    rules = _rules(verdict) if verdict else []
-    return [_status(verdict), *rules] if verdict and (material.plan.calls or rules) else []
+    if verdict is None:
+        return []
+    rules = dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules)
+    rules |= dict.fromkeys(f"{refusal.rule_id}: {refusal.reason}" for refusal in verdict.refusals)
+    return [_status(verdict), *rules] if material.plan.calls or rules else []
 
 
 def _status(verdict: Verdict) -> str:
@@ -126,12 +116,6 @@ def _status(verdict: Verdict) -> str:
     if verdict.escalate or verdict.requires_approval:
         return f"Needs the decision of {decider(verdict.escalation_level)}."
     return "Passed." if verdict.passed else "Not passed."
-
-
-def _rules(verdict: Verdict) -> list[Json]:
-    said = [f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules]
-    said += [f"{refusal.rule_id}: {refusal.reason}" for refusal in verdict.refusals]
-    return [*dict.fromkeys(said)]
 
 
 def _risk(material: Material) -> Json:
@@ -207,7 +191,8 @@ def _dates(material: Material) -> Json:
     """Every date that was read, with its field and record, and when each write was sent; ordered by time."""
     rows = {
         (str(value), key, _name_of(record))
-        for record in _all_records(material.dossier.facts)
+        for fact in material.dossier.facts
+        for record in (_find_objects(fact.result) if fact.ok else ())
         for key, value in record.items()
         if isinstance(value, str) and _DATE.match(value) and _is_date(value)
     }
@@ -245,11 +230,6 @@ def _flat(record: JsonObject) -> JsonObject:
     return {key: record[key] for key in ordered if not isinstance(record[key], dict | list)}
 
 
-def _all_records(facts: Sequence[Fact]) -> Iterator[JsonObject]:
-    for fact in facts:
-        yield from _find_objects(fact.result) if fact.ok else ()
-
-
 def _find_objects(value: Json) -> Iterator[JsonObject]:
     """Yields every record in a JSON value: an object with at least two scalars of its own. Fewer make a wrapper."""
     for _, found in walk_json(value):
@@ -278,8 +258,8 @@ def _lists(value: Json) -> Iterator[list[Json]]:
 
 
 _SOURCES: Mapping[str, Callable[[Material], Json]] = {
-    "request": _request,
-    "answer": _answer,
+    "request": lambda material: material.task,
+    "answer": lambda material: "" if is_exact_match(material.answer) else material.answer,
     "values": _values,
     "calls": _calls,
     "policy": _policy,
@@ -293,7 +273,6 @@ SOURCES = frozenset({*_SOURCES, "records"})
 
 
 MARKDOWN = "text/markdown"
-NO_TEXTS: Mapping[str, str] = {}
 
 
 class DocumentAbout(NamedTuple):
@@ -320,14 +299,20 @@ def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
     )
 
 
-def document(kind: str, material: Material, about: DocumentAbout, texts: Mapping[str, str] = NO_TEXTS) -> Artifact:
+def document(kind: str, material: Material, about: DocumentAbout, texts: Mapping[str, str] = {}) -> Artifact:
     """The document as an artifact: Markdown as its text, ``{type, created_at, metadata, sections, complete}`` as data.
 
     ``texts``: sections that a model wrote, by name. A section that nothing fills is marked, and named in the metadata;
     so is one in which a figure is marked as unverified.
     """
     template = templates()[kind]
-    sections = {section.name: _content(section, material, texts) for section in template.sections}
+    sections = {
+        section.name: section.text
+        or _from_data(section, material)
+        or texts.get(section.name, "").strip()
+        or section.marker
+        for section in template.sections
+    }
     missing = [section.name for section in template.sections if sections[section.name] == section.marker]
     data: dict[str, Json] = {
         "type": kind,
@@ -337,7 +322,7 @@ def document(kind: str, material: Material, about: DocumentAbout, texts: Mapping
             "task_id": about.task_id,
             "process_type": material.progress.process_type,
             "missing_sections": [*missing],
-            "unverified_sections": [name for name, content in sections.items() if has_unverified(content)],
+            "unverified_sections": [name for name, text in sections.items() if isinstance(text, str) and MARK in text],
             "written_by_model": [name for name in texts if texts[name].strip()],
         },
         "sections": {**sections},
@@ -382,9 +367,7 @@ def _cell(value: Json) -> str:
 
 
 def _text(value: Json) -> str:
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else dumps(value)
+    return "-" if value is None else as_text(value)
 
 
 def _exact(value: Json) -> Json:
@@ -398,10 +381,6 @@ def _exact(value: Json) -> Json:
             return [_exact(item) for item in value]
         case _:
             return value
-
-
-def _content(section: Section, material: Material, texts: Mapping[str, str]) -> Json:
-    return section.text or _from_data(section, material) or texts.get(section.name, "").strip() or section.marker
 
 
 def _from_data(section: Section, material: Material) -> Json:

@@ -11,17 +11,15 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.model.model_calls import ask, user
-from services.executor.core.session.budget import BudgetSpent
+from services.executor.core.model.model_calls import NotAnswered, ask, ask_if_possible, user
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.endings import Failed
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.prompts import render
 from services.executor.ports.turns import SessionState
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
 from shared.domain.exact_json import Json, dumps, loads_object
-from shared.ports.models import ModelRequest, Tier
+from shared.ports.models import ModelReply, ModelRequest, Tier
 
 _SOLVER_TURNS = 8
 _SESSION_TURNS = 20
@@ -93,12 +91,9 @@ async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[SpokenTu
     for want of a summary.
     """
     try:
-        if summary := await _summary(ctx, key, turns):
+        if summary := _cut_summary(await ask_if_possible(ctx, key, _summary_request(ctx, turns))):
             return summary, "model"
-    except (Failed, BudgetSpent) as error:
-        if isinstance(error, Failed) and error.part != "model":
-            raise
-        ctx.journal.stopped_at = None  # the run did not end there
+    except NotAnswered as error:
         ctx.journal.tell("note", problem=f"the older conversation was shortened without a model: {error}")
     return concatenate_turns(turns), "words"
 
@@ -108,7 +103,7 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
     solver = ctx.record.request.solver
     brought = [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
     older, recent = split(brought)
-    summary = await _summary(ctx, _SOLVER_STEP, older) if older else None
+    summary = _cut_summary(await ask(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
     turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
         turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})
@@ -116,14 +111,16 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
     return replace(ctx, sections={**ctx.sections, "history": turns}, notes={**ctx.notes, "memory": told})
 
 
-async def _summary(ctx: TurnContext, key: str, turns: Sequence[SpokenTurn]) -> str:
-    request = ModelRequest(
+def _summary_request(ctx: TurnContext, turns: Sequence[SpokenTurn]) -> ModelRequest:
+    return ModelRequest(
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.summarize),
         messages=(user(render({"history": [_describe_turn(turn) for turn in turns]})),),
         max_tokens=512,
     )
-    reply = await ask(ctx, key, request)
+
+
+def _cut_summary(reply: ModelReply) -> str:
     return " ".join(reply.text.split()[:SUMMARY_WORDS])
 
 

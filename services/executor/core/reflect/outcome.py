@@ -52,7 +52,9 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
         _refusal_against(limit, progress.dossier, refused) or _outcome_of_limit(limit, progress.dossier, proved)
         for limit in progress.thresholds
     )
-    return (*limits, *(_outcome_of_figure(value, proved) for value in _predicted_values(progress.dossier)))
+    figures = (value for value in progress.dossier.values if value.figure)
+    predicted = (value for value in figures if kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
+    return (*limits, *(_outcome_of_figure(value, proved) for value in predicted))
 
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> PredictionOutcome | None:
@@ -68,15 +70,7 @@ def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[Ledge
     )
     if actual is None or limited is None or _HOLDS[limit.sign](actual, limited):
         return None
-    return PredictionOutcome(
-        kind=limit.kind,
-        name=limit.name,
-        sign=limit.sign,
-        predicted=limit.value,
-        actual=f"{actual:f}",
-        held=False,
-        source=limit.source,
-    )
+    return _make_outcome(limit, actual, held=False)
 
 
 def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
@@ -94,13 +88,18 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
 
 def _outcome_of_limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
     actual = _compared_value(limit, dossier, proved)
+    held = None if actual is None else _rule_agrees(limit, actual, dossier.verdict)
+    return _make_outcome(limit, actual, held=held)
+
+
+def _make_outcome(limit: Threshold, actual: Decimal | None, *, held: bool | None) -> PredictionOutcome:
     return PredictionOutcome(
         kind=limit.kind,
         name=limit.name,
         sign=limit.sign,
         predicted=limit.value,
         actual=None if actual is None else f"{actual:f}",
-        held=None if actual is None else _rule_agrees(limit, actual, dossier.verdict),
+        held=held,
         source=limit.source,
     )
 
@@ -132,23 +131,16 @@ def _rule_agrees(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> 
     return _HOLDS[limit.sign](actual, limited) is triggered
 
 
-def _predicted_values(dossier: Dossier) -> Iterator[NamedValue]:
-    figures = (value for value in dossier.values if value.figure)
-    return (value for value in figures if kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
-
-
 def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
     """The outcome of a computed figure.
 
     Its actual value is what a verified write was given for it: traced to the figure, or under its name, or the only
     number of a tool that is named after it.
     """
-    found = (
-        [*_traced_numbers(proved, value.name)]
-        or [*_numbers_of_argument(proved, value.figure)]
-        or [*_only_numbers_of_tools_named(proved, value.figure)]
+    traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_from(entry, value.name))]
+    actual = _common_value(
+        traced or [*_numbers_of_argument(proved, value.figure)] or [*_only_numbers_of_tools_named(proved, value.figure)]
     )
-    actual = _common_value(found)
     return PredictionOutcome(
         kind=kind_of(value.figure),
         name=value.name,
@@ -160,10 +152,9 @@ def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> Pred
     )
 
 
-def _traced_numbers(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
-    for entry in proved:
-        names = {o.argument for o in entry.call.origins if o.source == "value" and o.ref == name}
-        yield from _numbers_in_arguments(entry, names)
+def _arguments_from(entry: LedgerEntry, value: str) -> set[str]:
+    """The arguments that were traced to a named value."""
+    return {one.argument for one in entry.call.origins if one.source == "value" and one.ref == value}
 
 
 def _numbers_of_argument(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
@@ -172,7 +163,6 @@ def _numbers_of_argument(proved: Sequence[LedgerEntry], name: str) -> Iterator[D
 
 
 def _only_numbers_of_tools_named(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
-    """Yields the number of each call with just one number whose tool's name has all words of ``figure_name``."""
     words = set(name.split("_"))
     for entry in proved:
         numbers = [*_numbers_in_arguments(entry, set(loads_object(entry.arguments_json)))]
@@ -273,6 +263,7 @@ def outcome(
     progress = ended.progress
     scored = scored or score(run_of(ended, record), rules)
     verdict = progress.dossier.verdict if progress else None
+    fell_back = {"strategy_fell_back": progress.fell_back} if progress and progress.fell_back else {}
     return TaskOutcome(
         event_id=f"{record.task_id}:1",
         tenant=record.tenant,
@@ -297,7 +288,8 @@ def outcome(
         failed=without_marks(_tools(ended, worked=False), hidden),
         thresholds=_thresholds(ended, hidden),
         said=_words_for_learning(ended, record, hidden),
-        details=without_marks(_details(progress, scored), hidden),
+        # What a case is made of beside these fields; all else stands in the task's record.
+        details=without_marks({"quality_parts": parts(scored), **fell_back}, hidden),
     )
 
 
@@ -315,24 +307,12 @@ def _words_for_learning(ended: FinishedRun, record: TaskRecord, hidden: Mapping[
     )
 
 
-def _details(progress: Progress | None, scored: Score) -> dict[str, JsonValue]:
-    """The parts of the quality score and the strategy's fallback, which a case needs beside the outcome's own
-    fields.
-    """
-    said: dict[str, JsonValue] = {"quality_parts": parts(scored)}
-    return {**said, "strategy_fell_back": progress.fell_back} if progress and progress.fell_back else said
-
-
 def _thresholds(ended: FinishedRun, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
     if ended.progress is None:
         return ()
-    found = threshold_outcomes(ended.progress, ended.writes)
-    return tuple(_remove_marks(one, hidden) for one in found if one.actual is not None)
-
-
-def _remove_marks(one: PredictionOutcome, hidden: Mapping[str, MarkKind]) -> PredictionOutcome:
-    said = {"name": one.name, "predicted": one.predicted, "actual": one.actual, "source": one.source}
-    return one.model_copy(update=without_marks(said, hidden))
+    found = [one for one in threshold_outcomes(ended.progress, ended.writes) if one.actual is not None]
+    said = [one.model_dump(include={"name", "predicted", "actual", "source"}) for one in found]
+    return tuple(one.model_copy(update=without_marks(text, hidden)) for one, text in zip(found, said, strict=True))
 
 
 def _strategy_applied(ended: FinishedRun, record: TaskRecord) -> bool:

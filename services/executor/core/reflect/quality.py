@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import is_keyed
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.plan import PlannedCall
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.identity_cache import IdentityCache
@@ -136,8 +135,10 @@ def tells_what_was_found(text: str, known: FoundSources) -> bool:
     too.
     """
     said, tokens = _plain(text), _tokens_in(text)
-    found = (_is_said(item, said, tokens) or _is_code_said(item, said) for item in known.named)
-    return not known.counts.isdisjoint(tokens) or any(found)
+    if not known.counts.isdisjoint(tokens):
+        return True
+    codes = (text for item in known.named if is_like_an_id(text := str(item.value)))  # however short they are
+    return any(_is_said(item, said, tokens) for item in known.named) or any(_plain(code) in said for code in codes)
 
 
 def names_said(text: str, known: FoundSources) -> frozenset[str]:
@@ -180,13 +181,7 @@ def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     if figures:
         return bool(figures & tokens)
     text = str(value)
-    return len(text) > _SHORT and f" {_plain(text).strip()} " in plain
-
-
-def _is_code_said(item: NamedScalar, plain: str) -> bool:
-    """Whether the item is an identifier, however short (``C-1``), that the text has."""
-    text = str(item.value)
-    return is_like_an_id(text) and f" {_plain(text).strip()} " in plain
+    return len(text) > _SHORT and _plain(text) in plain
 
 
 def _plain(text: str) -> str:
@@ -216,14 +211,10 @@ def _figures(item: NamedScalar) -> set[str]:
     number = figure(item.value)
     if number is None:
         return set()
-    spelled = {_number(number), _number(abs(number))}
+    written = [number, abs(number)]
     if _MINOR.intersection(words_of(item.name)):
-        spelled |= {_number(number / 100), _number(abs(number) / 100)}
-    return spelled
-
-
-def _number(number: Decimal) -> str:
-    return normal(format(number, "f"))
+        written += [number / 100, abs(number) / 100]
+    return {normal(format(one, "f")) for one in written}
 
 
 def _spellings(token: str) -> set[str]:
@@ -331,6 +322,7 @@ def evidence(run: ReflectedRun) -> Evidence:
     calls = [call for plan in dossier.every_plan for call in plan.calls]
     required = [output for output in progress.template.outputs if output != SUMMARY] if progress and run.acts else []
     known = run.known
+    changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
     nothing_found = bool(dossier.facts) and all(is_empty(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
         state=run.state,
@@ -345,7 +337,7 @@ def evidence(run: ReflectedRun) -> Evidence:
         repeated_calls=progress.repeated_calls if progress else 0,
         outputs_there=not run.missing if required and not run.idle else None,
         grounded=not run.idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
-        provable=run.dry_run and _is_provable(dossier.plan),
+        provable=run.dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         empty_data=nothing_found,
         error_phrase=says_failure(run.answer),
         idle=run.idle,
@@ -375,11 +367,3 @@ def _policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
         return None
     followed = run.escalated or (dossier.by_person and not verdict.blocked)
     return verdict.passed or (followed and run.state is TaskState.COMPLETED)
-
-
-def _is_provable(plan: WritePlan | None) -> bool:
-    """Whether a plan changes something, and a read will show each change; notices, which no read can show, do not
-    count.
-    """
-    changes = [call for call in (plan.calls if plan else ()) if call.tool_class is ToolClass.CHANGE]
-    return bool(changes) and all(call.read_back is not None for call in changes)

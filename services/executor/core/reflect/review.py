@@ -35,7 +35,7 @@ from services.executor.core.write.notices import remarks_below
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.quality import WEAK, Evidence, Formula, quality
+from shared.domain.quality import WEAK, Formula, quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.ports.models import ModelRequest, Tier
 
@@ -80,49 +80,34 @@ def refusal(run: ReflectedRun, text: str) -> str | None:
         return "it claims a write to be verified that is not"
     if any(address.text not in run.answer for address in find_special_identifiers(text)):
         return "it brings in an address"
-    dropped = [figure for figure in _traced_tokens(run) if figure not in text]
+    untrue = set(untraced_tokens(run.answer, run.known))
+    dropped = [one for one in dict.fromkeys(number_bearing_tokens(run.answer)) if one not in untrue and one not in text]
     if dropped:
         return "it drops " + ", ".join(dropped)
     if says_failure(run.answer) and not says_failure(text):
         return "it hides what did not work"
     if not set(better.missing) <= set(run.missing):
         return "it drops a required output"
-    fewer = len(better.missing) < len(run.missing) or _strangers(better) < _strangers(run)
-    return None if fewer or _score(better) > _score(run) else "it is no better"
-
-
-def _strangers(run: ReflectedRun) -> int:
-    return len(untraced_tokens(run.answer, run.known))
-
-
-def _score(run: ReflectedRun) -> float:
-    """The run's quality by the signals, whatever formula is set: no text is better for being longer."""
-    return quality(evidence(run)).value
+    before, after = ((len(one.missing), len(untraced_tokens(one.answer, one.known))) for one in (run, better))
+    if after[0] < before[0] or after[1] < before[1]:
+        return None
+    # By the signals whatever the formula: no text is better for being longer.
+    return None if quality(evidence(better)).value > quality(evidence(run)).value else "it is no better"
 
 
 def _faults(run: ReflectedRun) -> tuple[str, ...]:
     seen = evidence(run)
     strange = untraced_tokens(run.answer, run.known)
+    says_nothing = seen.needs_met and not seen.grounded and not seen.idle
     return tuple(
         said
         for said, holds in (
             ("give an answer: there is none", seen.answer_empty),
             ("these stand neither in the task nor in what was found: " + ", ".join(strange), bool(strange)),
-            ("say what was found, with its figures", _says_too_little(seen) and not strange and not run.all_left),
+            ("say what was found, with its figures", says_nothing and not strange and not run.all_left),
         )
         if holds
     )
-
-
-def _says_too_little(seen: Evidence) -> bool:
-    """Whether the run read what it needed and acted if it was to, and its answer says nothing that was found."""
-    return seen.needs_met and not seen.grounded and not seen.idle
-
-
-def _traced_tokens(run: ReflectedRun) -> tuple[str, ...]:
-    """The figures and identifiers of the answer that stand in what was found."""
-    strange = set(untraced_tokens(run.answer, run.known))
-    return tuple(token for token in dict.fromkeys(number_bearing_tokens(run.answer)) if token not in strange)
 
 
 def _claims_too_much(run: ReflectedRun, text: str) -> bool:
@@ -169,7 +154,8 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
     if not ctx.limits.answers.reviews or is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
-    run = await _run(ctx, progress, answer)
+    writes, escalated = tuple((await ctx.store.ledger()).values()), progress.state is FsmState.ESCALATE
+    run = ReflectedRun(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)  # as it would end now
     text, notes = await _improve_answer(ctx, run)
     better = progress.update_dossier(answer=run.answer if text is None else text)
     documents, told = await _write_documents(ctx, better, run)
@@ -184,13 +170,6 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
     under = [part for part in (said, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
     at = min((place for part in under if (place := answer.find(part)) >= 0), default=len(answer))
     return answer[:at], answer[at:]
-
-
-async def _run(ctx: TurnContext, progress: Progress, answer: str) -> ReflectedRun:
-    """The run as it would end now."""
-    writes = tuple((await ctx.store.ledger()).values())
-    escalated = progress.state is FsmState.ESCALATE
-    return ReflectedRun(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:

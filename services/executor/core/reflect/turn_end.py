@@ -91,7 +91,8 @@ def _policy(verdict: Verdict | None) -> str:
 
 
 def _writes(writes: Sequence[LedgerEntry]) -> str:
-    return "\n".join(["Writes:", *(_line(entry) for entry in writes)]) if writes else ""
+    told = [f"- {one.call.tool} {one.arguments_json}: {_SAID[one.status]} ({one.note})" for one in writes]
+    return "\n".join(["Writes:", *told]) if told else ""
 
 
 def _footer(footer: Footer | None) -> str:
@@ -104,10 +105,6 @@ def _footer(footer: Footer | None) -> str:
         f"Duration: {footer.milliseconds} ms",
     )
     return f"[{' | '.join(said)}]"
-
-
-def _line(entry: LedgerEntry) -> str:
-    return f"- {entry.call.tool} {entry.arguments_json}: {_SAID[entry.status]} ({entry.note})"
 
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
@@ -192,7 +189,7 @@ def _record(
             "metadata": {
                 **work.record.metadata,
                 **told,
-                **_dry(work.record),
+                **({KEY: True} if is_dry_run(work.record) else {}),
                 "approval_id": approval.approval_id if approval else None,
             },
             "history": (
@@ -215,29 +212,20 @@ def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
         return ()
     message = _message("user", _words(turn), turn.message_id or turn.turn_id, turn.received_at)
     message = message.model_copy(update={"parts": turn.parts})
-    return () if any(_is_same_message(message, known) for known in work.record.history) else (message,)
-
-
-def _is_same_message(one: HistoryMessage, other: HistoryMessage) -> bool:
-    """Whether role, id and time are equal: a client may use an id again."""
-    return (one.role, one.message_id, one.at) == (other.role, other.message_id, other.at)
+    known = {(one.role, one.message_id, one.at) for one in work.record.history}  # a client may use an id again
+    return () if (message.role, message.message_id, message.at) in known else (message,)
 
 
 def _artifacts(
     record: TaskRecord, ended: FinishedRun, approval: Approval | None, now: datetime
 ) -> tuple[Artifact, ...]:
     """The task's artifacts with those that this turn adds; of one name only the newest stays."""
-    added = (*artifacts(record, ended.progress), *ended.documents, *_brief(record, ended, approval, now))
-    named = {artifact.name: artifact for artifact in (*record.artifacts, *added)}
+    added = (*record.artifacts, *artifacts(record, ended.progress), *ended.documents)
+    named = {artifact.name: artifact for artifact in added}
+    if approval is not None and ended.progress is not None:  # asked of a person; again, once there is an answer
+        material = Material(record.request.text, ended.progress, ended.writes, approval=approval)
+        named[_BRIEF] = document(_BRIEF, material, DocumentAbout(record.task_id, now))
     return tuple(named.values())
-
-
-def _brief(record: TaskRecord, ended: FinishedRun, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
-    """The approval brief as a document, with the decisions made so far; empty without an approval."""
-    if approval is None or ended.progress is None:
-        return ()
-    material = Material(record.request.text, ended.progress, ended.writes, approval=approval)
-    return (document(_BRIEF, material, DocumentAbout(record.task_id, now)),)
 
 
 def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionState:
@@ -248,15 +236,11 @@ def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionSta
     said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
         words = _words(turn)[:_TEXT_KEPT]
-        said = said if words == _latest_words(session) else (("user", words), *said)
+        latest = next((text for role, text in reversed(session.turns) if role == "user"), None)
+        said = said if words == latest else (("user", words), *said)
     elif not ends_rest(turn):
         return session
     return _limit_turns(session._replace(turns=(*session.turns, *said)))
-
-
-def _latest_words(session: SessionState) -> str | None:
-    """What the user said last in the session, or None."""
-    return next((text for role, text in reversed(session.turns) if role == "user"), None)
 
 
 def _limit_turns(session: SessionState) -> SessionState:
@@ -275,10 +259,6 @@ def _remember_corrections(session: SessionState, ended: FinishedRun) -> SessionS
     learned = ended.progress.corrections if ended.progress else {}
     older = {old: new for old, new in session.corrections.items() if old not in learned}
     return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
-
-
-def _dry(record: TaskRecord) -> dict[str, JsonValue]:
-    return {KEY: True} if is_dry_run(record) else {}
 
 
 def _remember_calls(session: SessionState, ended: FinishedRun, work: Work) -> SessionState:

@@ -97,44 +97,12 @@ def classify(
     if catalogue is not None and catalogue.tool_class is not None:
         return ToolClassification(catalogue.tool_class, "the operator's catalogue says so")
     said, named = annotations or Annotations(), by_name(name)
-    if is_own and named is _UNKNOWN and said.read_only and not said.destructive and _says_nothing(name):
+    only_reads = said.read_only and not said.destructive
+    words = set(_words(name))
+    if is_own and named is _UNKNOWN and only_reads and name.isascii() and words and words.isdisjoint(CHANGE):
         return ToolClassification(
             ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads"
         )
-    return _raise_class(named, said)
-
-
-@lru_cache(maxsize=8_192)
-def by_name(name: str) -> ToolClassification:
-    """The class that a name alone suggests; a name that is not understood means "changes"."""
-    if not name.isascii():  # letters that only look like those of a known verb
-        return _UNKNOWN
-    *namespaces, last = [_words(part) for part in _NAMESPACE.split(name) if _words(part)] or [[]]
-    found = [_clause(clause) for clause in _clauses(last)] or [_UNKNOWN]
-    found += [_changes(word) for part in namespaces for word in part if word in CHANGE]
-    return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
-
-
-def verb_of(name: str) -> str:
-    """The verb by which a tool's name is read: the one that makes it as strict as it is; several such are joined."""
-    *_, last = [_words(part) for part in _NAMESPACE.split(name) if _words(part)] or [[]]
-    found = [(STRICTNESS.index(_clause(clause).tool_class), _effect(clause)) for clause in _clauses(last) if clause]
-    strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
-    return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
-
-
-def _says_nothing(name: str) -> bool:
-    """Whether no word of the name is one of a change, wherever it stands; letters that only look like others say so."""
-    said = set(_words(name))
-    return name.isascii() and bool(said) and said.isdisjoint(CHANGE)
-
-
-def _effect(clause: Sequence[str]) -> str:
-    """What is done: who creates a refund refunds."""
-    return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
-
-
-def _raise_class(named: ToolClassification, said: Annotations) -> ToolClassification:
     if named.tool_class is ToolClass.CHANGE:
         return named
     if said.destructive:
@@ -142,6 +110,35 @@ def _raise_class(named: ToolClassification, said: Annotations) -> ToolClassifica
     if said.read_only is False and named.tool_class is not ToolClass.NOTIFY:
         return ToolClassification(ToolClass.CHANGE, "the server says that it does not only read")
     return named
+
+
+@lru_cache(maxsize=8_192)
+def by_name(name: str) -> ToolClassification:
+    """The class that a name alone suggests; a name that is not understood means "changes"."""
+    if not name.isascii():  # letters that only look like those of a known verb
+        return _UNKNOWN
+    *namespaces, last = _split_name(name)
+    found = [_clause(clause) for clause in _clauses(last)] or [_UNKNOWN]
+    found += [_changes(word) for part in namespaces for word in part if word in CHANGE]
+    return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
+
+
+def verb_of(name: str) -> str:
+    """The verb by which a tool's name is read: the one that makes it as strict as it is; several such are joined."""
+    clauses = _clauses(_split_name(name)[-1])
+    found = [(STRICTNESS.index(_clause(clause).tool_class), _effect(clause)) for clause in clauses if clause]
+    strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
+    return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
+
+
+def _split_name(name: str) -> list[list[str]]:
+    """The words of a name's namespaces, and of the name itself last."""
+    return [words for part in _NAMESPACE.split(name) if (words := _words(part))] or [[]]
+
+
+def _effect(clause: Sequence[str]) -> str:
+    """What is done: who creates a refund refunds."""
+    return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
 
 
 def _changes(word: str) -> ToolClassification:
@@ -159,20 +156,15 @@ def _clauses(words: Sequence[str]) -> list[Sequence[str]]:
     joints = ["", *(words[start - 1] for start in starts[1:])]
     before: list[Sequence[str]] = [[], *parts[:-1]]
     return [
-        _without_modifiers(part)
+        part[1:] if len(part) > 1 and part[0] in MODIFIERS else part
         for part, joint, previous in zip(parts, joints, before, strict=True)
-        if part and _begins_with_verb(part, joint, previous)
+        if part and not _is_lone_noun(part, joint, previous)
     ]
 
 
-def _begins_with_verb(part: Sequence[str], joint: str, previous: Sequence[str]) -> bool:
-    """Whether a part is to be read as a verb. A lone unknown word after a full clause is taken for a noun."""
-    lone_noun = len(part) == 1 and part[0] not in _KNOWN and joint != "then" and len(previous) > 1
-    return not lone_noun
-
-
-def _without_modifiers(part: Sequence[str]) -> Sequence[str]:
-    return part[1:] if len(part) > 1 and part[0] in MODIFIERS else part
+def _is_lone_noun(part: Sequence[str], joint: str, previous: Sequence[str]) -> bool:
+    """Whether a part is a lone unknown word after a full clause, and so no verb."""
+    return len(part) == 1 and part[0] not in _KNOWN and joint != "then" and len(previous) > 1
 
 
 def _clause(words: Sequence[str]) -> ToolClassification:
@@ -201,7 +193,6 @@ def _tells(verb: str, rest: frozenset[str]) -> bool:
     return verb in DELIVER and bool(MESSAGES & (rest | {verb}))
 
 
-_VERBS = READ | COMPUTE | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
 _FILLERS = frozenset("a an the all one single full current detail details info information record records data".split())
 _PREPOSITIONS = frozenset("by for of from to in into on at with".split())  # what follows is not what the tool is about
 _NUMBERING = frozenset("id number no reference ref code key".split())  # a last word by which a name identifies
@@ -248,7 +239,7 @@ def words_of_tool(name: str) -> ToolWords:
     words = words_of(last) or [""]
     if len(words) == 1 and spaces:
         words = [*words, *words_of(spaces[-1])]
-    elif words[0] not in _VERBS and words[-1] in _VERBS:
+    elif words[0] not in _KNOWN and words[-1] in _KNOWN:
         words = [words[-1], *words[:-1]]
     verb, *rest = words
     about = next((rest[:place] for place, word in enumerate(rest) if place and word in _PREPOSITIONS), rest)

@@ -185,18 +185,14 @@ def failure_of(answer: ToolAnswer) -> Failure | None:
     """The kind of failure; None for an answer, also for one that says that there is nothing."""
     if not has_failed(answer) or _is_a_record(answer):
         return None
-    said = " ".join(texts(_error_content(answer.content)))
+    said = _text_of(_error_content(answer.content))
     for pattern, kind in _KINDS:
         if pattern.search(said):
             return kind
-    return _of_a_call(answer.content, said)
-
-
-def _of_a_call(content: Json, said: str) -> Failure:
-    """Of a tool that is there and answered: what was wrong with the call."""
-    if unknown_name(content) is not None:
+    # The tool is there and answered: something was wrong with the call.
+    if unknown_name(answer.content) is not None:
         return Failure.OTHER
-    if names_a_type(_error_content(content)):
+    if _WANTED.search(said):
         return Failure.WRONG_TYPE
     return Failure.NOT_FOUND if _NOT_FOUND.search(said) else Failure.OTHER
 
@@ -357,11 +353,6 @@ _WANTED = re.compile(
 )
 
 
-def names_a_type(error: Json) -> bool:
-    """Whether an error says which type a value must have."""
-    return _WANTED.search(_text_of(error)) is not None
-
-
 def with_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
     """The arguments with the values that the error is about in the type that it names; None where that is not plain.
 
@@ -387,25 +378,11 @@ def _convert(value: Json, wanted: str) -> Json:
     """The value in that type; None where it is of it already, or would not be the same."""
     if wanted == "array":
         return [value] if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
-    if isinstance(value, list):
-        return _single(value, wanted)
-    return _CONVERSIONS[wanted](value)
-
-
-def _single(value: list[Json], wanted: str) -> Json:
+    if not isinstance(value, list):
+        return _CONVERSIONS[wanted](value)
     if len(value) != 1 or isinstance(value[0], list | dict):
         return None
-    return value[0] if _is_of(value[0], wanted) else _CONVERSIONS[wanted](value[0])
-
-
-def _is_of(value: Json, wanted: str) -> bool:
-    types: Mapping[str, tuple[type, ...]] = {
-        "integer": (int,),
-        "number": (int, Decimal),
-        "string": (str,),
-        "boolean": (bool,),
-    }
-    return isinstance(value, types[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
+    return value[0] if type(value[0]) in _OF_TYPE[wanted] else _CONVERSIONS[wanted](value[0])
 
 
 def _to_integer(value: Json) -> Json:
@@ -428,6 +405,7 @@ def _to_boolean(value: Json) -> Json:
     return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
 
 
+_OF_TYPE = {"integer": (int,), "number": (int, Decimal), "string": (str,), "boolean": (bool,)}
 _CONVERSIONS: Mapping[str, Callable[[Json], Json]] = {
     "integer": _to_integer,
     "number": _to_number,

@@ -1,7 +1,8 @@
 """A list read to its end: what to ask next, when to stop, and what is to be said of it. Pure; whoever calls is told."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
+from services.executor.core.tools.failures import has_failed
 from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.paginate import (
     PARTIAL,
@@ -16,7 +17,8 @@ from services.executor.core.tools.paginate import (
     paging_of,
     put,
 )
-from services.executor.ports.tools import Tool
+from services.executor.core.tools.toolbox import problems_with
+from services.executor.ports.tools import Tool, ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
 _IDS = ("id", "_id", "uuid", "guid")
@@ -293,6 +295,19 @@ def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds
     if not speaks or asks_for_a_part(paging, arguments) or not (page.rows or page.following):
         return None
     return Listing(tool, arguments, page, paging, bounds)
+
+
+async def read_to_end(found: Listing, tool: Tool, ask: Callable[[JsonObject], Awaitable[ToolAnswer]]) -> None:
+    """Ask for one part after the other; what is asked next follows from the answers alone."""
+    while (following := found.following) is not None:
+        if problems := problems_with(following, tool):
+            found.note_refusal(problems)
+            return
+        part = await ask(following)
+        if has_failed(part):
+            found.note_refusal(dumps(part.content))
+        else:
+            found.add(part.content)
 
 
 def report(found: Listing) -> str:

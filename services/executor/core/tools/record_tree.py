@@ -78,14 +78,14 @@ def _nodes(value: Json, place: tuple[str, ...], key: Json, around: tuple[RecordN
             node = RecordNode(value, place, key if own is None else own, around)
             inside = (*around, node)
             yield node
-        table = _is_table(value)
+        table = is_keyed(value)
         for name, item in value.items():
             yield from _nodes(item, place if table else (*place, name), name if table else None, inside)
 
 
 def _leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], items: frozenset[str]) -> Iterator[Leaf]:
     if isinstance(value, dict):
-        table = _is_table(value)
+        table = is_keyed(value)
         for name, inner in value.items():
             if table:
                 yield from _leaves(inner, (*path, name), names, items | {name})
@@ -104,13 +104,6 @@ def _is_field(value: Json) -> bool:
     if isinstance(value, list):
         return not any(isinstance(item, dict | list) for item in value)
     return not isinstance(value, dict)
-
-
-def _is_table(record: JsonObject) -> bool:
-    """Whether an object is a list of records by their ids."""
-    return bool(record) and all(
-        isinstance(value, dict) and any(mark.isdigit() for mark in key) for key, value in record.items()
-    )
 
 
 def _item_key(items: list[Json]) -> str | None:

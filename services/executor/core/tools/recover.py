@@ -128,17 +128,11 @@ def _are_opposed(one: str, other: str) -> bool:
 
 
 def _asks_the_same(gone: Tool, other: Tool) -> bool:
-    verbs = {_verb(gone), _verb(other)}
-    if not any(verbs <= line for line in _ALIKE):
+    verbs, noun, another = {_verb(gone), _verb(other)}, _noun(gone), _noun(other)
+    if not any(verbs <= line for line in _ALIKE) or not len(noun) == len(another) > 0:
         return False
-    return (
-        len(_noun(gone)) == len(_noun(other)) > 0 and _is_plural(gone) == _is_plural(other) and _same_noun(gone, other)
-    )
-
-
-def _same_noun(gone: Tool, other: Tool) -> bool:
-    left, right = "_".join(_noun(gone)), "_".join(_noun(other))
-    return left == right or may_be(left, right)
+    are_of_one_number = (noun == _singular(noun)) == (another == _singular(another))
+    return are_of_one_number and (noun == another or may_be("_".join(noun), "_".join(another)))
 
 
 def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
@@ -179,11 +173,6 @@ def _verb(tool: Tool) -> str:
 def _noun(tool: Tool) -> list[str]:
     """What a tool's name says it is about."""
     return [word for word in words_of(tool.name)[1:] if word not in _SAYS_NOTHING]
-
-
-def _is_plural(tool: Tool) -> bool:
-    noun = _noun(tool)
-    return noun != _singular(noun)
 
 
 def _singular(noun: Sequence[str]) -> list[str]:

@@ -293,9 +293,6 @@ class Corrections(NamedTuple):
         return Corrections(dict(kept))
 
 
-NONE_KNOWN = Corrections()
-
-
 def table_of(arguments: JsonObject) -> str | None:
     """The table that a call's own arguments name."""
     named = (value for key, value in arguments.items() if "_".join(words_of(key)) in TABLES)

@@ -81,11 +81,7 @@ _same_tools = SameTuples[Tool](64)
 _named = IdentityCache(_name_tools, 64)  # by tools that were listed together: the same mapping for many tasks
 
 
-def schema_of(tool: Tool) -> Mapping[str, JsonValue]:
-    """The schema as a library takes it; the same object for the same tool."""
-    return _wire_schema(tool)
-
-
+# The schema as a library takes it; the same object for the same tool.
 _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
     lambda tool: cast("Mapping[str, JsonValue]", wire(tool.input_schema)), MOST_COMPILED
 )
@@ -314,10 +310,17 @@ def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
     said = frozenset(words.replace(",", " ").split())
     named = [name for name in toolbox.tools if name in said]
     wanted = _stems(words)
-    scored = [(_score(name, tool, wanted), name) for name, tool in toolbox.tools.items()] if not named else []
+    scored = [
+        (3 * len(wanted & _stems(name)) + len(wanted & _stems(tool.description)), name)
+        for name, tool in (toolbox.tools.items() if not named else ())
+    ]
     best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
     found = (named or [name for _, name in best])[:_FOUND_MOST]
-    return [_as_data(_definition(name, toolbox.tools[name])) for name in found]
+    shown = [_definition(name, toolbox.tools[name]) for name in found]
+    return [
+        {"name": one.name, "description": one.description, "input_schema": cast(Json, dict(one.input_schema))}
+        for one in shown
+    ]
 
 
 def unwrap(use: ToolUse) -> ToolUse:
@@ -341,7 +344,7 @@ def _definition(name: str, tool: Tool) -> ToolDefinition:
 
 def _define(name: str, tool: Tool) -> ToolDefinition:
     description = tool.description[:_DESCRIPTION_MOST]
-    return ToolDefinition(name, description, _with_call(tool) if tool.tool_class in WRITES else schema_of(tool))
+    return ToolDefinition(name, description, _with_call(tool) if tool.tool_class in WRITES else _wire_schema(tool))
 
 
 def _outline(name: str, tool: Tool) -> ToolDefinition:
@@ -359,7 +362,7 @@ def _outline(name: str, tool: Tool) -> ToolDefinition:
 
 def _with_call(tool: Tool) -> Mapping[str, JsonValue]:
     """A write's schema with our argument, and without the one that is ours to fill: the idempotency key."""
-    schema = dict(schema_of(tool))
+    schema = dict(_wire_schema(tool))
     properties = schema.get("properties")
     own = dict(properties) if isinstance(properties, dict) else {}
     if key := key_field(tool):
@@ -367,11 +370,6 @@ def _with_call(tool: Tool) -> Mapping[str, JsonValue]:
         required = schema.get("required")
         schema["required"] = [name for name in required if name != key] if isinstance(required, list) else []
     return {**schema, "type": "object", "properties": {**own, CALL: cast(JsonValue, _CALL_SCHEMA)}}
-
-
-def _as_data(tool: ToolDefinition) -> Json:
-    schema = cast(Json, dict(tool.input_schema))
-    return {"name": tool.name, "description": tool.description, "input_schema": schema}
 
 
 def _measure(tool: Tool) -> int:
@@ -398,13 +396,5 @@ _use_tool_in_outline_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = Ide
 _definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
 
 
-def _score(name: str, tool: Tool, wanted: frozenset[str]) -> int:
-    return 3 * len(wanted & _stems(name)) + len(wanted & _stems(tool.description))
-
-
 def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words_of(text))
-
-
-def names_of(tools: Iterable[ToolDefinition]) -> frozenset[str]:
-    return frozenset(tool.name for tool in tools)

@@ -212,7 +212,8 @@ def _compare(node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, h
             leaf = next((one for one in leaves if is_listed_under(claim, one)), None)
         if leaf is None or not says_the_same(claim, leaf):
             near = next((one for one in changed if is_near(claim, one) and says_the_same(claim, one)), None)
-            denied = denied or (near is None and leaf is not None and not _is_mere_id(claim))
+            # A mere ``id`` under which the record has another refers elsewhere, and denies nothing.
+            denied = denied or (near is None and leaf is not None and claim.name.lower() != "id")
             missing = missing or near is None
             leaf = near
         if leaf is None:
@@ -242,13 +243,6 @@ def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
     return is_id and any(one.own is not None and same(one.own, claim.value) for one in (node, *node.around))
 
 
-def _is_mere_id(claim: Leaf) -> bool:
-    """Whether the claim is a field ``id``: where the record has another value there, it refers to something else and
-    denies nothing.
-    """
-    return names_a_record(claim.name) and claim.name.lower() == "id"
-
-
 def _compare_new_record(
     node: RecordNode, before: Subjects, after: Subjects, claims: _Claims, evidence: WriteEvidence
 ) -> ProofFinding:
@@ -260,12 +254,14 @@ def _compare_new_record(
     own_ids = [key for key in node.record if names_a_record(key) and key not in evidence.asked]
     if not own_ids and node.own is None and set(compared.new) <= set(evidence.asked):
         return ProofFinding()  # a filter that is repeated
-    ids = [claim for claim in claims.own if names_a_record(claim.name) and _shows(node, claim)]
+    leaves = leaves_of(node.record)
+    named_leaves = [(one, leaf_for(one, leaves)) for one in claims.own if names_a_record(one.name)]
+    ids = [(claim, leaf) for claim, leaf in named_leaves if leaf is not None and says_the_same(claim, leaf)]
     related = len(ids) > 1 and words_of_tool(evidence.tool).may_make
     if compared.denied or not (compared.new or related):
         return ProofFinding()
     fields = {leaf.path: leaf.value for leaf in compared.new.values()}
-    fields |= {leaf.path: leaf.value for claim in ids if (leaf := leaf_for(claim, leaves_of(node.record)))}
+    fields |= {leaf.path: leaf.value for _, leaf in ids}
     named = _is_named(node, claims)
     now, then = (
         [one for one in (*side.direct, *side.within) if not named or same(one.own, node.own)]
@@ -274,12 +270,7 @@ def _compare_new_record(
     more = sum(_agrees(one, fields) for one in now) - sum(_agrees(one, fields) for one in then)
     if more != 1:
         return ProofFinding(too_many=max(more, 0))
-    return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim in ids])
-
-
-def _shows(node: RecordNode, claim: Leaf) -> bool:
-    leaf = leaf_for(claim, leaves_of(node.record))
-    return leaf is not None and says_the_same(claim, leaf)
+    return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim, _ in ids])
 
 
 def _agrees(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
@@ -331,7 +322,8 @@ def _find_absent(evidence: WriteEvidence, before: Subjects, after: Subjects, cla
     words = words_of_tool(evidence.tool)
     if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
         return []
-    targets = _find_targets(evidence, words.nouns)
+    ids = identifiers_in(evidence.arguments)
+    targets = _find_named_targets(evidence, words.nouns) or (ids if len(ids) == 1 else {})
     then = [*before.direct, *before.within]
     now = [node for node in nodes_of(evidence.after) if not _repeats_question(node, evidence.asked, claims)]
     gone = [
@@ -343,19 +335,14 @@ def _find_absent(evidence: WriteEvidence, before: Subjects, after: Subjects, cla
     return gone or (list(_find_taken_out(evidence, before, after)) if words.removes else [])
 
 
-def _find_targets(evidence: WriteEvidence, nouns: frozenset[str]) -> Mapping[str, Json]:
-    """The ids of what a call removes, by argument: those that fit the tool's noun, or the only one that it gives."""
-    ids = identifiers_in(evidence.arguments)
-    return _find_named_targets(evidence, nouns) or (ids if len(ids) == 1 else {})
-
-
 def _find_named_targets(evidence: WriteEvidence, nouns: frozenset[str]) -> Mapping[str, Json]:
-    return {name: value for name, value in identifiers_in(evidence.arguments).items() if _is_about(name, nouns)}
-
-
-def _is_about(name: str, nouns: frozenset[str]) -> bool:
-    words = words_of_tool(f"x_{name}").nouns
-    return name.lower() == "id" or bool(words & nouns)
+    """The ids of what a tool is about."""
+    ids = identifiers_in(evidence.arguments).items()
+    return {
+        name: value
+        for name, value in ids
+        if name.lower() == "id" or not nouns.isdisjoint(words_of_tool(f"x_{name}").nouns)
+    }
 
 
 def _is_called(node: RecordNode, name: str, value: Json) -> bool:

@@ -160,7 +160,9 @@ async def _settle_call(write: PlannedWrite) -> LedgerEntry:
     while known is None or known.status not in _SETTLED:
         if known is None or known.status in SENDABLE:
             if call in plan.calls and await is_being_taken_back(ctx, plan):
-                return _refuse_to_send(call, known)
+                if known is None:
+                    raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
+                return known
             known = await _send_call(write, known)
             if known.status is WriteStatus.UNSENT:
                 break
@@ -172,13 +174,6 @@ async def _settle_call(write: PlannedWrite) -> LedgerEntry:
             break
     if known.status in DOUBTS:
         raise Doubtful
-    return known
-
-
-def _refuse_to_send(call: PlannedCall, known: LedgerEntry | None) -> LedgerEntry:
-    """The entry as it stands, for a call whose plan is being taken back; raises ``NotSent`` if there is none."""
-    if known is None:
-        raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
     return known
 
 
@@ -304,8 +299,9 @@ class _Change(NamedTuple):
 
     @property
     def lets_go_on(self) -> bool:
-        """Whether it is proved, or an operator said to go on without it."""
-        return took_hold(self.entry) or _is_left_to_operator(self.entry)
+        """Whether it is proved, or an operator said that the plan goes on without it."""
+        word = self.entry.resolved if self.entry else None
+        return took_hold(self.entry) or (word is not None and word.resolution is Resolution.SKIP)
 
     @property
     def did_nothing(self) -> bool:
@@ -335,7 +331,7 @@ async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCal
     found: list[_Change] = []
     for plan in progress.dossier.every_plan:
         known = await entries(ctx.store, plan)
-        for one in _changes(plan):
+        for one in (one for one in plan.calls if one.tool_class is ToolClass.CHANGE):
             if one == call:
                 return found
             found.append(_Change(one, known.get(one.call_id)))
@@ -354,12 +350,3 @@ def _makes_good(call: PlannedCall, failed: PlannedCall) -> bool:
         return False
     named = {name for name in (*call.arguments, *failed.arguments) if identifies(name)}
     return all(call.arguments.get(name) == failed.arguments.get(name) for name in named)
-
-
-def _is_left_to_operator(entry: LedgerEntry | None) -> bool:
-    """Whether an operator said that the plan goes on without the write."""
-    return entry is not None and entry.resolved is not None and entry.resolved.resolution is Resolution.SKIP
-
-
-def _changes(plan: WritePlan) -> tuple[PlannedCall, ...]:
-    return tuple(call for call in plan.calls if call.tool_class is ToolClass.CHANGE)

@@ -335,9 +335,15 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
     hours = ctx.tenant.quiet_hours
     if hours is None or not progress.template.quiet_hours or progress.state is not FsmState.SCHEDULE_NOTIFY:
         return None
-    until = await _quiet_end(ctx, progress) if _plan_notices(progress) else None
-    held = await _unsent_notices(ctx, progress) if until else ()
-    if until is None or not held:
+    plan = progress.dossier.plan
+    notices = [call for call in plan.calls if call.tool_class is ToolClass.NOTIFY] if plan else []
+    until = await _quiet_end(ctx, progress) if notices else None
+    if plan is None or until is None:
+        return None
+    known = await entries(ctx.store, plan)
+    left = (call for call in notices if not is_left_out(ctx, plan, call))
+    held = [call for call in left if call.call_id not in known or known[call.call_id].status in SENDABLE]
+    if not held:
         return None
     local = until.astimezone(ZoneInfo(ctx.tenant.time_zone))
     names = ", ".join(dict.fromkeys(call.tool for call in held))
@@ -345,21 +351,6 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
         f"waiting until {local:%Y-%m-%d %H:%M} ({ctx.tenant.time_zone}), when the quiet hours are over, to call {names}"
     )
     return Rest(until, why)
-
-
-async def _unsent_notices(ctx: TurnContext, progress: Progress) -> tuple[PlannedCall, ...]:
-    """The notices of the plan that are still to be sent."""
-    plan = progress.dossier.plan
-    if plan is None:
-        return ()
-    known = await entries(ctx.store, plan)
-    left = (call for call in _plan_notices(progress) if not is_left_out(ctx, plan, call))
-    return tuple(call for call in left if call.call_id not in known or known[call.call_id].status in SENDABLE)
-
-
-def _plan_notices(progress: Progress) -> tuple[PlannedCall, ...]:
-    plan = progress.dossier.plan
-    return tuple(call for call in plan.calls if call.tool_class is ToolClass.NOTIFY) if plan else ()
 
 
 async def _quiet_end(ctx: TurnContext, progress: Progress) -> datetime | None:

@@ -6,7 +6,7 @@ stops it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
 from services.executor.core.records.references import resolve
@@ -30,9 +30,9 @@ from services.executor.core.write.settling import (
 )
 from services.executor.ports.tools import NEVER_TAKEN, Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import Timer
-from shared.contracts.ledger import AgentCall, LedgerEntry
+from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.task import Turn, TurnKind
+from shared.contracts.task import TurnKind
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import FsmState, WriteStatus
 
@@ -226,8 +226,9 @@ async def find_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) 
     Without ``may_resend`` nothing more is sent, and an agent that has not finished is told to stop. Raises
     ``AgentAtWork``.
     """
+    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
     is_open = entry.status is WriteStatus.SENDING or (is_with_agent(entry) and not may_resend)
-    if is_open and _is_skill(ctx, entry):
+    if is_open and tool is not None and tool.is_skill:
         await wait_until_closed(ctx.store, ctx.journal, entry)
         told = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
         if told is not None:
@@ -245,7 +246,8 @@ async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     turn, agent = ctx.turn, entry.agent
     if turn.kind is TurnKind.DEADLINE and turn.data.get("subject") == f"{_SUBJECT}{entry.question_id}":
         return await find_truth(ctx, entry, may_resend=False)
-    if agent is None or not _answers(turn, agent) or turn.principal.id != ctx.record.requester.id:
+    is_said = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
+    if agent is None or not is_said or turn.turn_id == agent.asked_in or turn.principal.id != ctx.record.requester.id:
         raise AgentAsks(entry)
     replied = agent.model_copy(update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1})
     note = f"{turn.principal.id} answered what the agent asks"
@@ -258,7 +260,10 @@ async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool
     tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
     if tool is None:
         return None
-    connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or _is_overdue(ctx, entry)
+    # An agent has as long as a decision may take.
+    now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
+    is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
+    connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or is_over
     sent, seconds, session = as_sent(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
     try:
         answer = await ctx.ports.tools.ask_outcome(connection, sent, seconds, session, stop_agent=stop_agent)
@@ -294,30 +299,10 @@ async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resen
 def _next_look(ctx: TurnContext, entry: LedgerEntry) -> Rest:
     """The wait until the agent is asked again, longer the longer it has been at work; it costs no working time."""
     now = ctx.journal.now
-    worked = (now - _sending_time(entry, now)).total_seconds()
+    worked = (now - (entry.sending_at or now)).total_seconds()
     until = now + timedelta(seconds=min(max(_FIRST_LOOK, worked / 4), _LONGEST_PAUSE))
     return Rest(until, f"the agent {entry.call.connection_id!r} is at work on {entry.call.call_id} {entry.call.tool}")
 
 
-def _is_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
-    """Whether the agent has been at work for as long as a decision may take."""
-    now = ctx.journal.now
-    return _is_at_work(entry) and now >= _sending_time(entry, now) + timedelta(hours=ctx.tenant.approval_hours)
-
-
-def _sending_time(entry: LedgerEntry, now: datetime) -> datetime:
-    return entry.sending_at or now
-
-
 def _is_at_work(entry: LedgerEntry) -> bool:
     return entry.status is WriteStatus.SENDING and entry.agent is not None and entry.agent.at_work
-
-
-def _is_skill(ctx: TurnContext, entry: LedgerEntry) -> bool:
-    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
-    return tool is not None and tool.is_skill
-
-
-def _answers(turn: Turn, agent: AgentCall) -> bool:
-    is_said = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
-    return is_said and turn.turn_id != agent.asked_in

@@ -10,17 +10,17 @@ from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import results, with_attempt
-from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, has_failed, says_absent
-from services.executor.core.tools.paginate_walk import listing
+from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, says_absent
+from services.executor.core.tools.paginate_walk import listing, read_to_end
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import MOST_SENDINGS, problems_with
+from services.executor.core.tools.toolbox import MOST_SENDINGS
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
 from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import FILE_ID
-from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
+from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 
@@ -117,13 +117,7 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
     found = listing(reader, arguments, first, ctx.limits.lists)
     if found is None:
         return first
-    while (following := found.following) is not None:
-        problems = problems_with(following, reader)
-        part = None if problems else await dispatch_call(ctx, reader, following, reads=True)
-        if part is None or has_failed(part):
-            found.note_refusal(problems or dumps(part.content if part else None))
-            break
-        found.add(part.content)
+    await read_to_end(found, reader, lambda following: dispatch_call(ctx, reader, following, reads=True))
     if found.why_partial:
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
         return None
@@ -203,8 +197,12 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
     if not answer.is_error:
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
         return await store_status(ctx, sent, WriteStatus.SENT, "the server answered")
-    said = answer.content if isinstance(answer.content, str) else dumps(answer.content)
-    refused = entry.model_copy(update={"refusal": said, "not_begun": _was_not_begun(ctx, entry, answer)})
+    said = as_text(answer.content)
+    # The protocol, the operator's catalogue or a clear reason may say that nothing was written.
+    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
+    by_operator = tool is not None and tool.catalogue.errors_change_nothing
+    not_begun = answer.not_begun or by_operator or classify_error(answer.content) is ErrorMeaning.REFUSED
+    refused = entry.model_copy(update={"refusal": said, "not_begun": not_begun})
     if _can_be_read_back(entry):
         return await store_status(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
     judgement = judge_unread(refused)
@@ -239,9 +237,8 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
         case WriteStatus.DENIED:
             return await _check_refusal(ctx, entry)
         case WriteStatus.RESEND if not may_resend and entry.resolved is None:
-            return await store_status(
-                ctx, entry, WriteStatus.IN_DOUBT, f"{_before_resend(entry)}; it was not sent again"
-            )
+            before = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
+            return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{before}; it was not sent again")
     return entry
 
 
@@ -315,10 +312,6 @@ def _status_unread(entry: LedgerEntry) -> WriteStatus | None:
     return None
 
 
-def _before_resend(entry: LedgerEntry) -> str:
-    return entry.earlier[-1].note or "no answer came" if entry.earlier else "no answer came"
-
-
 async def _store_entry(
     journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
 ) -> LedgerEntry:
@@ -355,15 +348,12 @@ async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
 async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -> LedgerEntry:
     """Settles a call that got no answer, by reading once its time has passed."""
     await wait_until_closed(ctx.store, ctx.journal, entry)
-    if not _can_be_read_back(entry):
-        judgement, lost = WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
-    else:
+    judgement, lost = WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
+    if _can_be_read_back(entry):
         after = await read_state_after(ctx, entry)
-        seen = evidence(entry, after)
-        judgement, lost = (
-            judge_lost(seen) if seen.before is not None else _undecided_judgement(),
-            _with_proof(entry, after),
-        )
+        seen, lost = evidence(entry, after), _with_proof(entry, after)
+        unknown = "no answer came, and nothing is known of the state before the call"
+        judgement = WriteJudgement(WriteStatus.IN_DOUBT, unknown) if seen.before is None else judge_lost(seen)
     if judgement.status in DOUBTS and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
         once_more = with_attempt(lost, judgement.status, judgement.note)
         note = f"{judgement.note}; it is sent again under the same key"
@@ -381,17 +371,6 @@ async def wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEnt
 
 def _can_be_read_back(entry: LedgerEntry) -> bool:
     return entry.call.tool_class is ToolClass.CHANGE and entry.call.read_back is not None
-
-
-def _was_not_begun(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> bool:
-    """Whether the protocol, the operator's catalogue or a clear reason says that nothing was written."""
-    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
-    by_operator = tool is not None and tool.catalogue.errors_change_nothing
-    return answer.not_begun or by_operator or classify_error(answer.content) is ErrorMeaning.REFUSED
-
-
-def _undecided_judgement() -> WriteJudgement:
-    return WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and nothing is known of the state before the call")
 
 
 def _with_proof(entry: LedgerEntry, after: Json) -> LedgerEntry:
