@@ -22,7 +22,7 @@ gc.enable()
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """The exit code: 0 after a stop that was asked for, 2 for a setting or a server that cannot be used."""
+    """Runs the service or ``report``; returns the exit code: 2 for a setting or a server that cannot be used."""
     if arguments and arguments[0] == "report":
         from services.learner.reporting import report_command  # only whoever reads reports needs it
 

@@ -1,4 +1,4 @@
-"""Joins the service's parts."""
+"""Joins the service's ports and adapters."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 async def learn(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
-    """The service, until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
+    """Run the service until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
         await until_durable(redis, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds)
@@ -65,7 +65,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
 
 
 async def _leave(learner: Learner, outcomes: RedisOutcomes) -> None:
-    """Let others take over at once; without it they do when the leases end."""
+    """Give partitions up so that other learners take over at once, not only when the leases end."""
     try:
         await learner.leave()
         await outcomes.depart()
@@ -74,5 +74,5 @@ async def _leave(learner: Learner, outcomes: RedisOutcomes) -> None:
 
 
 def _owner() -> str:
-    """No two processes ever have the same name, not even one after the other."""
+    """A name that no other process ever has."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""Joins what runs beside learning: the memory (facts, what is to be forgotten), and learned things as files."""
+"""Joins the jobs beside learning: memory (facts, requests to forget), and learning files."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -54,7 +54,7 @@ _NOBODY = NoMeter()
 
 @dataclass
 class MemoryJobs:
-    """What this process remembers with. ``worker`` is None where facts are not found here."""
+    """The parts of this process's memory. ``worker``: None if facts are not found here."""
 
     rememberer: Rememberer
     forgetter: Forgetter
@@ -62,7 +62,7 @@ class MemoryJobs:
     close: Callable[[], Awaitable[None]] | None = None
 
     async def run(self, learner: Learner, stop: asyncio.Event) -> None:
-        """Until asked to stop. A model call that is under way then is given up: its task is found again."""
+        """Run until asked to stop. A model call under way is then given up: its task is searched again later."""
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find(stop))
             group.create_task(keep_forgetting(self.forgetter, stop))
@@ -137,7 +137,7 @@ class FileJobs:
     reports: SeedingStatus = field(default_factory=SeedingStatus)
 
     async def run(self) -> None:
-        """Until cancelled; then ``close``, once nothing is learned any more."""
+        """Run the file jobs until cancelled; then call ``close``, once nothing is learned any more."""
         async with asyncio.TaskGroup() as group:
             group.create_task(
                 keep_importing(RpcQueue(self.redis, "learner"), LearningFile.CASE_LOG, self.importer.carry_out)
@@ -160,9 +160,9 @@ class FileJobs:
         return Seeder(bucket, RedisCaseRepository(self.redis, self.owner), self.settings.s3_training_tenant, _now)
 
     def _make_report_seeder(self) -> Seeder:
-        """Benchmark reports: their failures become cases, and what tasks failed of becomes facts.
+        """A seeder for benchmark reports: their failures become cases, and the causes become facts.
 
-        It looks as the same owner as the other one: neither has to wait for the other.
+        It has the same owner as the other seeder, so that neither waits for the other.
         """
         from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
 
@@ -172,7 +172,7 @@ class FileJobs:
 
 
 def build_file_jobs(settings: LearnerSettings, redis: Redis, owner: str) -> FileJobs:
-    """Raises ``CannotStart`` for a folder that cannot be used."""
+    """The file jobs. Raises ``CannotStart`` for a folder that cannot be used."""
     importer = Importer(RedisImportRepository(redis), _now)
     folder = settings.rl_cache_dir
     cache = None if folder is None else _cache(settings, folder, redis, importer)

@@ -1,4 +1,4 @@
-"""``python -m services.learner report``: benchmark reports from a bucket or from files, as one line of JSON."""
+"""``python -m services.learner report``: benchmark reports, from a bucket or files, as one line of JSON."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ _REFUSED = 1
 
 
 class ReportSettings(BaseSettings):
-    """``S3_TRAINING_BUCKET``, the same as the learner's; ``AWS_*`` as for all of boto3."""
+    """The bucket of reports: the learner's ``S3_TRAINING_BUCKET``, with boto3's ``AWS_*`` variables."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -37,14 +37,14 @@ class ReportSettings(BaseSettings):
 
 
 class FoundReports(NamedTuple):
-    """The newest report first; ``unread`` is what was no report, with its reason."""
+    """Reports, the newest first. ``unread``: why others could not be read."""
 
     reports: Sequence[Report]
     unread: Sequence[str]
 
 
 def report_command(arguments: Sequence[str]) -> int:
-    """One line of JSON. 1 if there is nothing to report of, 2 if nobody says where reports are."""
+    """Print reports as one line of JSON. Returns 1 if there are none, 2 if no bucket or file is named."""
     options = _options(arguments)
     try:
         found = _in_files(options.files) if options.files else asyncio.run(_in_bucket(options.bucket, options.most))
@@ -76,7 +76,10 @@ def _in_files(files: Sequence[Path]) -> FoundReports:
 
 
 async def _in_bucket(bucket: str, most: int) -> FoundReports:
-    """The newest objects, some more than are asked for: by their own time they may stand in another order."""
+    """The newest reports of the bucket.
+
+    More than ``most`` are read, since their own dates may order them differently.
+    """
     settings = read_settings(ReportSettings, **({"s3_training_bucket": bucket} if bucket else {}))
     if not settings.s3_training_bucket:
         raise CannotStart("S3_TRAINING_BUCKET is not set, and no file was named.")

@@ -1,4 +1,4 @@
-"""The service's settings, read once at its start. Environment variables of the same names in capitals."""
+"""The service's settings, read once at its start from environment variables of the same names in capitals."""
 
 from pathlib import Path
 from typing import Literal, Self
@@ -14,7 +14,7 @@ from shared.infra.service_settings import LogSettings, TracingSettings
 
 
 class TrainingSettings(BaseSettings):
-    """Without ``S3_TRAINING_BUCKET`` nothing is loaded. Keys, region and endpoint: ``AWS_*``, as for all of boto3."""
+    """The bucket of training rows; without ``S3_TRAINING_BUCKET`` none are loaded. boto3 reads ``AWS_*``."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -32,7 +32,7 @@ class TrainingSettings(BaseSettings):
 
 
 class FileSettings(BaseSettings):
-    """Without ``RL_CACHE_DIR`` there are no files: Redis has it all."""
+    """The folder of learning files; without ``RL_CACHE_DIR`` there are no files, and Redis has it all."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -49,9 +49,9 @@ class FileSettings(BaseSettings):
 
 
 class MemorySettings(ArchiveSettings):
-    """``LEARN_KNOWLEDGE=on`` needs a model; entities and accuracy need none and are always kept.
+    """Finding facts: ``LEARN_KNOWLEDGE=on`` needs a model. Entities and accuracy are always kept.
 
-    The archive is named where what a session remembered in it is to be forgotten with it.
+    The archive settings are needed to forget what idle sessions remember.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
@@ -79,7 +79,10 @@ class MemorySettings(ArchiveSettings):
 
 
 class LearnerSettings(TrainingSettings, FileSettings, MemorySettings, TracingSettings, LogSettings):
-    """Only ``REDIS_URL`` must be given. ``lease_seconds``: how long a partition of a dead learner stays unread."""
+    """All settings.
+
+    Only ``REDIS_URL`` is required. ``lease_seconds``: how long a dead learner's partition stays unread.
+    """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 

@@ -1,4 +1,4 @@
-"""The folder of RL_CACHE_DIR: what is learned of one tenant as files, each replaced at once."""
+"""Keeps what is learned of one tenant as files in the folder RL_CACHE_DIR, each replaced atomically."""
 
 import hashlib
 import json
@@ -13,7 +13,10 @@ from shared.contracts.learning_files import LearningFile
 
 
 class CacheFolder:
-    """Its methods block, briefly, and raise ``OSError``. What others wrote is kept beside: ``NAME.before``."""
+    """The files of one tenant's memory. Methods block briefly, and raise ``OSError``.
+
+    A file that somebody else has changed is kept as ``NAME.before`` when it is replaced.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -21,19 +24,19 @@ class CacheFolder:
         self._writing = threading.Lock()  # a write that was given up may still run
 
     def prepare(self) -> None:
-        """Make the folder, and see that it can be written."""
+        """Make the folder, and check that it can be written."""
         self._folder.mkdir(parents=True, exist_ok=True)
         probe = self._folder / f".{os.getpid()}.probe"
         probe.write_text("")
         probe.unlink()
 
     def read(self) -> Mapping[LearningFile, JsonValue]:
-        """The files that are there. One that is no JSON is read as its text, which no importer takes."""
+        """The contents of the files that exist. One that is not JSON is given as text, which no importer accepts."""
         files = ((file, self._folder / file.value) for file in LearningFile)
         return {file: _content(path.read_bytes()) for file, path in files if path.is_file()}
 
     def write(self, files: Mapping[LearningFile, JsonValue]) -> None:
-        """Those that say something else than when they were last written here."""
+        """Write the files whose content has changed since they were last written here."""
         with self._writing:
             for file, content in files.items():
                 self._write_one(file, json.dumps(content, indent=1, ensure_ascii=False))
@@ -48,12 +51,12 @@ class CacheFolder:
             self._written[file] = text
 
     def _is_ours(self, path: Path) -> bool:
-        """Whether the file is what a learner wrote, this one or one before: then nothing is lost with it."""
+        """Whether the file is as a learner wrote it, by its noted hash, so that nothing is lost with it."""
         noted = path.with_name(f".{path.name}.sha256")
         return noted.is_file() and noted.read_text() == _digest(path.read_bytes())
 
     def _replace(self, path: Path, text: str) -> None:
-        """Whoever reads meanwhile finds the old file or the new one, whole."""
+        """Replace a file atomically: a reader finds the old content or the new, whole."""
         fresh = path.with_name(f".{path.name}.{os.getpid()}")
         with fresh.open("w", encoding="utf-8") as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""Requests to forget on Redis, and what they take away: learned keys, and what a session remembers of its turns."""
+"""Requests to forget, on Redis, and what they remove: learned keys, and what a session remembers of its turns."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, cast
@@ -33,7 +33,7 @@ Row = TypeVar("Row", bound=Contract)
 
 
 class RedisForgetting(Forgetting):
-    """``conversations`` is the archive of what idle sessions remember; None where there is none."""
+    """Carries out requests to forget. ``conversations``: the archive of idle sessions' memory, if there is one."""
 
     def __init__(self, redis: Redis, conversations: Archive | None) -> None:
         self._redis = redis
@@ -74,7 +74,7 @@ class RedisForgetting(Forgetting):
         asked_ms = int(request.asked_at.timestamp() * 1000)
         each = 2 + len(_GROUPS)
         rows = [replies[first : first + each] for first in range(0, len(replies), each)]
-        return any(_waits(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
+        return any(_has_unsettled_entries(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
 
     async def note(self, request: ForgetRequest, seconds: float | None) -> None:
         name = keys.learned_keys(request.tenant).forgets
@@ -87,7 +87,7 @@ class RedisForgetting(Forgetting):
             await self._scripts.run("queue_due", [keys.FORGETTING], ["CH", int(seconds * 1000), member])
 
     async def _keep_few(self, name: str) -> None:
-        """Of the requests that are done, the newest stay to be looked at."""
+        """Delete the oldest finished requests over ``REQUESTS_KEPT``."""
         if cast(int, await self._scripts.command("HLEN", name)) <= REQUESTS_KEPT:
             return
         rows = cast("list[str]", await self._scripts.command("HVALS", name))
@@ -139,7 +139,7 @@ class RedisForgetting(Forgetting):
         )
 
     async def _conversation(self, tenant: str, session_id: str) -> Mapping[str, int]:
-        """What the session remembers, in Redis and in the archive; ``session_busy`` where it has work now."""
+        """Remove what the session remembers, in Redis and the archive; ``session_busy`` if it has work now."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = [session.session, session.open, session.lease, partition.idle]
         names.append(keys.participation_key(tenant, session_id))
@@ -165,8 +165,8 @@ def _commands(names: keys.LearnedKeys, leaving: Removal) -> Iterator[LearnedComm
         yield "HSET", name, [word for field, row in rows.items() for word in (field, row.model_dump_json())]
 
 
-def _waits(groups: object, newest: object, pending: Sequence[object], asked_ms: int) -> bool:
-    """Whether a stream may have an entry of before that some group has not been given, or has not settled."""
+def _has_unsettled_entries(groups: object, newest: object, pending: Sequence[object], asked_ms: int) -> bool:
+    """Whether a stream may have an entry, from before that time, that some group has not yet settled."""
     if isinstance(groups, ResponseError):  # there is no stream
         return False
     last = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest)]

@@ -1,4 +1,4 @@
-"""Facts, entities and predictions of tenants on Redis, and which tasks' facts are still to be found."""
+"""Facts, entities and predictions of tenants on Redis, and the tasks still to be searched for facts."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ def todo_row(todo: memory.FactTodo) -> str:
 
 
 def read_todo(row: str) -> memory.FactTodo | None:
-    """None where another version wrote it, which this one cannot read."""
+    """The stored task; None if this version cannot read it."""
     try:
         read = _Todo.model_validate_json(row)
     except ValidationError:
@@ -58,7 +58,7 @@ _OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
 
 @contextmanager
 def telling_spoiled() -> Iterator[None]:
-    """``StoreUnavailable`` from inside is ``Spoiled`` where the server says so of its data."""
+    """Turns a ``StoreUnavailable`` raised inside into ``Spoiled`` if the server says that its data are at fault."""
     try:
         yield
     except StoreUnavailable as error:
@@ -100,7 +100,7 @@ class RedisFactBook(ScriptedStore, memory.FactBook):
         return reply != -1
 
     async def finish(self, done: Sequence[tuple[str, str]]) -> None:
-        """Look again whether there is something to do once they are let go: it may have been asked for meanwhile."""
+        """Remove events that were searched for facts; one that was queued again meanwhile is put off instead."""
         members = [keys.pack(keys.FactMember(*one)) for one in done]
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.FACT_FINDING, *members)
@@ -156,7 +156,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
             return cast("list[object]", await pipe.execute())
 
     async def keep(self, change: memory.MemoryChange, version: str) -> bool:
-        """A step that was taken already, whose reply was lost, is not taken again: its events are known by then."""
+        """Store the change in one step. A repeat after a lost reply changes nothing: its events are known by then."""
         names = keys.learned_keys(change.tenant)
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
         rest = [names.accuracy, names.fact_todos, names.memory]

@@ -1,4 +1,4 @@
-"""What is learned of a tenant, on Redis, for files that bring some of it: read at once, changed in one step."""
+"""What is learned of a tenant, on Redis, for imports: read in one round trip, changed in one step."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from services.learner.adapters.redis_knowledge import read_fact
 from services.learner.ports import files
-from services.learner.ports.outcomes import CaseRepository, LoadedRows, Shelved
+from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCase
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity
 from shared.domain.bandit import Arm
@@ -28,7 +28,10 @@ _AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
 async def change_learned(
     scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], read: files.Versions
 ) -> bool:
-    """False, and nothing is changed, if a part that ``read`` names has another version by now."""
+    """Run commands on what is learned of a tenant, in one step; returns whether it was done.
+
+    False, with nothing changed, if a part whose version is given in ``read`` has changed since.
+    """
     names, asked = keys.learned_keys(tenant), list(commands)
     first = (names.cases, names.counts, names.memory, names.knowledge)
     places = list(dict.fromkeys((*first, *(name for _, name, _ in asked))))
@@ -37,12 +40,12 @@ async def change_learned(
 
 
 def digest_of_list(rows: Iterable[str]) -> str:
-    """As the script computes it: to see a change, not to withstand anybody."""
+    """The hash of a list as the script computes it. It detects changes, not attacks."""
     return sha1("\n".join(rows).encode(), usedforsecurity=False).hexdigest()
 
 
 def _spell_command(command: str, place: int, words: Sequence[Argument]) -> list[Argument]:
-    """In pieces; a command that needs words and has none is none."""
+    """A command as the script's arguments, in pieces of ``_AT_ONCE`` words; nothing if it has no words."""
     if command == "DEL":
         return [command, place, 0]
     pieces = (words[at : at + _AT_ONCE] for at in range(0, len(words), _AT_ONCE))
@@ -54,7 +57,7 @@ _TRIES = 100  # every other learner's step may change the log in between
 
 
 class RedisCaseRepository(CaseRepository):
-    """``owner`` names this process and no other, ever."""
+    """A tenant's case log on Redis. ``owner`` must be a name that no other process ever has."""
 
     def __init__(self, redis: Redis, owner: str, lease_seconds: float = _LEASE_SECONDS) -> None:
         self._scripts = Scripts(redis)
@@ -62,7 +65,7 @@ class RedisCaseRepository(CaseRepository):
         self._lease_ms = int(lease_seconds * 1000)
 
     async def begin(self, tenant: str) -> bool:
-        """A lock that runs out beneath this costs no more than a merge in vain: see ``keep``."""
+        """Take or extend the loader's lock. If it expires, a merge may be done in vain: see ``keep``."""
         key = keys.learned_keys(tenant).seeding
         taken, holder = await self._scripts.commands(
             ("SET", key, self._owner, "NX", "PX", self._lease_ms), ("GET", key)
@@ -79,8 +82,8 @@ class RedisCaseRepository(CaseRepository):
         return {name: _version(told) for name, told in found.items()}
 
     async def keep(
-        self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: LoadedRows
-    ) -> Sequence[Shelved] | None:
+        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
+    ) -> Sequence[StoredCase] | None:
         names = keys.learned_keys(tenant)
         for _ in range(_TRIES):
             asked = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
@@ -98,12 +101,12 @@ class RedisCaseRepository(CaseRepository):
         raise StoreUnavailable(f"the case log of {tenant} changed at each of {_TRIES} tries")
 
 
-def read_case_log(rows: Iterable[str]) -> list[Shelved]:
-    return [Shelved(text, _case(text)) for text in rows]
+def read_case_log(rows: Iterable[str]) -> list[StoredCase]:
+    return [StoredCase(text, _case(text)) for text in rows]
 
 
 def _version(told: str) -> str:
-    """Of an object that was loaded: what came of it follows."""
+    """The version in the row of a loaded object; the result of loading follows it."""
     return told.partition("\n")[0]
 
 
@@ -126,7 +129,7 @@ Row = TypeVar("Row", bound=Contract)
 
 class RedisImportRepository(ScriptedStore, files.ImportRepository):
     async def read_stored(self, tenant: str) -> files.StoredFile:
-        """The counters that the version is made of are read first: what changes after that is noticed."""
+        """What is stored of a tenant. Counters are read first, so that any later change is noticed."""
         names = keys.learned_keys(tenant)
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hget(names.memory, "version")
@@ -151,11 +154,11 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
 
     async def keep(self, tenant: str, brought: files.FileChanges, versions: files.Versions) -> bool:
         commands = _commands(keys.learned_keys(tenant), brought)
-        return await change_learned(self._scripts, tenant, commands, _that_matter(brought, versions))
+        return await change_learned(self._scripts, tenant, commands, _versions_to_check(brought, versions))
 
 
-def _that_matter(brought: files.FileChanges, versions: files.Versions) -> files.Versions:
-    """Those of the parts that are changed: whatever else is learned meanwhile is no hindrance."""
+def _versions_to_check(brought: files.FileChanges, versions: files.Versions) -> files.Versions:
+    """The versions of the parts that are changed; those of other parts are empty, and not compared."""
     return files.Versions(
         cases=versions.cases if brought.cases is not None else "",
         events=versions.events if brought.arms or brought.totals else "",
@@ -216,7 +219,7 @@ def _arms(found: object) -> Mapping[files.ArmName, Arm]:
 
 
 def _rows(kind: type[Row], found: object) -> Mapping[str, Row]:
-    """What of the rows can be read; what another version wrote begins anew."""
+    """The rows that this version can read; the others are logged and begin anew."""
     rows: dict[str, Row] = {}
     for field, row in cast("dict[str, str]", found).items():
         try:

@@ -1,4 +1,4 @@
-"""What is learned, on Redis: one step for some events of a tenant, each with its id, on the keys of that tenant."""
+"""Stores lessons on Redis: one step for some events of a tenant, on that tenant's keys, each event once."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
 
 
 class _Step(NamedTuple):
-    """Some lessons of one tenant, by their places among all that were given."""
+    """Lessons of one tenant that are stored together, by their places among all lessons given."""
 
     tenant: str
     places: Sequence[int]

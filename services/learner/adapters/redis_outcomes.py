@@ -1,4 +1,4 @@
-"""The outcome streams on Redis. Each partition has one reader at a time, by a short lock in its own slot."""
+"""The outcome streams on Redis. A short lock in each partition's slot gives it one reader at a time."""
 
 import asyncio
 from collections import defaultdict
@@ -22,9 +22,9 @@ _ERROR = 500  # characters of an error kept with a dead letter
 
 
 class OutcomeLine(NamedTuple):
-    """Those who read the streams for one purpose, at their own pace: their group, and whose turn a partition is.
+    """A consumer group that reads the streams for one purpose, with the lock that says who reads a partition.
 
-    ``by_digest``: an outcome's digest does, where it has one.
+    ``by_digest``: it takes an outcome's digest, where there is one, in place of the whole outcome.
     """
 
     group: str
@@ -37,7 +37,10 @@ REMEMBERING = OutcomeLine(keys.MEMORY_GROUP, lambda partition: partition.remembe
 
 
 class RedisOutcomes(Outcomes):
-    """``owner`` names this process and no other, ever. ``beside``: the line that reads the same, and misses nothing."""
+    """Reads the outcome streams for one line. ``owner`` must be a name that no other process ever has.
+
+    ``beside``: another line that reads the same streams, whose unread events must be kept.
+    """
 
     def __init__(
         self,
@@ -109,7 +112,7 @@ class RedisOutcomes(Outcomes):
             await self._scripts.run_many("let_go", calls)
 
     async def depart(self) -> None:
-        """Be no learner any more, so that the others share what was read here."""
+        """Leave the roster of learners, so that the others take over the partitions read here."""
         await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
 
     def _reader(self, number: int) -> str:
@@ -125,7 +128,7 @@ class RedisOutcomes(Outcomes):
         return {numbers[stream] for stream, _ in found}
 
     async def _look_until_news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
-        """On a cluster one command cannot wait for streams of many slots: look at each from time to time."""
+        """The partitions with new outcomes, by polling: a cluster cannot block on streams of many slots."""
         wanted = sorted(partitions)
         for _ in range(max(1, round(seconds / _LOOK_SECONDS))):
             if found := await self._have_news(wanted):

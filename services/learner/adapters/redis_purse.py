@@ -1,4 +1,4 @@
-"""What finding facts costs, in the tenant's day on Redis: the same day and caps as those of its tasks."""
+"""Budgets for finding facts, in the tenant's day on Redis: the same day and caps as for its tasks."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class RedisPurse(Purse):
-    """A tenant without a stored record has days of UTC and no cap that is known here; what it spends counts as well."""
+    """Counts what finding facts costs. A tenant without a stored record has UTC days and no cap known here."""
 
     def __init__(self, redis: Redis, records: TenantRecords) -> None:
         self._scripts = Scripts(redis)
@@ -55,7 +55,7 @@ class RedisPurse(Purse):
 
 
 def _is_capped(day: PurseDay) -> bool:
-    """Whether something limits the day; otherwise nothing is set aside in it."""
+    """Whether the day has a limit; if not, nothing has to be reserved."""
     return day.tokens is not None or day.nanos is not None
 
 

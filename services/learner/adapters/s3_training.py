@@ -1,4 +1,4 @@
-"""Training rows in an S3 bucket, or in anything that speaks its protocol."""
+"""Training rows in an S3 bucket, or in any store that speaks its protocol."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ class _TrainingBody(Protocol):
 
 
 class S3Training(TrainingBucket):
-    """Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in threads."""
+    """Reads objects from a bucket. Region, keys and endpoint come from the usual ``AWS_*`` variables."""
 
     def __init__(self, bucket: str, prefix: str) -> None:
         self._bucket = bucket

@@ -1,4 +1,4 @@
-"""The learner: takes outcomes in order, learns from each once, and settles them."""
+"""The learner: takes outcomes in order, learns from each once, and acknowledges them."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ _LANE = 16  # partitions for which one lane does: each takes round trips of its 
 
 @dataclass
 class Counts:
-    """What this process has done since it started."""
+    """What this process has learned since it started."""
 
     learned: int = 0
     known: int = 0
@@ -27,9 +27,9 @@ class Counts:
 
 
 class Learner:
-    """One consumer. ``round`` and ``share`` may run side by side; partitions change hands only between rounds.
+    """One consumer of outcomes. ``round`` and ``share`` may run at once; partitions change hands between rounds.
 
-    A round looks only where something is expected: in what was just taken over, and where ``expect`` was told of news.
+    A round reads only partitions where something is expected: those just taken over, and those given to ``expect``.
     """
 
     def __init__(self, outcomes: Outcomes, memory: Memory, tracer: Tracer = NO_TRACER) -> None:
@@ -48,18 +48,18 @@ class Learner:
 
     @property
     def held(self) -> frozenset[int]:
-        """The partitions it reads, as far as it knows."""
+        """The partitions that this learner reads, as far as it knows."""
         return self._share - self._others
 
     def expect(self, partitions: Collection[int]) -> None:
-        """Look there in the next round."""
+        """Read these partitions in the next round."""
         expected = self._share.intersection(partitions)
         self._expected |= expected
         self._announced |= expected
         self._tell(expected)
 
     def drain_news(self) -> Collection[int]:
-        """Where something was expected or taken since the last call."""
+        """The partitions where outcomes were expected or taken since the last call."""
         told, self._told = self._told, set()
         self.news.clear()
         return told
@@ -70,7 +70,7 @@ class Learner:
             self.news.set()
 
     async def share(self) -> None:
-        """Take or give partitions, so that every living learner has its part."""
+        """Take or give up partitions, so that every living learner has its part."""
         share = partitions_of_learner(await self._outcomes.roster())
         async with self._between_rounds:
             if give := self._share - share:
@@ -80,13 +80,13 @@ class Learner:
         self.shared.set()
 
     async def leave(self) -> None:
-        """Give everything to the others, once nothing is in hand."""
+        """Give up all partitions, once nothing is in hand."""
         async with self._between_rounds:
             held, self._share, self._expected = self.held, frozenset(), set()
             await self._outcomes.give_up(held)
 
     async def round(self) -> int:
-        """Take what is there, learn and settle it; how many events were in hand."""
+        """Take, learn and settle the outcomes that wait; returns how many there were."""
         async with self._between_rounds:
             expected, self._expected = sorted(self._expected), set()
             count = min(_LANES, -(-len(expected) // _LANE))
@@ -99,7 +99,10 @@ class Learner:
             return sum(count for count in found if isinstance(count, int))
 
     async def _lane(self, partitions: Sequence[int]) -> int | StoreUnavailable:
-        """A failing store does not cut the other lanes short."""
+        """Handle some partitions; returns how many outcomes there were, or the failure of the store.
+
+        A failure is returned, not raised, so that it stops no other lane.
+        """
         try:
             taken = await self._outcomes.take(partitions)
             self._others.update(taken.lost)
@@ -112,7 +115,7 @@ class Learner:
         return len(taken.deliveries)
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> Collection[int]:
-        """The partitions in which something of it is still to be settled."""
+        """Learn from deliveries; returns the partitions in which some are still to be settled."""
         readable, passed, dead = _read_all(deliveries)
         with ExitStack() as spans:
             if self._tracer.is_on:
@@ -121,7 +124,7 @@ class Learner:
         return {delivery.partition for delivery in deliveries if _name(delivery) not in settled}
 
     def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
-        """Each in its task's trace. They are learned together, so each one's span lasts as long as all took."""
+        """Open a span in each delivery's trace. They are learned together, so each span lasts as long as all took."""
         for delivery in deliveries:
             if delivery.traceparent:
                 span = spans.enter_context(
@@ -132,7 +135,7 @@ class Learner:
     async def _learn_and_settle(
         self, readable: list[tuple[Delivery, Lesson]], passed: list[Delivery], dead: list[UnlearnedOutcome]
     ) -> Collection[tuple[int, str]]:
-        """What is settled now, by partition and entry."""
+        """Learn and acknowledge; returns what was settled, by partition and entry."""
         results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
@@ -155,9 +158,9 @@ def _name(delivery: Delivery) -> tuple[int, str]:
 def _read_all(
     deliveries: Sequence[Delivery],
 ) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[UnlearnedOutcome]]:
-    """The lessons there are, what holds none, and what is given up.
+    """The lessons in deliveries, the deliveries without a lesson, and those that are given up.
 
-    What cannot be read holds up its partition until it is given up: order comes first.
+    An unreadable delivery holds up its partition until it is given up, since outcomes are learned in order.
     """
     readable: list[tuple[Delivery, Lesson]] = []
     passed: list[Delivery] = []
@@ -182,6 +185,6 @@ def _read_all(
 
 
 def partitions_of_learner(roster: Roster) -> frozenset[int]:
-    """The partitions that this learner reads; all who see the same roster agree on whose each one is."""
+    """The partitions that this learner reads. Learners that see the same roster share them without overlap."""
     learners = sorted({*roster.learners, roster.me})
     return frozenset(range(learners.index(roster.me), PARTITIONS, len(learners)))

@@ -1,4 +1,4 @@
-"""Training rows: how they are stored, and how a tenant's case log is seeded from a bucket of them, each object once."""
+"""Parses training rows, and seeds a tenant's case log from a bucket of them, each object once."""
 
 import heapq
 import json
@@ -29,7 +29,7 @@ class TrainingType(StrEnum):
 
 
 class BadRow(NamedTuple):
-    """A row that is left out: where it stands, and what is wrong with it, without repeating it."""
+    """A row that is left out: its place, and what is wrong with it, without repeating its content."""
 
     place: str
     reason: str
@@ -47,7 +47,7 @@ class _RowPart(BaseModel):
 
 
 class Metadata(_RowPart):
-    """``overall_score`` is from 0 to 1 or from 0 to 100: see ``Rows.scale``."""
+    """A training row's metadata. ``overall_score``: from 0 to 1 or from 0 to 100, see ``Rows.scale``."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
     training_type: TrainingType
@@ -58,7 +58,7 @@ class Metadata(_RowPart):
 
 
 class TrainingMessage(_RowPart):
-    """``content`` is a text, or blocks as in the Messages API."""
+    """A message of a training row. ``content``: a text, or blocks as in the Messages API."""
 
     role: str
     content: str | list[dict[str, JsonValue]]
@@ -71,7 +71,7 @@ class TrainingMessage(_RowPart):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools that it uses, in order."""
+        """The names of the tools used in the message, in order."""
         blocks = () if isinstance(self.content, str) else self.content
         return tuple(str(block.get("name")) for block in blocks if block.get("type") == "tool_use")
 
@@ -82,7 +82,7 @@ class TrainingRow(_RowPart):
 
     @property
     def request(self) -> str:
-        """What the task asked for: the first thing that a user said."""
+        """The request of the task: the first text of a user."""
         return next((one.text for one in self.messages if one.role == "user" and one.text.strip()), "").strip()
 
     @property
@@ -91,7 +91,7 @@ class TrainingRow(_RowPart):
 
 
 class Rows(NamedTuple):
-    """The rows of one object. ``scale``: the best score that they could have."""
+    """The rows of one object. ``scale``: the best score possible, 1 or 100."""
 
     good: Sequence[TrainingRow]
     bad: Sequence[BadRow]
@@ -99,12 +99,12 @@ class Rows(NamedTuple):
 
 
 def read_rows(name: str, content: bytes) -> Rows:
-    """The rows of an object of that name. Never raises: what is no row is a bad one."""
+    """Parse the rows of an object. Never raises: what cannot be read becomes a bad row."""
     return read_rows_of(_read_places(name, content))
 
 
 def read_rows_of(entries: Iterable[tuple[str, object]]) -> Rows:
-    """The rows among these, each with its place. A text says why there is none."""
+    """The rows among entries, each with its place. An entry that is a text says why there is no row."""
     good: list[TrainingRow] = []
     bad: list[BadRow] = []
     for number, (place, found) in enumerate(entries):
@@ -128,14 +128,14 @@ def _row(found: object) -> TrainingRow | str:
 
 
 def why(error: ValidationError) -> str:
-    """The first thing that is wrong, by its field, without its value."""
+    """The first error, by its field, without the value."""
     wrong = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in wrong["loc"]) or "the row"
     return f"{where}: {wrong['msg']}"
 
 
 def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:
-    """Each row's place and its JSON, or why it has none (a text)."""
+    """Yields each row's place with its JSON, or with a text on why there is none."""
     if name.endswith(".jsonl"):
         for number, line in enumerate(content.split(b"\n"), 1):
             if line.strip():
@@ -149,7 +149,7 @@ def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:
 
 
 def _json(content: bytes) -> object:
-    """A text says what is wrong; no row is a text."""
+    """The parsed JSON, or a text on what is wrong with it; a row is never a text."""
     try:
         found: object = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -157,29 +157,29 @@ def _json(content: bytes) -> object:
     return "no JSON object" if isinstance(found, str) else found
 
 
-def as_shelved(case: CaseEntry) -> outcomes.Shelved:
-    return outcomes.Shelved(case.stored_json(), case)
+def as_stored_case(case: CaseEntry) -> outcomes.StoredCase:
+    return outcomes.StoredCase(case.stored_json(), case)
 
 
 def merge_cases(
-    log: Sequence[outcomes.Shelved], new: Iterable[CaseEntry], most: int = CASES_KEPT
-) -> list[outcomes.Shelved]:
-    """The log with the new cases, newest first; what was there keeps its order and its text.
+    log: Sequence[outcomes.StoredCase], new: Iterable[CaseEntry], most: int = CASES_KEPT
+) -> list[outcomes.StoredCase]:
+    """The log with the new cases, newest first; entries that stay keep their order and text.
 
-    A new case takes the place of one of the same id if it says something else or was learned later. Over ``most``,
-    those of least quality go, of equal ones the older; entries that cannot be read go first of all.
+    A new case replaces one with the same id if it differs or was learned later. Over ``most``, unreadable entries are
+    dropped first, then those of least quality, the older of equal ones.
     """
     known = {entry.case.case_id: entry.case for entry in log if entry.case}
     latest = {case.case_id: case for case in new}
     wanted = {name: case for name, case in latest.items() if not _same(known.get(name), case)}
     kept = [entry for entry in log if entry.case and entry.case.case_id not in wanted]
     unread = [entry for entry in log if not entry.case]
-    fresh = sorted(map(as_shelved, wanted.values()), key=_age)
+    fresh = sorted(map(as_stored_case, wanted.values()), key=_age)
     best = _best(list(heapq.merge(kept, fresh, key=_age)), most)
     return [*best, *unread[: most - len(best)]]
 
 
-def _best(entries: list[outcomes.Shelved], most: int) -> list[outcomes.Shelved]:
+def _best(entries: list[outcomes.StoredCase], most: int) -> list[outcomes.StoredCase]:
     if len(entries) <= most:
         return entries
     places = sorted(range(len(entries)), key=lambda place: (-_quality(entries[place]), place))
@@ -187,17 +187,17 @@ def _best(entries: list[outcomes.Shelved], most: int) -> list[outcomes.Shelved]:
 
 
 def _same(known: CaseEntry | None, new: CaseEntry) -> bool:
-    """Whether what is known says the same and was learned no earlier."""
+    """Whether the known case says the same and was learned no earlier."""
     if known is None or new.at > known.at:
         return False
     return known.model_copy(update={"at": new.at, "session_id": new.session_id}) == new
 
 
-def _age(entry: outcomes.Shelved) -> float:
+def _age(entry: outcomes.StoredCase) -> float:
     return -entry.case.at.timestamp() if entry.case else 0.0
 
 
-def _quality(entry: outcomes.Shelved) -> float:
+def _quality(entry: outcomes.StoredCase) -> float:
     return entry.case.quality if entry.case else 0.0
 
 
@@ -205,7 +205,7 @@ LARGEST = 64 * 1024 * 1024  # bytes of one object
 
 
 class SeedResult(NamedTuple):
-    """What became of one object. ``kept`` is how many of its cases stand in the log now; None: it was known."""
+    """The result for one object. ``kept``: how many of its cases are in the log now; None if it was loaded before."""
 
     found: outcomes.TrainingObject
     rows: int
@@ -214,14 +214,14 @@ class SeedResult(NamedTuple):
 
 
 async def _teach_nothing(_name: str, _content: bytes) -> None:
-    """Training rows teach by their cases alone."""
+    """The ``teach`` of training rows, which teach by their cases alone."""
 
 
 class Seeder:
-    """One of several learners looks at a time: whoever finds ``begin`` taken lets the other do it.
+    """Loads new objects of a bucket into a tenant's case log. Of several learners one does so at a time.
 
-    ``read`` finds the rows of an object; ``teach`` takes in what else it says, before it counts as loaded: it may be
-    called again with the same object.
+    ``read`` parses the rows of an object; ``teach`` imports its other content before it counts as loaded, and may be
+    called again for the same object.
     """
 
     def __init__(
@@ -241,9 +241,9 @@ class Seeder:
         self._clock = clock
 
     async def look(self, tell: Callable[[SeedResult], None]) -> bool:
-        """Load what is new, telling of each object; False if another one looks at this time.
+        """Load new objects, calling ``tell`` for each; False if another learner is doing so.
 
-        Raises ``BucketUnavailable`` and ``StoreUnavailable``; what was loaded by then stays, and is not loaded again.
+        Raises ``BucketUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
         """
         if not await self._repository.begin(self._tenant):
             return False
@@ -258,7 +258,7 @@ class Seeder:
         return True
 
     async def _seed(self, found: outcomes.TrainingObject) -> SeedResult | None:
-        """None if it was replaced while it was read: the next look finds the new one."""
+        """Load one object; None if it was replaced meanwhile, so that the next look finds the new one."""
         if found.size > LARGEST:
             bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
             return await self._keep(found, [], bad)
@@ -274,16 +274,16 @@ class Seeder:
     async def _keep(
         self, found: outcomes.TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]
     ) -> SeedResult:
-        def merge(log: Sequence[outcomes.Shelved]) -> Sequence[outcomes.Shelved]:
+        def merge(log: Sequence[outcomes.StoredCase]) -> Sequence[outcomes.StoredCase]:
             return merge_cases(log, cases)
 
         first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
         loaded = outcomes.LoadedRows(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
         log = await self._repository.keep(self._tenant, merge, loaded)
-        return SeedResult(found, len(cases), bad, None if log is None else _standing(log, cases))
+        return SeedResult(found, len(cases), bad, None if log is None else _count_kept(log, cases))
 
 
-def _standing(log: Sequence[outcomes.Shelved], cases: Sequence[CaseEntry]) -> int:
+def _count_kept(log: Sequence[outcomes.StoredCase], cases: Sequence[CaseEntry]) -> int:
     ids = {case.case_id for case in cases}
     return sum(entry.case is not None and entry.case.case_id in ids for entry in log)
 
@@ -296,9 +296,9 @@ _UNKNOWN = "general"
 
 
 def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseEntry:
-    """The case of a row. Its time is that of learning it; its id is the same wherever and whenever it is read.
+    """The case of a training row. Its time is now; its id is the same wherever and whenever it is read.
 
-    ``scale`` is the best score that the row could have; ``source`` the name of where it was found.
+    ``scale``: the best score possible; ``source``: the object's name.
     """
     told, quality = row.metadata, round(row.metadata.overall_score / scale, 4)
     summary = redact_text(row.request)

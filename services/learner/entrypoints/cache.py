@@ -1,4 +1,4 @@
-"""Keeps the files of RL_CACHE_DIR: read where Redis holds nothing, written from time to time and at the end."""
+"""Keeps the files of RL_CACHE_DIR: imported when Redis is empty, written regularly and at the end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 class Folder(Protocol):
-    """May raise ``OSError``."""
+    """The folder of the files. Both methods may raise ``OSError``."""
 
     def read(self) -> Mapping[LearningFile, JsonValue]: ...
 
@@ -25,7 +25,7 @@ class Folder(Protocol):
 
 
 class LearnedCache(NamedTuple):
-    """What is learned of one tenant, as the cache needs it. All may raise ``StoreUnavailable``."""
+    """Access to what is learned of one tenant. All functions may raise ``StoreUnavailable``."""
 
     tenant: str
     is_new: Callable[[], Awaitable[bool]]  # whether nothing was ever learned of it, or forgotten
@@ -43,18 +43,18 @@ class Cache:
         self._in_step = False
 
     async def run(self) -> None:
-        """Runs until cancelled. What fails is said, and tried again."""
+        """Keep the files in step until cancelled. Failures are logged and tried again."""
         while True:
             await self._try(self._step)
             await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
-        """Write a last time, if the files were ever in step."""
+        """Write the files a last time, if they were ever in step."""
         if self._in_step:
             await self._try(self._step)
 
     async def _step(self) -> None:
-        """A Redis that has lost what it held is filled again, before the files follow it."""
+        """Import the files if Redis has lost its content, then write them."""
         if not self._waiting and await self._learned.is_new():
             self._waiting = {file: content for file, content in (await self._read()).items() if content}
         for file, content in list(self._waiting.items()):
@@ -67,7 +67,7 @@ class Cache:
         return await asyncio.to_thread(self._folder.read)
 
     async def _bring_in(self, request: FileRequest) -> None:
-        """A file that cannot be imported is passed over: its problems stand in the log, the folder keeps it."""
+        """Import one file. One that cannot be imported is skipped: its problems are logged, the folder keeps it."""
         if request.file is LearningFile.SYNTHESIZED:
             return await self._learned.hand_on(request)
         report = await self._importer.carry_out(request)

@@ -1,4 +1,4 @@
-"""Health of a learner: ``/health`` says that it lives and what it has done, ``/ready`` that it learns."""
+"""Health of a learner: ``/health`` says that it runs and what it has done, ``/ready`` that it can learn."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _STORE_SECONDS = 2.0
 
 class LearnerReadiness(Protocol):
     async def ping(self) -> None:
-        """Raise ``StoreUnavailable`` unless the store answers and takes writes."""
+        """Raises ``StoreUnavailable`` unless the store answers and takes writes."""
 
 
 class Remembering(Protocol):
@@ -68,7 +68,7 @@ async def _problem(store: LearnerReadiness, learner: Learner) -> str | None:
 
 
 class LearnerGauges(Reading):
-    """Its own counts only grow: what they grew by since the last look is counted."""
+    """Sets the learner's metrics at a scrape, adding what its counts grew by since the last one."""
 
     def __init__(self, learner: Learner, memory: Remembering) -> None:
         self._learner, self._memory = learner, memory

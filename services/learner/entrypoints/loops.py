@@ -1,4 +1,4 @@
-"""The learner's loops: reading outcomes goes before remembering and seeding. A store that fails is waited for."""
+"""The learner's loops. Learning outcomes has priority over remembering and seeding; a failing store is waited for."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 async def keep_share(learner: Learner, every_seconds: float) -> None:
-    """Look for ever who else is there."""
+    """Keep adjusting the learner's share of partitions to the learners that live, until cancelled."""
 
     async def look() -> None:
         await learner.share()
@@ -35,7 +35,7 @@ async def keep_share(learner: Learner, every_seconds: float) -> None:
 
 
 async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
-    """Learn until asked to stop; what is in hand is finished first."""
+    """Learn until asked to stop; outcomes in hand are finished first."""
     patience = min(_NEWS_SECONDS, every_seconds)
     clock = asyncio.get_running_loop().time
     swept = clock()
@@ -72,7 +72,7 @@ _STEP_ASIDE_SECONDS = 0.1
 
 
 async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: asyncio.Event) -> None:
-    """Remember until asked to stop; while the learner is busy, only now and then."""
+    """Remember until asked to stop; only now and then while the learner is busy."""
     learned = -1
     clock = asyncio.get_running_loop().time
     swept = clock()
@@ -92,7 +92,7 @@ async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: async
 
 
 async def _wait_for_news(learner: Learner, stop: asyncio.Event) -> None:
-    """Until the learner tells where to look: then both take at once, in one round trip."""
+    """Wait until the learner says where to look, so that both read in one round trip."""
     if stop.is_set():
         return
     try:
@@ -103,7 +103,7 @@ async def _wait_for_news(learner: Learner, stop: asyncio.Event) -> None:
 
 
 async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
-    """Find the facts of tasks until asked to stop; those of a while are found together."""
+    """Find the facts of tasks until asked to stop; tasks of a while are searched together."""
 
     async def find() -> None:
         if await worker.round(datetime.now(UTC)) < AT_ONCE:
@@ -148,7 +148,7 @@ _NAMED = 5  # bad rows of one object
 
 @dataclass
 class SeedingStatus:
-    """What this process has loaded since it started, for its health."""
+    """What this process has loaded since it started, for its health page."""
 
     objects: int = 0
     rows: int = 0
@@ -157,7 +157,7 @@ class SeedingStatus:
     looked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def count(self, seeded: SeedResult) -> None:
-        """Take note of one object, and name what was left out of it; what another learner loaded it has told."""
+        """Count one loaded object, and log the rows left out of it; not if another learner loaded it."""
         if seeded.kept is None:
             return
         bad = [f"{row.place}: {row.reason}" for row in seeded.bad[:_NAMED]]
@@ -170,7 +170,7 @@ class SeedingStatus:
 
 
 async def keep_seeded(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
-    """Runs until cancelled. ``open_seeder`` may take its time: it is called beside the loop."""
+    """Seed the case log regularly until cancelled. ``open_seeder`` may block: it runs in a thread."""
     opened: Seeder | None = None
 
     async def seeder() -> Seeder:

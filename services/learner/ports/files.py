@@ -1,10 +1,10 @@
-"""What importing files needs of the world, in the core's own words."""
+"""The port that importing files needs."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
-from services.learner.ports.outcomes import Shelved
+from services.learner.ports.outcomes import StoredCase
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 
@@ -12,7 +12,7 @@ ArmName: TypeAlias = tuple[str, str]  # process type and strategy
 
 
 class ArmRecord(NamedTuple):
-    """One arm of a file; ``trend`` as it is kept, empty where the file has none."""
+    """One arm of a file. ``trend``: as it is stored, empty if the file has none."""
 
     name: ArmName
     arm: Arm
@@ -20,7 +20,7 @@ class ArmRecord(NamedTuple):
 
 
 class EntityRecord(NamedTuple):
-    """One entity of a file, under the field that it has in the tenant's hash."""
+    """One entity of a file, with its field in the tenant's hash."""
 
     field: str
     entity: KnownEntity
@@ -28,7 +28,7 @@ class EntityRecord(NamedTuple):
 
 
 class FileTotals(NamedTuple):
-    """Counts over all tasks, by day, and how their mean came to be: fields and texts as they are kept."""
+    """Counts over all tasks and by day, and the trend of the mean, as they are stored."""
 
     counts: Mapping[str, int]
     days: Mapping[str, int] = MappingProxyType({})
@@ -36,9 +36,9 @@ class FileTotals(NamedTuple):
 
 
 class Versions(NamedTuple):
-    """Each differs whenever the part that it is named for does; ``rows`` are entities and predictions.
+    """The versions of a tenant's parts, to detect changes; ``rows``: entities and predictions.
 
-    One that is empty is of a part that does not matter.
+    An empty version is not compared.
     """
 
     cases: str = ""
@@ -48,10 +48,10 @@ class Versions(NamedTuple):
 
 
 class StoredFile(NamedTuple):
-    """What is stored of a tenant."""
+    """What is stored of a tenant, as an import needs it."""
 
     versions: Versions
-    cases: Sequence[Shelved]
+    cases: Sequence[StoredCase]
     arms: Mapping[ArmName, Arm]
     events: int
     facts: Sequence[tuple[str, KnownFact | None]]
@@ -60,7 +60,7 @@ class StoredFile(NamedTuple):
 
 
 class FileChanges(NamedTuple):
-    """What a file changes: the whole log and the whole list of facts as texts (None: as they are), and rows."""
+    """What an import changes: the whole case log and list of facts as texts (None: unchanged), and rows."""
 
     cases: Sequence[str] | None = None
     facts: Sequence[str] | None = None
@@ -71,9 +71,9 @@ class FileChanges(NamedTuple):
 
 
 class ImportRepository(Protocol):
-    """What is learned of a tenant, for whoever brings it from a file. Both may raise ``StoreUnavailable``."""
+    """What is learned of a tenant, for imports. Both methods may raise ``StoreUnavailable``."""
 
     async def read_stored(self, tenant: str) -> StoredFile: ...
 
     async def keep(self, tenant: str, brought: FileChanges, versions: Versions) -> bool:
-        """Store it in one step; False, and nothing is changed, if a part that is changed has another version by now."""
+        """Store changes in one step; False, with nothing changed, if a changed part has another version by now."""

@@ -1,4 +1,4 @@
-"""What finding and keeping facts and entities needs of the world, in the core's own words."""
+"""The ports that finding and keeping facts and entities needs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -11,7 +11,7 @@ from shared.domain.exact_json import JsonObject
 
 
 class FactTodo(NamedTuple):
-    """A task of which facts are still to be found: what it says, bounded and without anything marked."""
+    """A task whose facts are still to be found: its texts, shortened, without what the privacy guard marks."""
 
     tenant: str
     event_id: str
@@ -30,9 +30,9 @@ Prediction: TypeAlias = tuple[str, str]  # process type and kind of threshold
 
 
 class StoredKnowledge(NamedTuple):
-    """What is stored of some entities (by field) and predictions of a tenant, and the version it has.
+    """What is stored of some entities (by field) and predictions of a tenant, and its version.
 
-    ``remembered``: which of the events that were asked about are remembered already.
+    ``remembered``: which of the given events are remembered already.
     """
 
     version: str
@@ -43,7 +43,7 @@ class StoredKnowledge(NamedTuple):
 
 
 class MemoryChange(NamedTuple):
-    """What some events of a tenant change: rows by their fields. ``todos``: those whose facts are still to be found."""
+    """What some events of a tenant change: rows by their fields. ``todos``: tasks whose facts are to be found."""
 
     tenant: str
     event_ids: tuple[str, ...]
@@ -54,7 +54,7 @@ class MemoryChange(NamedTuple):
 
 
 class Spoiled(Exception):
-    """What is stored of one tenant cannot be worked with, though the store answers; trying later does not help."""
+    """What is stored of one tenant is unusable, though the store answers; a retry does not help."""
 
 
 class KnowledgeRepository(Protocol):
@@ -65,12 +65,13 @@ class KnowledgeRepository(Protocol):
     ) -> StoredKnowledge: ...
 
     async def keep(self, change: MemoryChange, version: str) -> bool:
-        """Store what events change, once, in one step, and have the facts of its todos found; False if the tenant's
-        memory is another one by now.
+        """Store what events change in one step, each once, and queue its todos.
+
+        False, with nothing changed, if the tenant's memory has another version by now.
         """
 
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
-        """Have the events' facts found; harmless if they were, or if there are none to be found."""
+        """Queue the events' tasks to be searched for facts; harmless for those that were or have none."""
 
 
 class KnownFacts(NamedTuple):
@@ -81,7 +82,7 @@ class KnownFacts(NamedTuple):
 
 
 class FactChange(NamedTuple):
-    """Rows that leave, as they were stored, and facts that come, the newest last."""
+    """Stored rows to remove, and facts to add, the newest last."""
 
     gone: tuple[str, ...]
     come: tuple[KnownFact, ...]
@@ -91,7 +92,7 @@ NO_CHANGE = FactChange((), ())
 
 
 class Cost(NamedTuple):
-    """What finding facts took, or may take: calls, tokens, and billionth parts of a dollar."""
+    """What finding facts cost, or may cost: calls, tokens, and nano-dollars."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -100,36 +101,36 @@ class Cost(NamedTuple):
 
 
 class FactBook(Protocol):
-    """Facts of tenants, and the tasks of which they are still to be found.
+    """Facts of tenants, and the tasks still to be searched for facts.
 
     All may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``keep`` also ``Spoiled``.
     """
 
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
-        """Tenants and events whose facts are to be found now; nobody else gets them for that time."""
+        """Claim, for so many seconds, events to be searched for facts; gives their tenants and ids."""
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
-        """The ended task of that event, to be searched for facts; None if it was done, or is to be forgotten."""
+        """The task of that event; None if it was searched, or is to be forgotten."""
 
     async def facts(self, tenant: str) -> KnownFacts: ...
 
     async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = "") -> bool:
-        """Store facts and take the todo out, in one step; False if the tenant's memory has another version by now.
+        """Store facts and remove the todo in one step; False if the tenant's memory has another version by now.
 
         ``NO_CHANGE`` fits any version.
         """
 
     async def finish(self, done: Sequence[tuple[str, str]]) -> None:
-        """Take tenants' events out of those whose facts are to be found."""
+        """Remove events from those to be searched for facts."""
 
     async def give_up(self, tenant: str, event_id: str) -> None:
-        """Do without a task's facts, as far as its tenant's memory can be written; repeat it freely."""
+        """Search a task no more, as far as its tenant's memory can be written. It may be repeated."""
 
     async def put_off(self, tenant: str, event_id: str, seconds: float) -> None: ...
 
 
 class FactsUnavailable(Exception):
-    """The model could not be asked, or gave nothing that can be used. ``cost`` is what that took."""
+    """The model could not be asked, or gave no usable answer. ``cost``: what that cost."""
 
     def __init__(self, why: str, cost: Cost = Cost()) -> None:  # noqa: B008  # immutable
         super().__init__(why)
@@ -137,7 +138,7 @@ class FactsUnavailable(Exception):
 
 
 class RawFact(NamedTuple):
-    """One fact as it was found."""
+    """One fact as the model gave it."""
 
     subject: str
     attribute: str
@@ -147,7 +148,7 @@ class RawFact(NamedTuple):
 
 
 class PurseDay(NamedTuple):
-    """A tenant's present day, and what may be used in it; None is no limit."""
+    """A tenant's present day, and what may be spent in it; None is no limit."""
 
     date: date
     tokens: int | None = None
@@ -155,36 +156,36 @@ class PurseDay(NamedTuple):
 
 
 class Purse(Protocol):
-    """What tenants may spend a day. All may raise ``StoreUnavailable`` and may be repeated."""
+    """The daily budgets of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def day(self, tenant: str, now: datetime) -> PurseDay | None:
-        """None where nobody can say what the tenant may use: then nothing is to be spent."""
+        """The tenant's day; None if its limits cannot be known: then nothing may be spent."""
 
     async def reserve(self, todo: FactTodo, most: Cost, day: PurseDay) -> bool:
-        """Set aside the most that finding a task's facts may cost; False where the tenant's day has no room for it."""
+        """Reserve the most that finding a task's facts may cost; False if the day's budget is too small."""
 
     async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
-        """Count what it did cost in place of what was set aside."""
+        """Count the actual cost in place of what was reserved."""
 
 
 class FactFinder(Protocol):
     def most(self, sections: JsonObject) -> Cost:
-        """The most that finding facts in these may cost."""
+        """The most that finding facts in these sections may cost."""
 
     async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
-        """Facts in what a task left behind; raises ``FactsUnavailable``."""
+        """The facts found in a task's sections, and their cost; raises ``FactsUnavailable``."""
 
 
 class Forgetting(Protocol):
-    """Requests to forget, and what they take away. All may raise ``StoreUnavailable``."""
+    """Requests to forget, and how they are carried out. All methods may raise ``StoreUnavailable``."""
 
     async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]: ...
 
     async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
-        """Remove what is stored; how much, by what it was. Repeat it freely."""
+        """Remove what is stored; returns how much of each kind. It may be repeated."""
 
     async def is_under_way(self, request: ForgetRequest) -> bool:
-        """Whether outcomes of before the request are still to be learned, which might bring back what was removed."""
+        """Whether outcomes older than the request are still to be learned, which might bring something back."""
 
     async def note(self, request: ForgetRequest, seconds: float | None) -> None:
-        """Store how far it is; look at it again in so many seconds, or never."""
+        """Store the request's state; it is claimed again after so many seconds, or never (None)."""

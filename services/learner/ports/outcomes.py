@@ -1,4 +1,4 @@
-"""What the learner's core needs of the world, in the core's own words."""
+"""The ports of the learner's core."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
@@ -10,9 +10,9 @@ from shared.domain.words import Strategy
 
 
 class Delivery(NamedTuple):
-    """One event as it was handed out, for the ``tries``-th time. ``event`` is the text of a ``TaskOutcome``.
+    """One event as it was delivered, for the ``tries``-th time. ``event`` is the JSON of a ``TaskOutcome``.
 
-    With a digest it has no text. It has one only at the first try: whatever comes again, comes with its text.
+    With a digest, ``event`` is empty. Only a first delivery has a digest; a repeated one has the text.
     """
 
     partition: int
@@ -31,16 +31,16 @@ class UnlearnedOutcome(NamedTuple):
 
 
 class Roster(NamedTuple):
-    """The names of all learners that live."""
+    """The names of all living learners, and this one's."""
 
     me: str
     learners: Collection[str]
 
 
 class Taken(NamedTuple):
-    """What was handed out, in order within each partition.
+    """The events delivered, in order within each partition.
 
-    ``lost``: the partitions that turned out to be another's; ``more``: those in which something may be left to take.
+    ``lost``: partitions that turned out to be another's; ``more``: partitions where more may be left to take.
     """
 
     deliveries: Sequence[Delivery]
@@ -52,22 +52,22 @@ class Outcomes(Protocol):
     """The partitions' streams of outcomes. Every method may raise ``StoreUnavailable``."""
 
     async def roster(self) -> Roster:
-        """Show a sign of life, and see who else is there."""
+        """Report this learner as living, and read who else is."""
 
     async def take(self, partitions: Collection[int]) -> Taken:
-        """Become or stay the reader of partitions, and take what comes next in each.
+        """Become or stay the reader of partitions, and take the next events of each.
 
-        What was taken and not settled comes again first, whoever took it; nothing new before that.
+        Events taken before and not settled come first, whoever took them, and nothing new before that.
         """
 
     async def settle(self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome]) -> None:
-        """Acknowledge what was learned; move what is given up to the dead letters."""
+        """Acknowledge learned events; move those given up to the dead letters."""
 
     async def give_up(self, partitions: Collection[int]) -> None:
-        """Stop being the reader of partitions, so that another can be at once."""
+        """Stop being the reader of partitions, so that another learner can be at once."""
 
     async def news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
-        """Wait until something is there that was not there when it was last taken, and where; nowhere in that time."""
+        """Wait for new events; returns their partitions, or none after so many seconds."""
 
 
 class Pull(NamedTuple):
@@ -78,10 +78,10 @@ class Pull(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What is to be learned from one event. ``pull`` is None if it says nothing about a strategy.
+    """What to learn from one event. ``pull`` is None if it says nothing about a strategy.
 
-    ``counted`` is one line: reward in units, what the case counts as, when it ended (ms), the day of that, the event's
-    id. ``entry`` is the case as it is stored; one without is counted as an event, and that is all.
+    ``counted`` is one line: reward in units, what the case counts as, when it ended (ms), its day, the event's id.
+    ``entry``: the case as it is stored; without one, the event is only counted.
     """
 
     event_id: str
@@ -97,7 +97,7 @@ class Lesson(NamedTuple):
 
     @property
     def case(self) -> CaseEntry:
-        """Only where there is an entry."""
+        """The case, parsed; only if there is an ``entry``."""
         return CaseEntry.model_validate_json(self.entry)
 
 
@@ -109,21 +109,21 @@ class LessonRefused(NamedTuple):
 
 class Memory(Protocol):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
-        """Store lessons in order, each once: for each True if it was new, False if it was known, or why it cannot be.
+        """Store lessons in order, each once: True for a new one, False for a known one, or why it cannot be stored.
 
         Raises ``StoreUnavailable``; then any of them may have been stored, and they can be given again.
         """
 
 
-class Shelved(NamedTuple):
-    """An entry of the case log as it is stored; ``case`` is None where this version cannot read it."""
+class StoredCase(NamedTuple):
+    """An entry of the case log as it is stored. ``case``: None if this version cannot read it."""
 
     text: str
     case: CaseEntry | None
 
 
 class LoadedRows(NamedTuple):
-    """What is remembered of an object of training rows: its version, and what came of it."""
+    """The record of a loaded object of training rows: its version and the result."""
 
     name: str
     version: str
@@ -134,29 +134,29 @@ class LoadedRows(NamedTuple):
 
 
 class CaseRepository(Protocol):
-    """A tenant's case log, for whoever brings cases that no event did. Every method may raise ``StoreUnavailable``."""
+    """A tenant's case log, for cases from outside. Every method may raise ``StoreUnavailable``."""
 
     async def begin(self, tenant: str) -> bool:
-        """Become, or stay, the one who loads; False if another one is. It lapses by itself."""
+        """Take or extend the loader's lock; False if another has it. It expires by itself."""
 
     async def end(self, tenant: str) -> None:
-        """Let others load at once."""
+        """Release the loader's lock."""
 
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
         """The version of each object that was loaded."""
 
     async def keep(
-        self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: LoadedRows
-    ) -> Sequence[Shelved] | None:
-        """Replace the log by what ``merge`` makes of it and remember the object, in one step, however busy others are.
+        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
+    ) -> Sequence[StoredCase] | None:
+        """Replace the log by ``merge(log)`` and record the object as loaded, in one step; returns the new log.
 
-        The log as it is then; None, and nothing is changed, if that version was loaded already. ``merge`` is called
-        again if the log has changed meanwhile.
+        None, with nothing changed, if that version was loaded already. ``merge`` is called again if the log has changed
+        meanwhile.
         """
 
 
 class TrainingObject(NamedTuple):
-    """``version`` differs whenever the content does; ``size`` is in bytes."""
+    """An object in the bucket. ``version`` changes with its content; ``size`` is in bytes."""
 
     name: str
     version: str
@@ -168,14 +168,14 @@ class BucketUnavailable(Exception):
 
 
 class ObjectChanged(Exception):
-    """The object is not any more what it was when it was listed."""
+    """The object has changed since it was listed."""
 
 
 class TrainingBucket(Protocol):
-    """Both may raise ``BucketUnavailable``."""
+    """A bucket of training rows. Both methods may raise ``BucketUnavailable``."""
 
     async def objects(self) -> Sequence[TrainingObject]:
-        """All objects of training rows, the oldest first."""
+        """All objects of training rows, oldest first."""
 
     async def read(self, found: TrainingObject) -> bytes:
-        """The content of that very version; raises ``ObjectChanged``."""
+        """The content of the listed version; raises ``ObjectChanged``."""

@@ -16,9 +16,9 @@ from services.learner.core.files.importer import (
     with_known_facts,
     with_statistics,
 )
-from services.learner.core.training import as_shelved
+from services.learner.core.training import as_stored_case
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, Versions
-from services.learner.ports.outcomes import Shelved
+from services.learner.ports.outcomes import StoredCase
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.domain.keywords import keywords
@@ -37,7 +37,7 @@ _ACCURACY = st.dictionaries(st.sampled_from("pq"), st.integers(1, 5).map(lambda 
 
 
 def _stored(
-    cases: Sequence[Shelved] = (),
+    cases: Sequence[StoredCase] = (),
     arms: Mapping[tuple[str, str], Arm] | None = None,
     events: int = 0,
     facts: Sequence[tuple[str, KnownFact]] = (),
@@ -80,10 +80,10 @@ def test_of_an_arm_the_record_with_more_pulls_holds(
 @pytest.mark.promise("files.idempotent")
 @given(_CASES, _CASES)
 def test_cases_brought_twice_are_there_once(here: list[CaseEntry], new: list[CaseEntry]) -> None:
-    log = [as_shelved(case) for case in {case.case_id: case for case in here}.values()]
+    log = [as_stored_case(case) for case in {case.case_id: case for case in here}.values()]
     done = with_cases(_stored(cases=log), new)
     texts = done.brought.cases or [entry.text for entry in log]
-    after = [Shelved(text, CaseEntry.model_validate_json(text)) for text in texts]
+    after = [StoredCase(text, CaseEntry.model_validate_json(text)) for text in texts]
     assert len({entry.case.case_id for entry in after if entry.case}) == len(after)
     assert with_cases(_stored(cases=after), new).taken == 0
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.learner.core.training import as_shelved, merge_cases
-from services.learner.ports.outcomes import Shelved
+from services.learner.core.training import as_stored_case, merge_cases
+from services.learner.ports.outcomes import StoredCase
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CASES_KEPT
 from tests.doubles.redis_tasks import NOON
@@ -22,17 +22,17 @@ _CASES = st.builds(
 )
 _NEW = st.lists(_CASES, max_size=10)
 _LOGS = st.lists(_CASES, max_size=MOST, unique_by=lambda case: case.case_id).map(
-    lambda cases: [as_shelved(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
+    lambda cases: [as_stored_case(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
 )
 
 
-def _cases(log: list[Shelved]) -> list[CaseEntry]:
+def _cases(log: list[StoredCase]) -> list[CaseEntry]:
     return [entry.case for entry in log if entry.case]
 
 
 @pytest.mark.promise("training.merged")
 @given(_LOGS, _NEW)
-def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[Shelved], new: list[CaseEntry]) -> None:
+def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[StoredCase], new: list[CaseEntry]) -> None:
     """Everything in it comes from one of the two, and it is as full as it can be; newest first."""
     result = merge_cases(log, new, MOST)
     ids = [case.case_id for case in _cases(result)]
@@ -45,7 +45,7 @@ def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[Shelved]
 
 @pytest.mark.promise("training.merged")
 @given(_LOGS, _NEW)
-def test_what_is_left_out_is_no_better_than_what_stays(log: list[Shelved], new: list[CaseEntry]) -> None:
+def test_what_is_left_out_is_no_better_than_what_stays(log: list[StoredCase], new: list[CaseEntry]) -> None:
     result = _cases(merge_cases(log, new, MOST))
     latest = {case.case_id: case for case in [*_cases(log), *new]}
     ids = {case.case_id for case in result}
@@ -55,13 +55,13 @@ def test_what_is_left_out_is_no_better_than_what_stays(log: list[Shelved], new: 
 
 @pytest.mark.promise("training.merged")
 @given(_LOGS, _NEW)
-def test_merging_the_same_again_changes_nothing(log: list[Shelved], new: list[CaseEntry]) -> None:
+def test_merging_the_same_again_changes_nothing(log: list[StoredCase], new: list[CaseEntry]) -> None:
     once = merge_cases(log, new, MOST)
     assert merge_cases(once, new, MOST) == once
 
 
 @given(_LOGS)
-def test_merging_nothing_leaves_every_text_as_it_is(log: list[Shelved]) -> None:
+def test_merging_nothing_leaves_every_text_as_it_is(log: list[StoredCase]) -> None:
     """Also fields that a later version wrote."""
     later = [entry._replace(text=entry.text.replace("{", '{"later":1,', 1)) for entry in log]
     assert merge_cases(later, [], MOST) == later
@@ -70,7 +70,7 @@ def test_merging_nothing_leaves_every_text_as_it_is(log: list[Shelved]) -> None:
 @pytest.mark.promise("training.merged")
 def test_a_full_log_takes_what_is_better_and_keeps_what_is_good() -> None:
     """Not overwritten, and not in vain: fifty good examples into two hundred middling cases."""
-    log = [as_shelved(a_case(number, quality=0.5 if number % 2 else 0.7)) for number in range(CASES_KEPT)]
+    log = [as_stored_case(a_case(number, quality=0.5 if number % 2 else 0.7)) for number in range(CASES_KEPT)]
     new = [a_case(1000 + number, quality=0.6) for number in range(50)]
     result = _cases(merge_cases(log, new))
     assert len(result) == CASES_KEPT
@@ -81,16 +81,16 @@ def test_a_full_log_takes_what_is_better_and_keeps_what_is_good() -> None:
 
 
 def test_a_case_that_says_something_else_or_is_newer_replaces_the_one_of_its_id() -> None:
-    log = [as_shelved(a_case(1, quality=0.4)), as_shelved(a_case(2))]
+    log = [as_stored_case(a_case(1, quality=0.4)), as_stored_case(a_case(2))]
     assert {case.case_id: case.quality for case in _cases(merge_cases(log, [a_case(1, quality=0.8)]))} == {
         "case-1": 0.8,
         "case-2": 0.9,
     }
     assert merge_cases(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
-    assert merge_cases(log, [a_case(2, at=NOON)])[0] == as_shelved(a_case(2, at=NOON))
+    assert merge_cases(log, [a_case(2, at=NOON)])[0] == as_stored_case(a_case(2, at=NOON))
 
 
 def test_entries_that_cannot_be_read_stay_while_there_is_room() -> None:
-    log = [Shelved("?", None), *(as_shelved(a_case(number)) for number in range(3))]
+    log = [StoredCase("?", None), *(as_stored_case(a_case(number)) for number in range(3))]
     assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
     assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))

@@ -1,4 +1,4 @@
-"""What stands in a learning file: arms, totals and cases, all of its entries or what is wrong with it."""
+"""Parses learning files: arms, totals and cases; either all entries or what is wrong with them."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ class BadFile(Exception):
 
 
 class BadEntry(ValueError):
-    """What is wrong with one entry."""
+    """An entry of a file is wrong; the message says how."""
 
 
 def entries_of_list(content: JsonValue, *names: str) -> list[JsonValue]:
@@ -53,7 +53,7 @@ def entries_of_list(content: JsonValue, *names: str) -> list[JsonValue]:
 
 
 def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue]:
-    """The entries of a file that is an object, or has one under one of the names. Raises ``BadFile``."""
+    """The entries of a file that is an object, or has an object under one of the names. Raises ``BadFile``."""
     inner = next((content[name] for name in names if name in content), content) if isinstance(content, dict) else None
     if not isinstance(inner, dict):
         raise BadFile(["it is no object"])
@@ -62,7 +62,7 @@ def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue
 
 
 def read_all(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue], T]) -> list[T]:
-    """Each entry, by its place. Raises ``BadFile`` with every entry that is wrong, up to a bound."""
+    """Each entry as ``read`` parses it. Raises ``BadFile`` with the places of wrong entries, up to a bound."""
     good: list[T] = []
     problems: list[str] = []
     for place, entry in entries:
@@ -91,7 +91,7 @@ _MOST_PULLS = 10**9
 
 
 class _Arm(BaseModel):
-    """``units`` is the exact sum of rewards in ten-thousandths; without it the mean says it."""
+    """An arm in a file. ``units``: the exact sum of rewards in ten-thousandths; if absent it follows from the mean."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -102,7 +102,7 @@ class _Arm(BaseModel):
 
 
 def read_arms(content: JsonValue) -> list[ArmRecord]:
-    """The arms of a file; raises ``BadFile``. An arm without a pull says nothing, and is none."""
+    """The arms of a file, without those that were never pulled; raises ``BadFile``."""
     found = entries_of_object(content, "arms", "bandit")
     entries = ((f"{kind}", arms) for kind, arms in found.items())
     kinds = read_all(entries, _object)
@@ -115,7 +115,7 @@ def read_arms(content: JsonValue) -> list[ArmRecord]:
 
 
 def checked_trend(text: str) -> str:
-    """The text, if it is a trend as it is kept. Raises ``BadEntry``."""
+    """The text, if it is a valid stored trend. Raises ``BadEntry``."""
     try:
         points = read_points(text)
     except ValueError as error:
@@ -149,12 +149,12 @@ _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzin
 
 
 def _notes(value: object) -> object:
-    """A text is one note; an empty one is none."""
+    """Notes as a list: a single text becomes one note; an empty text or None becomes none."""
     return ([value] if value.strip() else []) if isinstance(value, str) else [] if value is None else value
 
 
 def _moment(value: object) -> object:
-    """Texts without a zone are UTC."""
+    """A time in a text, as UTC if it has no zone; any other value unchanged."""
     if isinstance(value, str):
         try:
             at = datetime.fromisoformat(value)
@@ -189,7 +189,7 @@ class _Case(BaseModel):
 
 
 def read_cases(content: JsonValue) -> list[CaseEntry]:
-    """The cases of a file, the newest first; raises ``BadFile``. Nothing that the guard marks is in them."""
+    """The cases of a file, newest first, without anything the privacy guard marks; raises ``BadFile``."""
     return read_all(number_entries(entries_of_list(content, "cases", "entries", "case_log")), _read_case)[::-1]
 
 
@@ -228,7 +228,7 @@ class Statistics(NamedTuple):
 
 
 def read_statistics(content: JsonValue) -> Statistics:
-    """Raises ``BadFile``."""
+    """The statistics in a file. Raises ``BadFile``."""
     told = entries_of_object(content)
     counts = _numbers(told.get("counts", {}), "counts")
     days = _numbers(told.get("days", {}), "days")

@@ -1,4 +1,4 @@
-"""Imports a file into a tenant's memory: read whole, decided on what is stored, stored in one step."""
+"""Imports a file into a tenant's memory: parsed whole, merged with what is stored, stored in one step."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class FileDecision(NamedTuple):
-    """What is to be stored, and how many entries are taken and left out; the rest is known."""
+    """What to store of a file, and how many entries are taken and left out; the rest is known already."""
 
     brought: FileChanges
     taken: int
@@ -44,7 +44,7 @@ def with_arms(stored: StoredFile, new: Sequence[ArmRecord]) -> FileDecision:
 
 
 def with_known_facts(stored: StoredFile, new: Sequence[KnownFact]) -> FileDecision:
-    """A tenant without facts takes them as they are, also those that hold no more."""
+    """Merge facts with those stored. A tenant without facts takes them unchanged, superseded ones too."""
     if not stored.facts:
         kept = new[:FACTS_KEPT]
         texts = [fact.model_dump_json() for fact in kept]
@@ -77,7 +77,7 @@ def with_statistics(stored: StoredFile, new: formats.Statistics) -> FileDecision
 
 
 def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
-    """Whether it is stored and no older there; one that holds no more teaches nothing to whoever knows other facts."""
+    """Whether a fact is stored and no older there. A superseded fact counts as known."""
     return not fact.holds or any(is_same(one, fact) and one.at >= fact.at for one in known)
 
 
@@ -105,7 +105,7 @@ class Importer:
         self._clock = clock
 
     async def carry_out(self, request: FileRequest) -> FileReport:
-        """What became of the file. Repeat it freely. Raises ``StoreUnavailable``."""
+        """Import a file and report on it. It may be repeated. Raises ``StoreUnavailable``."""
         try:
             total, decides = await asyncio.to_thread(self._read, request)  # a large file would hold up the learner
         except formats.BadFile as bad:
@@ -125,7 +125,7 @@ class Importer:
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_TRIES} tries")
 
     def _read(self, request: FileRequest) -> tuple[int, Decides]:
-        """How many entries the file has, and what they change. Raises ``BadFile``."""
+        """The number of entries in the file, and a function that decides what they change. Raises ``BadFile``."""
         match request.file:
             case LearningFile.CASE_LOG:
                 cases = formats.read_cases(request.content)
@@ -178,7 +178,7 @@ class _Entity(BaseModel):
 
 
 def read_facts(content: JsonValue) -> list[KnownFact]:
-    """The facts of a file, the newest first; raises ``BadFile``."""
+    """The facts of a file, newest first; raises ``BadFile``."""
     found = formats.read_all(
         formats.number_entries(formats.entries_of_list(content, "facts", "entries", "knowledge")), _fact
     )

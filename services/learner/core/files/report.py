@@ -1,4 +1,4 @@
-"""A report of a benchmark in whatever shape it comes: how it went, what failed most, what that teaches later tasks."""
+"""Benchmark reports of any shape: results, most frequent failures, and what they teach later tasks."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ _VALUE = "value"
 
 
 class Entry(NamedTuple):
-    """One line of a part: what it is about, and what is said of it."""
+    """One line of a report's part: its subject, and the values given for it."""
 
     name: str
     said: Mapping[str, JsonValue]
 
     @property
     def named_score(self) -> tuple[str, float] | None:
-        """The score that is given, and under which name."""
+        """The score of the entry and the name it is given under; None if it has none."""
         found = ((name, _number(self.said.get(name))) for name in (*_SCORES, _VALUE))
         return next(((name, score) for name, score in found if score is not None), None)
 
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
 
 def entries(part: JsonValue) -> list[Entry]:
-    """The lines of a part, in their order. Nothing at all has none."""
+    """The lines of a part, in their order; empty for an empty part."""
     if isinstance(part, dict):
         one = _is_one_entry(part)
         return [_of_object(part)] if one else [_of_mapping(name, inner) for name, inner in part.items()]
@@ -55,12 +55,12 @@ def entries(part: JsonValue) -> list[Entry]:
 
 
 def columns(found: Iterable[Entry]) -> list[str]:
-    """What is said of any of them, in the order in which it comes up."""
+    """The names of all values that occur in the lines, in the order of their first appearance."""
     return list(dict.fromkeys(name for entry in found for name in entry.said))
 
 
 class ReportScores:
-    """Scores from 0 to 1, whichever scale a report has: under a name with one that is over 1, all are out of 100."""
+    """Scores scaled to 0 to 1. If a name has any score over 1, all scores under it are out of 100."""
 
     def __init__(self, found: Iterable[Entry]) -> None:
         scored = [entry.named_score for entry in found]
@@ -74,7 +74,7 @@ class ReportScores:
 
 
 def _is_one_entry(part: Mapping[str, JsonValue]) -> bool:
-    """Whether the mapping speaks of one thing, and not of one thing for each of its names."""
+    """Whether the mapping describes one thing, rather than mapping names to things."""
     return any(isinstance(part.get(name), str) for name in _NAMES) and not any(
         isinstance(one, dict) for one in part.values()
     )
@@ -113,7 +113,7 @@ def as_word(value: JsonValue) -> str:
 
 
 def _number(value: JsonValue) -> float | None:
-    """Also one that is written as a text, with or without a percent sign."""
+    """A number from 0 to 100, also if written as a text, with or without a percent sign; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     text = str(value).strip()
@@ -135,11 +135,11 @@ _NEVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class BadReport(Exception):
-    """The content is no report; the message says why."""
+    """The content is not a report; the message says why."""
 
 
 class Report(NamedTuple):
-    """``told`` is all of it; ``source`` the name of where it was found."""
+    """A parsed report. ``told``: its whole content; ``source``: the name of the file or object."""
 
     source: str
     told: dict[str, JsonValue]
@@ -149,7 +149,7 @@ class Report(NamedTuple):
 
     @property
     def at(self) -> datetime:
-        """When it was made; long ago, if it does not say so."""
+        """When the report was made; a date long ago if it does not say."""
         said = self.told.get("generated_at")
         try:
             at = datetime.fromisoformat(said) if isinstance(said, str) else _NEVER
@@ -159,7 +159,7 @@ class Report(NamedTuple):
 
 
 def read_report(source: str, content: bytes) -> Report:
-    """The report that a text holds. Raises ``BadReport``: it is no JSON object, or has none of a report's parts."""
+    """Parse a report. Raises ``BadReport`` for what is not a JSON object or has none of a report's parts."""
     try:
         told: JsonValue = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -175,7 +175,7 @@ def read_report(source: str, content: bytes) -> Report:
 
 
 def as_json(report: Report) -> dict[str, JsonValue]:
-    """For whoever shows it: head, and each part as columns and rows."""
+    """The report for display: its head, and each part as columns and rows."""
     head: dict[str, JsonValue] = {
         name: report.told.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
     }
@@ -198,14 +198,14 @@ _ROWS = ("rows", "examples", "training_rows", "signals", "data")
 
 
 class PreparedRows(NamedTuple):
-    """Rows in the training format, and what no row could be made of, with its reason."""
+    """Rows in the training format, and the reasons for entries that gave no row."""
 
     rows: Sequence[dict[str, JsonValue]]
     skipped: Sequence[str]
 
 
 def prepare_training(reports: Iterable[Report]) -> PreparedRows:
-    """No score is made up: what has none, neither itself nor in the ranking of its scenario, becomes no row."""
+    """Training rows from reports. An entry without a score, of its own or of its scenario, gives no row."""
     rows: list[dict[str, JsonValue]] = []
     skipped: list[str] = []
     for report in reports:
@@ -253,7 +253,7 @@ def _type_of(entry: Entry) -> TrainingType | None:
 def _row(
     report: Report, part: str, entry: Entry, ranked: Entry | None, kind: TrainingType | None, scores: ReportScores
 ) -> dict[str, JsonValue] | str:
-    """A row, or why there is none."""
+    """A training row, or the reason why the entry gives none."""
     name = entry.name or _scenario(entry)
     text = entry.text or " ".join(name.replace("_", " ").split())
     own = scores.score_of(entry)
@@ -285,7 +285,7 @@ _LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
 
 
 def report_rows(name: str, content: bytes) -> Rows:
-    """The failures and ready-made rows of a report, as training rows. Never raises: what is no report is a bad row."""
+    """The failures and ready-made rows of a report, as training rows. Never raises: other content is a bad row."""
     try:
         found = prepare_training([read_report(name, content)])
     except BadReport as bad:
@@ -295,9 +295,9 @@ def report_rows(name: str, content: bytes) -> Rows:
 
 
 def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
-    """What tasks of each kind failed of, as entries of ``knowledge_base.json``; nothing of what is no report.
+    """Why tasks of each kind failed, as entries of ``knowledge_base.json``; empty for what is not a report.
 
-    A newer report says it of the same subject and attribute, and so replaces what an older one said.
+    Facts of a newer report have the same subject and attribute, and so replace those of an older one.
     """
     try:
         report = read_report(name, content)
@@ -309,7 +309,7 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
 
 
 def _on_one_scale(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
-    """Ready-made rows out of 100 beside those that were made of failures, which are from 0 to 1."""
+    """The rows with ready-made scores out of 100 divided by 100, as those made from failures are from 0 to 1."""
     ready = [row for row in rows if _metadata(row).get("source") != source]
     if not any(_score(row) > 1 for row in ready):
         return [*rows]
@@ -330,7 +330,7 @@ def _score(row: dict[str, JsonValue]) -> float:
 
 
 def _fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | None:
-    """None for an entry that says no cause, or in which the privacy guard marks something."""
+    """The entry as a fact; None if it gives no cause, or the privacy guard marks something in it."""
     subject, cause = _plain(_scenario(entry) or entry.name), _plain(entry.cause)
     text = f"Tasks of the kind {subject!r} failed in a benchmark: {cause}"
     if not subject or not cause or redact_text(text) != text:
@@ -350,7 +350,7 @@ def _fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | Non
 
 
 def _first_of_each(facts: Iterator[dict[str, JsonValue]]) -> Iterator[dict[str, JsonValue]]:
-    """The first of a subject: the failure that is named first is the one that weighs most."""
+    """The first fact of each subject: reports list the most important failure first."""
     subjects: set[JsonValue] = set()
     for fact in facts:
         if fact["subject"] not in subjects:
@@ -370,7 +370,7 @@ def _plain(text: str) -> str:
 def report_teacher(
     importer: Importer, tenant: str, clock: Callable[[], datetime]
 ) -> Callable[[str, bytes], Awaitable[None]]:
-    """What takes in one report; repeat it freely. It raises ``StoreUnavailable``."""
+    """A function that imports the facts of one report; it may be repeated and raises ``StoreUnavailable``."""
 
     async def teach(name: str, content: bytes) -> None:
         facts = report_facts(name, content, clock())

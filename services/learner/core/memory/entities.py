@@ -1,4 +1,4 @@
-"""All that a text names, found without a model: people, vendors, products, money, dates, addresses, reference ids."""
+"""Finds entities in a text without a model: people, vendors, products, money, dates, addresses, reference ids."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from babel.numbers import list_currencies
 
 
 class EntityKind(StrEnum):
-    """In the order in which one goes before another where both would be the same words."""
+    """The kind of an entity. Where the same words fit several kinds, the first here wins."""
 
     EMAIL = "email"
     DATE = "date"
@@ -26,9 +26,9 @@ class EntityKind(StrEnum):
 
 
 class FoundEntity(NamedTuple):
-    """Something that stands in a text from ``start`` to ``end``.
+    """An entity in a text, from ``start`` to ``end``.
 
-    ``same`` is what all writings of the same thing share; ``value`` how people read it.
+    ``same``: what all spellings of one entity share; ``value``: the spelling that people read.
     """
 
     kind: EntityKind
@@ -39,7 +39,7 @@ class FoundEntity(NamedTuple):
 
     @property
     def field(self) -> str:
-        """Its name among all that are known."""
+        """The name under which the entity is stored: its kind and what its spellings share."""
         return f"{self.kind.value}:{self.same}"
 
 
@@ -51,10 +51,10 @@ _GROUP = 3
 
 
 def read_number(written: str) -> Decimal | None:
-    """The number; None where it can be read in no way, such as ``1.2.3``.
+    """The number that a text spells; None for one that can be read in no way, such as ``1.2.3``.
 
-    Of a point and a comma the last one begins the fraction. One that stands alone before exactly three digits groups
-    thousands, as amounts of business are written, except behind a zero (``0.125``).
+    Of a point and a comma the last one begins the fraction. A single one before exactly three digits groups thousands,
+    as business amounts are written, except after a zero (``0.125``).
     """
     plain = _SPACES.sub("", written)
     marks = re.findall(r"[.,]", plain)
@@ -84,7 +84,7 @@ def _is_grouped(whole: str, mark: str) -> bool:
 
 
 def plain(number: Decimal) -> str:
-    """The same text for the same number: no exponent, no zeros at the end of a fraction."""
+    """The number as text, without exponent or trailing zeros: equal numbers have equal texts."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -108,7 +108,7 @@ _TWELVE = 12
 
 
 def dates(text: str) -> Iterator[FoundEntity]:
-    """Days, as ISO 8601; one that could be two days (``03/04/2026``) stays as it is written."""
+    """Yields the days in a text, as ISO 8601; one that could be two days (``03/04/2026``) as it is written."""
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             parts = match.groupdict()
@@ -144,7 +144,7 @@ def _is_date(year: int, month: int, day: int) -> bool:
 
 @cache
 def months() -> dict[str, int]:
-    """Month by its name or abbreviation, in small letters and without a full stop."""
+    """The number of each month by its name or abbreviation, in lower case without a full stop."""
     names: dict[str, int] = {}
     for language in _LANGUAGES:
         forms = Locale(language).months
@@ -233,7 +233,7 @@ def _company(match: re.Match[str]) -> Iterator[FoundEntity]:
 
 
 def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[FoundEntity]:
-    """The name without words at its ends that belong to the sentence; nothing where nothing is left."""
+    """Yields the name without words at its ends that belong to the sentence; nothing if no name is left."""
     words = written.split(" ")
     while words and _is_no_name(words[0]):
         start += len(words.pop(0)) + 1
@@ -260,7 +260,7 @@ _ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 
 
 def find_entities(text: str) -> tuple[FoundEntity, ...]:
-    """Each once, in the order of appearance; no two of them of the same words."""
+    """The entities in a text, each once, in the order of appearance and without overlap."""
     shown = text[:TEXT_LOOKED_AT]
     kept: list[FoundEntity] = []
     for found in sorted(_all(shown), key=lambda one: (_ORDER[one.kind], one.start - one.end, one.start)):
@@ -271,7 +271,7 @@ def find_entities(text: str) -> tuple[FoundEntity, ...]:
 
 
 def names_of(found: FoundEntity) -> tuple[str, ...]:
-    """The ways in which a later task may write it."""
+    """The names by which a later task may call the entity."""
     short = short_name(found.value)
     return (found.value, short) if short != found.value else (found.value,)
 
@@ -289,7 +289,7 @@ def _all(text: str) -> Iterator[FoundEntity]:
 
 
 def _merge(found: Iterable[FoundEntity]) -> Iterator[FoundEntity]:
-    """One of each, in its longest writing; a name that is the same as a company's is that company."""
+    """One entity for each field, in its longest spelling."""
     by_field: dict[str, FoundEntity] = {}
     for one in found:
         known = by_field.get(one.field)
@@ -347,7 +347,7 @@ _PERCENT = re.compile(
 
 
 def amounts(text: str) -> Iterator[FoundEntity]:
-    """Amounts with a currency; a number without one is none."""
+    """Yields the amounts with a currency."""
     for pattern in (_BEFORE, _AFTER):
         for match in pattern.finditer(text):
             currency = _currency(match["sign"], alone=pattern is _BEFORE)

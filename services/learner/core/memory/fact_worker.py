@@ -1,4 +1,4 @@
-"""Finds reusable facts in what tasks left behind, off their path, a few tasks side by side: a small model says them."""
+"""Finds reusable facts in ended tasks by a small model, a few tasks at a time, without holding up tasks that run."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -60,14 +60,14 @@ class _Answer(BaseModel):
 
 
 class ModelFacts(memory.FactFinder):
-    """``price`` is that of the model that serves the lower tier."""
+    """Finds facts by a model. ``price``: of the model that serves the lower tier."""
 
     def __init__(self, model: Model, price: Price) -> None:
         self._model = model
         self._price = price
 
     def most(self, sections: JsonObject) -> memory.Cost:
-        """All attempts, each with as long an answer as may be."""
+        """The cost of all attempts with the longest possible answers."""
         asked = -(-(len(_PROMPT) + len(_show_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
         nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
         return memory.Cost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
@@ -105,7 +105,7 @@ def _show_sections(sections: JsonObject) -> str:
 
 
 def _section(name: str, value: Json) -> str:
-    """A closing tag inside quoted text is defused, so that data cannot end its own section."""
+    """One section of the prompt. Closing tags inside the text are defused, so that data cannot end their section."""
     text = value if isinstance(value, str) else dumps(value)
     defused = text.replace("</", "<\\/")
     return f"<{name}>\n{defused}\n</{name}>"
@@ -130,7 +130,7 @@ log = structlog.get_logger()
 
 @dataclass
 class FactCounts:
-    """What this process has done since it started."""
+    """What this process has found since it started."""
 
     tasks: int = 0
     facts: int = 0
@@ -145,9 +145,9 @@ class FactWorker:
         self.counts = FactCounts()
 
     async def round(self, now: datetime) -> int:
-        """Find the facts of the next tasks, if any wait; how many were in hand. What one breaks off the others end."""
+        """Find the facts of the next tasks that wait; returns how many. A failure of one does not stop the others."""
         claimed = await self._book.claim(AT_ONCE, CLAIM_SECONDS)
-        found = await asyncio.gather(*(self._is_done(*one, now) for one in claimed), return_exceptions=True)
+        found = await asyncio.gather(*(self._search_task(*one, now) for one in claimed), return_exceptions=True)
         pairs = list(zip(claimed, found, strict=True))
         if done := [one for one, is_done in pairs if is_done is True]:
             await self._book.finish(done)
@@ -157,7 +157,7 @@ class FactWorker:
                 raise failure
         return len(claimed)
 
-    async def _is_done(self, tenant: str, event_id: str, now: datetime) -> bool:
+    async def _search_task(self, tenant: str, event_id: str, now: datetime) -> bool:
         try:
             todo, day = await asyncio.gather(
                 self._book.find_task_to_search(tenant, event_id), self._purse.day(tenant, now)
@@ -174,7 +174,7 @@ class FactWorker:
         return True
 
     async def _learn(self, todo: memory.FactTodo, day: memory.PurseDay | None, now: datetime) -> bool:
-        """Within the tenant's day, which it counts in; what it may cost is set aside first."""
+        """Find and store a task's facts within the tenant's daily budget; the most it may cost is reserved first."""
         sections = sections_of(todo)
         if day is None or not await self._purse.reserve(todo, self._finder.most(sections), day):
             return await self._do_without(todo, memory.FactsUnavailable("the tenant's day has no room for it"), now)
@@ -189,7 +189,7 @@ class FactWorker:
         return kept
 
     async def _do_without(self, todo: memory.FactTodo, problem: memory.FactsUnavailable, now: datetime) -> bool:
-        """Whether it has been so for so long that nobody tries again."""
+        """Whether the task is given up because it ended too long ago; otherwise it is tried again."""
         self.counts.failed += 1
         log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
         if now - todo.ended_at < _HOPELESS:
@@ -212,7 +212,7 @@ class FactWorker:
 
 
 def sections_of(todo: memory.FactTodo) -> JsonObject:
-    """What is shown to the model, as data."""
+    """The sections of the prompt: the task's data."""
     values: Json = [{"name": name, "value": value} for name, value in todo.values.items()]
     return {
         "process": {"process_type": todo.process_type},

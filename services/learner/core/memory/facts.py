@@ -1,4 +1,4 @@
-"""What is known after a task taught something: told once, the newer of two that contradict each other, capped. Pure."""
+"""Merges new facts with known ones: each kept once, the newer of two that contradict each other, up to a cap."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -20,13 +20,13 @@ _COMPARED = 4096  # texts whose meaning is remembered: each fact is held against
 
 
 def facts_of(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
-    """At most four, each with what it is about; nothing that the privacy guard marks is one."""
+    """The facts to keep of a task, four at most, without those in which the privacy guard marks something."""
     usable = [raw for raw in found if raw.text.strip() and redact_text(raw.text) == raw.text]
     return tuple(_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
 
 
 def with_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
-    """How the stored rows change. A fact that is known already is told again, not twice."""
+    """The change of the stored rows. A fact that is known already is strengthened, not stored twice."""
     stored = {id(fact): row for row, fact in known.rows}
     facts = [fact for _, fact in known.rows]
     for fact in new:
@@ -69,7 +69,7 @@ def contradicts(one: KnownFact, other: KnownFact) -> bool:
 
 
 def _repeat(before: KnownFact, new: KnownFact) -> KnownFact:
-    """What was told once more: newer, surer; it holds again if it was contradicted in between."""
+    """The fact after it was taught again: newer and surer; it holds again if it was contradicted in between."""
     unsure = (1 - before.confidence) * (1 - new.confidence)
     newest = new if new.at >= before.at else before
     return newest.model_copy(
@@ -90,7 +90,7 @@ def _supersede(fact: KnownFact, by: KnownFact) -> KnownFact:
 
 
 def _cap(facts: Sequence[KnownFact]) -> list[KnownFact]:
-    """The first to go are those that hold no more, then the oldest."""
+    """The facts to keep: superseded ones are dropped first, then the oldest."""
     by_worth = sorted(facts, key=lambda fact: (fact.superseded_at is None, fact.at), reverse=True)
     return by_worth[:FACTS_KEPT]
 
@@ -123,14 +123,14 @@ def _meaning_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
 
 @lru_cache(maxsize=_COMPARED)
 def _meaning(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
-    """The subject and the attribute, by the stems of its words; None where a fact does not say them."""
+    """The subject, and the stems of the attribute's words; None if the fact lacks one of them."""
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
     return (_subject(subject), stems) if subject and stems else None
 
 
 @lru_cache(maxsize=_COMPARED)
 def _subject(name: str) -> str:
-    """A company is the same with and without its legal form."""
+    """A subject's name for comparison; a company is the same with and without its legal form."""
     return short_name(name).casefold()
 
 
@@ -140,7 +140,7 @@ def _value(fact: KnownFact) -> frozenset[str]:
 
 @lru_cache(maxsize=_COMPARED)
 def _value_words(value: str) -> frozenset[str]:
-    """What is given, comparable: money and dates in whatever form they are written, else the words."""
+    """A value for comparison: money and dates however they are written, else its words."""
     found = find_entities(value)
     if found:
         return frozenset(one.field for one in found)

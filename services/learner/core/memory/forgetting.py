@@ -1,4 +1,4 @@
-"""What leaves a tenant's memory when something is to be forgotten, until nothing from before the request is back."""
+"""Forgets an entity, a session or a tenant, until nothing from before the request can come back."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetSt
 
 
 class StoredMemory(NamedTuple):
-    """All that is stored of a tenant: rows of lists with what they hold, and entities by their fields."""
+    """All that is stored of a tenant: list rows with their parsed contents, and entities by their fields."""
 
     version: str
     cases: tuple[tuple[str, CaseEntry], ...] = ()
@@ -26,7 +26,7 @@ class StoredMemory(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Rows, fields and ids that go, and entities that are known less of from now on."""
+    """Rows, fields and ids to remove. ``fewer``: entities that stay, but that fewer tasks named."""
 
     cases: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Removal(NamedTuple):
 
 
 def removal(request: ForgetRequest, stored: StoredMemory) -> Removal:
-    """What goes for a session or an entity; of a tenant everything goes, and nobody has to look at it."""
+    """What to remove for a session or an entity. For a tenant, all keys go, and nothing has to be read."""
     if request.scope is ForgetScope.SESSION:
         return _of_session(request.subject, stored)
     return _of_entity(request.subject, stored)
@@ -93,7 +93,7 @@ def _of_entity(subject: str, stored: StoredMemory) -> Removal:
 def _links_left(
     gone: list[str], links: Mapping[str, EntityLinks], changed: frozenset[str] = frozenset()
 ) -> Mapping[str, EntityLinks]:
-    """The links of those that stay, where they name what goes or have changed anyhow."""
+    """The links to store of entities that stay: those that named a removed entity or that changed."""
     out = frozenset(gone)
     kept: dict[str, EntityLinks] = {}
     for field, linked in links.items():
@@ -104,7 +104,7 @@ def _links_left(
 
 
 def _naming(subject: str, stored: StoredMemory) -> Callable[[str], bool]:
-    """Whether a text names the subject: in any writing that is known of it, as words of their own."""
+    """A test of whether a text names the subject, in any known spelling, as whole words."""
     wanted = {one.field for one in find_entities(subject)}
     bare = short_name(subject).casefold()
     names = {subject.casefold(), bare}
@@ -148,14 +148,14 @@ class Forgetter:
         self.done = 0
 
     async def round(self, now: datetime) -> int:
-        """Carry out what is asked for; how many requests were in hand."""
+        """Carry out waiting requests; returns how many there were."""
         requests = await self._forgetting.claim(1, CLAIM_SECONDS)
         for request in requests:
             await self._carry_out(request, now)
         return len(requests)
 
     async def _carry_out(self, request: ForgetRequest, now: datetime) -> None:
-        """Taken away again once nothing is under way any more: that may have brought something back meanwhile."""
+        """Remove what is stored, and again once no older outcome is under way, which might bring something back."""
         is_under_way = await self._forgetting.is_under_way(request)
         removed = Counter(request.removed)
         removed.update(await self._forgetting.take_away(request))

@@ -1,4 +1,4 @@
-"""What one outcome teaches: a case for the log, and a reward for the strategy that was used."""
+"""The lesson of one outcome: a case for the log, and a reward for the strategy that was used."""
 
 import re
 from datetime import date
@@ -19,11 +19,11 @@ _HEADER = re.compile(
 
 
 class Unreadable(ValueError):
-    """The event is no outcome; the message says what is wrong with it, without repeating it."""
+    """The event is not a valid outcome; the message says what is wrong, without repeating its content."""
 
 
 def read(event: str) -> TaskOutcome:
-    """The outcome that a text holds; raises ``Unreadable``."""
+    """Parse an outcome; raises ``Unreadable``."""
     try:
         outcome = TaskOutcome.model_validate_json(event)
     except ValidationError as error:
@@ -52,7 +52,7 @@ def lesson_of(outcome: TaskOutcome) -> Lesson:
 
 
 def lesson_by(digest: Digest) -> Lesson:
-    """The lesson that a digest holds; of its case no more is looked at than its ends. Raises ``Unreadable``."""
+    """The lesson in a digest, whose case is not parsed. Raises ``Unreadable``."""
     header, case = _HEADER.fullmatch(digest.header), digest.case
     if header is None or "\n" in case or (case and not (case[0] == "{" and case[-1] == "}")):
         raise Unreadable("the digest is malformed")

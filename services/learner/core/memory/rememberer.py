@@ -1,4 +1,4 @@
-"""Goes through the outcomes once more, at its own pace, and remembers what each says beyond its case."""
+"""Reads the outcomes a second time, at its own pace, and remembers what each says beyond its case."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _SUBJECTS = (EntityKind.VENDOR, EntityKind.PERSON, EntityKind.PRODUCT)
 
 
 class Memo(NamedTuple):
-    """``held``: by kind, whether all that was predicted and could be proved held."""
+    """What one outcome adds to memory. ``held``: by kind, whether all predictions that could be checked came true."""
 
     tenant: str
     event_id: str
@@ -36,7 +36,7 @@ class Memo(NamedTuple):
 
 
 def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
-    """The memo without anything that the privacy guard marks, whoever sent the event."""
+    """The memo of an outcome, without anything that the privacy guard marks."""
     said = _redact(outcome.said or Said(task=outcome.summary))
     found = find_entities(f"{said.task}\n{said.answer}")
     teaches = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
@@ -52,7 +52,7 @@ def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
 
 
 def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
-    """One sample of each kind: a task with ten limits says no more about the next one than a task with one."""
+    """Yields one sample of each kind, whether a task had one limit or ten."""
     for kind in ThresholdKind:
         proved = [one.held for one in outcome.thresholds if one.kind is kind and one.held is not None]
         if proved:
@@ -76,7 +76,7 @@ def _todo(outcome: TaskOutcome, said: Said, found: tuple[FoundEntity, ...]) -> m
 
 
 def _entity_names(found: tuple[FoundEntity, ...]) -> tuple[str, ...]:
-    """Those first that facts are about: whom and what tasks deal with, before the numbers that stand in them."""
+    """The names of a task's entities, with those that facts are usually about (people, vendors) before numbers."""
     first = sorted(found, key=lambda one: one.kind not in _SUBJECTS)
     return tuple(name for one in first for name in names_of(one))[:_ENTITIES_NAMED]
 
@@ -94,9 +94,10 @@ _TIMES = 20  # how often another learner may be first to write a tenant's memory
 
 @dataclass
 class MemoryCounts:
-    """What this process has done since it started.
+    """What this process has remembered since it started.
 
-    ``passed``: events that cannot be read, which the dead letters have, or of a tenant whose memory is spoiled.
+    ``passed``: events that were skipped: unreadable ones (see the dead letters), or of a tenant whose memory is
+    spoiled.
     """
 
     remembered: int = 0
@@ -105,13 +106,13 @@ class MemoryCounts:
 
 
 class MemoryContended(RuntimeError):
-    """So many others write one tenant's memory that this one never came to it. The event is taken again later."""
+    """Other writers kept changing a tenant's memory. The event is taken again later."""
 
 
 class Rememberer:
-    """``outcomes`` are the same streams as the learner's, read by a group of their own.
+    """Reads the same streams as the learner, in a consumer group of its own.
 
-    ``held``: what the learner reads; ``news``: where it found something since the last call.
+    ``held``: the partitions that the learner reads; ``news``: where it found outcomes since the last call.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class Rememberer:
         self.counts = MemoryCounts()
 
     async def round(self) -> int:
-        """Remember what is there; how many events were in hand."""
+        """Remember the outcomes that wait; returns how many there were."""
         held = frozenset(self._held())
         if given := self._mine - held:
             await self._outcomes.give_up(given)
@@ -148,7 +149,7 @@ class Rememberer:
         return len(taken.deliveries)
 
     def expect_anywhere(self) -> None:
-        """Look everywhere in the next round."""
+        """Read all partitions in the next round."""
         self._expected = self._mine
 
     async def leave(self) -> None:
@@ -156,7 +157,7 @@ class Rememberer:
         await self._outcomes.give_up(mine)
 
     def _memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
-        """By tenant, in order, each event once; nothing of what cannot be read, was only tried, or was practice."""
+        """The memos by tenant, in order, each event once, without unreadable outcomes, dry runs and practice."""
         memos: dict[str, dict[str, Memo]] = defaultdict(dict)
         for delivery in deliveries:
             memo = self._memo(delivery)
@@ -178,9 +179,9 @@ class Rememberer:
     async def _remember(self, memos: Mapping[str, Sequence[Memo]]) -> None:
         for tenant, found in memos.items():
             for first in range(0, len(found), _AT_ONCE):
-                await self._some_of(tenant, found[first : first + _AT_ONCE])
+                await self._remember_some(tenant, found[first : first + _AT_ONCE])
 
-    async def _some_of(self, tenant: str, memos: Sequence[Memo]) -> None:
+    async def _remember_some(self, tenant: str, memos: Sequence[Memo]) -> None:
         try:
             new = await self._keep(tenant, memos)
         except memory.Spoiled as error:
@@ -197,7 +198,7 @@ class Rememberer:
         self.counts.known += len(memos) - new
 
     async def _keep(self, tenant: str, memos: Sequence[Memo]) -> int:
-        """How many of them were new. Facts are wanted also of one that is not: that may not have been said then."""
+        """Store memos; returns how many were new. Facts of known ones are queued again: that may have failed before."""
         events = [memo.event_id for memo in memos]
         fields = sorted({one.field for memo in memos for one in memo.entities})
         tried = sorted({prediction for memo in memos for prediction in predictions(memo)})
@@ -218,7 +219,7 @@ _NAMES = 4
 
 
 def change_of(known: memory.StoredKnowledge, memos: Sequence[Memo]) -> memory.MemoryChange:
-    """What new memos of one tenant make of it, in order: for each, entities seen and predictions tried once more."""
+    """What new memos change in a tenant's memory: entities seen and predictions checked, once for each memo."""
     entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
     for memo in memos:
         fields = [one.field for one in memo.entities]
