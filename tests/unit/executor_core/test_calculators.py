@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from services.executor.core.figures.calculator import CannotCalculate, decimal_text
 from services.executor.core.figures.catalogue import CALCULATORS
 from services.executor.core.figures.catalogue import calculate as calculate_finance
-from services.executor.core.figures.operations import compute_exactly, settle
+from services.executor.core.figures.operations import compute_exactly, to_result
 
 CENTS = st.integers(-(10**12), 10**12)
 AMOUNTS = st.lists(CENTS.map(lambda cents: Decimal(cents).scaleb(-2)), min_size=1, max_size=20)
@@ -20,7 +20,7 @@ def calculate(operation: str, operands: list[Decimal]) -> Decimal:
     if operation in CALCULATORS:
         return calculate_finance(operation, operands)
     value = compute_exactly(operation, [Fraction(operand) for operand in operands])
-    return settle(value) if isinstance(value, Fraction) else value
+    return to_result(value) if isinstance(value, Fraction) else value
 
 
 def numbers(*texts: str) -> list[Decimal]:

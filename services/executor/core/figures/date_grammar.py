@@ -1,4 +1,4 @@
-"""What the patterns of words that make a date mean: the grammar that ``dates`` looks for.
+"""The grammar of dates in words: for each pattern of words the periods that it means, which ``dates`` looks for.
 
 A pattern is a regular expression over the characters of ``vocabulary.Role``, so that one serves all languages.
 """
@@ -12,14 +12,14 @@ from dateutil.relativedelta import relativedelta
 
 
 class Period(NamedTuple):
-    """The days from the first to the last; one day where the two are equal."""
+    """A period of days from the first to the last, both included; a single day if the two are equal."""
 
     first: date
     last: date
 
 
 class DateWords(NamedTuple):
-    """One matched pattern: its words, and the values of its named parts."""
+    """The words that a pattern matched, with the values of its named parts."""
 
     signs: str
     values: Mapping[str, int]
@@ -44,7 +44,7 @@ def _day(year: int, month: int, day: int) -> date | None:
 
 
 def nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Period]:
-    """A day of a month in the years that bring it near: the next one, and the last one where that is near too."""
+    """The days that a day and month without a year can mean: the next one, and the last one if that is near too."""
     years = (today.year, today.year + 1, today.year - 1)
     days = days_written([(year, month, day) for month, day in written for year in years if MINYEAR <= year <= MAXYEAR])
     near = [period for period in days if abs(period.first - today) <= _NEAR]
@@ -103,7 +103,9 @@ _UNITS = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H": relative
 
 
 def move_day(day: date, count: int, sign: str, is_working: bool) -> date | None:
-    """So many units later (earlier where negative); working days are Mondays to Fridays."""
+    """The day moved by ``count`` units, earlier if negative; None beyond the calendar's end. Working days are Mondays
+    to Fridays.
+    """
     try:
         if not is_working or sign != "D":
             return day + _UNITS[sign] * count
@@ -118,7 +120,7 @@ def move_day(day: date, count: int, sign: str, is_working: bool) -> date | None:
 
 
 def _periods_away(group: DateWords) -> Sequence[Period]:
-    """``in 30 days``, ``two weeks ago``, ``vor drei Tagen``, ``within ten working days``."""
+    """The day of ``in 30 days``, ``two weeks ago``, ``vor drei Tagen``, ``within ten working days``."""
     sign = next(mark for mark in group.signs if mark in "DKHJQ")
     is_past = any(mark in group.signs for mark in "avy")
     count = -group.values["N"] if is_past else group.values["N"]
@@ -132,7 +134,9 @@ def _fixed_periods(group: DateWords) -> Sequence[Period]:
 
 
 def _weekday(group: DateWords) -> Sequence[Period]:
-    """``Friday`` is the next one, today included; ``next Friday`` that one or next week's, as people differ."""
+    """The days that a weekday can mean: ``Friday`` the next one, today included; ``next Friday`` that one or next
+    week's, as people differ.
+    """
     ahead = (group.values["W"] - group.today.weekday()) % 7
     if "K" in group.signs:
         week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1)
@@ -152,7 +156,7 @@ def each_day(*days: date) -> Sequence[Period]:
 
 
 def _calendar_unit(group: DateWords) -> Sequence[Period]:
-    """``next week``, ``this month``, ``last quarter``, ``le mois prochain``."""
+    """The period of ``next week``, ``this month``, ``last quarter``, ``le mois prochain``."""
     sign = next(mark for mark in group.signs if mark in "KHJQ")
     shift = 1 if "n" in group.signs else -1 if "l" in group.signs else 0
     return [_calendar_period_around(group.today, sign, shift)]
@@ -183,7 +187,9 @@ def _year(group: DateWords) -> Sequence[Period]:
 
 
 def _edges(group: DateWords) -> Sequence[Period]:
-    """``end of March``: its last day (or last working day); ``beginning of next month``: its first day."""
+    """The days at an edge of a period: ``end of March`` is its last day or last working day, ``beginning of next
+    month`` its first.
+    """
     inner = DateWords(group.signs[1:], group.values, group.today)
     read = (
         _month
@@ -217,7 +223,7 @@ def _to_workday(day: date, step: int) -> date:
 
 
 def _day_of_unit(group: DateWords) -> Sequence[Period]:
-    """``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
+    """The day of ``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
     first = _calendar_unit(DateWords(group.signs, group.values, group.today))[0].first
     return days_written([(first.year, first.month, group.values["N"])])
 

@@ -1,4 +1,4 @@
-"""Dates in a text: written out, in digits, told from today, periods and repetitions.
+"""Finds dates in a text: written out, in digits, relative to today, periods and repetitions.
 
 The words of a text become one character each (``vocabulary.Role``), among which the patterns of ``date_grammar`` are
 looked for.
@@ -29,7 +29,7 @@ from shared.domain.exact_json import Json
 
 
 class DateMention(NamedTuple):
-    """A date where it stands. ``periods``: what it can mean, likeliest first.
+    """A date with its place in a text. ``periods``: what it can mean, likeliest first.
 
     ``step`` is empty but for a repetition, whose days lie that far apart: ``D`` day, ``w`` working day, ``K`` week,
     ``H`` month, ``J`` year. ``told_from``: 4 March, where the text says two days before 4 March.
@@ -76,7 +76,7 @@ _BARE_DAY = re.compile(
 def find_dates(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], today: date, *, relative: bool = True
 ) -> list[DateMention]:
-    """The dates of a text in their order; without ``relative`` those alone that name a day or a month."""
+    """The dates of a text in their order; without ``relative`` only those that name a day or a month."""
     numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_numeric(match, today)) is not None]
     words = _words(text, tokens, spelled, numeric)
     signs = "".join(word.sign for word in words)
@@ -88,7 +88,9 @@ def find_dates(
 
 
 def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
-    """By the first letters of the groups that matched; of ``a`` and ``b`` either may be the day."""
+    """The date that a match in digits means, by the first letters of its named groups; of ``a`` and ``b`` either may be
+    the day. None if there is no such day.
+    """
     periods: Sequence[Period]
     match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:
         case {"a": first, "b": second, "y": year}:
@@ -110,7 +112,7 @@ def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
 
 
 def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
-    """``on the 15th``, ``am 15.``: of this month or, where that is over, the next."""
+    """Yields days such as ``on the 15th`` and ``am 15.``: of this month or, if that is over, of the next."""
     for match in _BARE_DAY.finditer(text):
         if not any(one.start < match.end() and match.start() < one.end for one in found):
             number = int(match[1] or match[2])
@@ -124,7 +126,9 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
 def _words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
 ) -> list[_Word]:
-    """The tokens as words of the grammar: ``.`` for any other word, ``|`` where a sentence or a phrase ends."""
+    """The tokens as words of the grammar; ``.`` stands for any other word, ``|`` for the end of a sentence or
+    phrase.
+    """
     numbers = {number.first: number for number in spelled if number.value <= MOST_SPELLED_DAYS}
     starts = [mention.start for mention in numeric]
     words: list[_Word] = []
@@ -147,7 +151,7 @@ def _words(
 
 
 def _is_of_code(text: str, tokens: Sequence[WrittenToken], place: int) -> bool:
-    """Whether a number is the end of an identifier: of ``C-1 on March 12`` the first of the month is not meant."""
+    """Whether a number ends an identifier: ``C-1 on March 12`` does not mean the first of March."""
     if place == 0 or not tokens[place].written.isdecimal() or len(tokens[place].written) == len("2026"):
         return False
     before = tokens[place - 1]
@@ -223,7 +227,9 @@ def _mention(
 
 
 def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> list[DateMention]:
-    """``a week from Monday``, ``two days before 4 March``, ``Montag in einer Woche``: the day that is meant."""
+    """The dates, each moved by the offset beside it: ``a week from Monday``, ``two days before 4 March``, ``Montag in
+    einer Woche``.
+    """
     starts = [word.start for word in words]
     shifted: list[DateMention] = []
     for mention in found:
@@ -238,7 +244,9 @@ def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequ
 
 
 def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> re.Match[str] | None:
-    """``Montag in einer Woche``, ``heute in 14 Tagen``: only directly after a weekday or a day such as today."""
+    """The offset directly after a weekday or a day such as today: ``Montag in einer Woche``, ``heute in 14 Tagen``;
+    else None.
+    """
     if not 0 < place < len(words) or signs[place - 1] not in "TW":
         return None
     is_joined = text[words[place - 1].end : words[place].start].isspace()
@@ -256,7 +264,7 @@ def _shift(text: str, words: Sequence[_Word], mention: DateMention, offset: re.M
 
 
 def _join_ranges(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> Iterator[DateMention]:
-    """``from Monday to Friday``, ``4 March - 2 April``: the days from the one to the other."""
+    """Yields the periods between two dates: ``from Monday to Friday``, ``4 March - 2 April``."""
     starts = [word.start for word in words]
     for one, other in pairwise(found):
         between = signs[bisect_left(starts, one.end) : bisect_left(starts, other.start)]
@@ -268,13 +276,17 @@ def _join_ranges(text: str, words: Sequence[_Word], signs: str, found: Sequence[
 
 
 def _not_before(end: Period, start: Period) -> date:
-    """The last day of a range: "Monday to Friday", said on a Tuesday, ends after it begins."""
+    """The last day of a range, moved on a week where it lies before the start: "Monday to Friday", said on a
+    Tuesday.
+    """
     is_within_a_week = timedelta(0) < start.first - end.last < timedelta(weeks=1)
     return end.last + timedelta(weeks=1) if is_within_a_week else end.last
 
 
 def _repetitions(text: str, words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
-    """``one per working day``, ``every Monday``, ``täglich``: no days of their own, but the distance between days."""
+    """Yields repetitions, which have a distance between days and no days of their own: ``every Monday``, ``one per
+    working day``.
+    """
     for match in _REPEATED.finditer(signs):
         step = "K" if match["day"] else "w" if match["w"] else match["u"]
         yield _mention(text, words, match.span(), (), True, step)
@@ -303,7 +315,9 @@ _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 
 def read_possible_dates(value: Json) -> tuple[date, ...]:
-    """The date that a value states by itself; two where day and month can be told in either order, the day first."""
+    """The date that a value is and nothing else, empty if none; two dates, the day first, where day and month may be in
+    either order.
+    """
     if not isinstance(value, str) or len(value) > _LONGEST or not _YEAR.search(value):
         return ()
     return _read_days(value.strip())
@@ -319,7 +333,7 @@ def _read_days(text: str) -> tuple[date, ...]:
 
 
 def read_whole_days(value: Json) -> frozenset[date]:
-    """The days that a value may name, where no time of day but midnight stands beside them; also ``20260301``."""
+    """The days that a value may name without a time of day other than midnight; ``20260301`` is read, too."""
     text = _MIDNIGHT.sub("", value.strip()) if isinstance(value, str) else ""
     if ":" in text:
         return frozenset()
@@ -327,13 +341,13 @@ def read_whole_days(value: Json) -> frozenset[date]:
 
 
 def name_the_same_day(one: Json, other: Json) -> bool:
-    """Whether both name one day, where at least one of them can be read in one way only."""
+    """Whether both values name one day, and at least one of them can be read in one way only."""
     left, right = read_whole_days(one), read_whole_days(other)
     return bool(left & right) and 1 in (len(left), len(right))
 
 
 def read_date(value: Json, order: DateOrder = "") -> date | None:
-    """The one date that a value states; None where it states none, or two and ``order`` does not say which."""
+    """The date that a value is; None if it is none, or could be two and ``order`` does not say which."""
     found = read_possible_dates(value)
     if len(found) == 2 and order:
         return found[0] if order == "day_first" else found[1]
@@ -341,7 +355,7 @@ def read_date(value: Json, order: DateOrder = "") -> date | None:
 
 
 def find_date_order(values: Iterable[Json]) -> DateOrder:
-    """The order of day and month that some value of a list settles for all of them; empty where none does."""
+    """The order of day and month that some value of a list settles for all of them; empty if none does."""
     for value in values:
         match = _UNORDERED.match(value.strip()) if isinstance(value, str) and len(value) <= _LONGEST else None
         if match and int(match[1]) > 12 >= int(match[2]):
@@ -352,7 +366,7 @@ def find_date_order(values: Iterable[Json]) -> DateOrder:
 
 
 def read_moment(value: Json, order: DateOrder = "") -> datetime | None:
-    """A date with its time of day, in UTC; midnight where it has none."""
+    """A value's date and time of day in UTC, midnight if it has no time; None if it is no date."""
     if isinstance(value, str) and has_time(value):
         try:
             moment = datetime.fromisoformat(value.strip())
@@ -369,7 +383,7 @@ def has_time(value: Json) -> bool:
 
 
 def read_machine_moment(text: str, zone: tzinfo | None) -> ReadMoment | None:
-    """A date or a time as programs write it, in that zone; None for any other text."""
+    """The date or time of a text that is written as programs do, in that zone; None for any other text."""
     if (match := _HOUR.fullmatch(text)) is not None:
         return ReadMoment(None, time(int(match[1]), int(match[2]), int(match[3] or 0)))
     if not _ISO_DAY.match(text):

@@ -1,4 +1,4 @@
-"""Evaluation and audit of named values: each is computed from its operands, exactly and without a model (I2)."""
+"""Evaluates and audits named values: each is computed from its operands, exactly and without a model (I2)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -53,14 +53,14 @@ _AS_IT_IS = Context(prec=1000)
 
 
 def evaluate(asked: NamedValue, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
-    """The value with what it comes to over these facts. ``CannotCalculate`` and ``NoSuchPath`` name what does not fit;
-    ``NotRun`` names a made tool that has to run first.
+    """The value as computed from its operands over these facts. Raises ``CannotCalculate`` or ``NoSuchPath``, which
+    name what does not fit, and ``NotRun`` for a made tool that has to run first.
     """
     return evaluate_over(OperandSources(known), asked, made)
 
 
 def evaluate_over(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
-    """``evaluate``, where results were read before."""
+    """Does what ``evaluate`` does, with results that ``sources`` has read before."""
     known = sources.known
     columns = [_read_column(operand, place, asked, sources) for place, operand in enumerate(asked.operands)]
     if asked.where and not any(column.is_list and column.operand.source == "result" for column in columns):
@@ -82,7 +82,9 @@ def evaluate_over(sources: OperandSources, asked: NamedValue, made: MadeToolResu
 
 
 def audit(values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING) -> tuple[str, ...]:
-    """What is wrong with the values, a sentence each; empty when the audit is clean. ``known.values`` stand before."""
+    """A sentence for each thing that is wrong with the values; empty if they are clean. ``known.values`` are taken as
+    given.
+    """
     problems: list[str] = []
     sources = OperandSources(known)
     for value in values:
@@ -97,9 +99,9 @@ def audit(values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResul
 def recompute(
     values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
 ) -> tuple[NamedValue, ...]:
-    """The same values over other facts: each computed anew in order. Raises as ``evaluate`` does.
+    """The same values over other facts, each computed anew in order.
 
-    A value that is equal keeps its text, however many zeros end it.
+    Raises as ``evaluate`` does. A value that is equal keeps its text, however many zeros end it.
     """
     sources = OperandSources(known)
     for value in values:
@@ -190,7 +192,9 @@ def _cell_of_group(value: NamedValue, name: str, figure: Json) -> Cell:
 
 
 def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
-    """A constant is a definition, or a word that something is compared with; any other figure needs a source."""
+    """Raises ``CannotCalculate`` unless the constant is a definition or a word to compare with: any other figure needs
+    a source.
+    """
     amount = read_amount(literal)
     is_word = amount is None and not read_possible_dates(literal) and asked.operation in WORDS_ALLOWED
     if not is_word and (amount is None or amount.number not in free_numbers(asked.operation, place)):
@@ -198,7 +202,7 @@ def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
 
 
 def _keep_rows(column: ListColumn, asked: NamedValue, sources: OperandSources) -> ListColumn:
-    """The cells of a list whose rows meet all conditions; what is no list is left as it is."""
+    """The column with only those cells of a list whose rows meet all conditions; one that is no list is unchanged."""
     if not column.is_list or column.operand.source != "result":
         return column
     for condition in asked.where:
@@ -221,7 +225,7 @@ def _select_meeting(
 
 
 def _find_limits(cells: list[Cell], condition: RowCondition, sources: OperandSources) -> list[Json]:
-    """What each row is compared with."""
+    """The value that each row is compared with, in the order of the rows."""
     if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE):
         return [None] * len(cells)
     if condition.against.source != "row":
@@ -231,7 +235,7 @@ def _find_limits(cells: list[Cell], condition: RowCondition, sources: OperandSou
 
 
 def _check_order(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:
-    """An ordering that no row can be compared by is a mistake, and so is one across currencies."""
+    """Raises ``CannotCalculate`` if no row can be compared, a date could be two, or the currencies differ."""
     pairs = [(one, two) for one, two in zip(values, against, strict=True) if not is_empty(one)]
     doubtful = next((one for one, _ in pairs if len(read_possible_dates(one)) == 2 and not order), None)
     if doubtful is not None:
@@ -246,7 +250,9 @@ def _check_order(values: list[Json], against: list[Json], condition: RowConditio
 
 
 def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> OperationResult:
-    """The operation over the rows of each group; of a sought row, the group that has the most or the least in sum."""
+    """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group with the
+    most or least in sum.
+    """
     if call.operation not in (*AGGREGATES, *SOUGHT):
         raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *SOUGHT))}, not with {call.operation}")
     if len(call.columns) != 1:

@@ -1,4 +1,4 @@
-"""Where a value stands in what tools answered: in a field of its own, or only within a text that somebody wrote."""
+"""Finds where the tools' answers show a value: in a field of its own, or only within a text that somebody wrote."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from shared.domain.exact_json import Json, as_text, dumps
 
 
 class FactOrigin(NamedTuple):
-    """One place where a value stands. ``is_whole``: the field holds this value and nothing more."""
+    """One place where an answer shows a value. ``is_whole``: the field holds this value and nothing more."""
 
     fact_id: str
     path: str
@@ -60,7 +60,7 @@ _PERSON = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
 
 
 class FactsIndex:
-    """Look-ups from a value to every place where a tool's answer shows it, whatever the writing."""
+    """An index from a value to every place where a tool's answer shows it, however it is written."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
@@ -73,7 +73,7 @@ class FactsIndex:
         self._texts_read: dict[str, Mentions] = {}
 
     def add(self, fact_id: str, answer: Json) -> None:
-        """Take in a tool's answer: every scalar in it once."""
+        """Adds every scalar of a tool's answer to the index."""
         for field in read_fields(fact_id, answer):
             if isinstance(field.value, int | Decimal):
                 self._numbers.setdefault(field.value, []).append(field)
@@ -87,7 +87,9 @@ class FactsIndex:
     def find_origins(
         self, value: Json, hints: ArgumentHints | None = None, *, most: int = _MOST_ORIGINS
     ) -> tuple[FactOrigin, ...]:
-        """Where the value is a whole field; where it is none, the texts in which it stands among other words."""
+        """The places where the value is a whole field; if there are none, the texts in which it stands among other
+        words.
+        """
         if value is None or isinstance(value, bool | dict | list) or value == "":
             return ()
         hints = hints or ArgumentHints()
@@ -98,11 +100,11 @@ class FactsIndex:
         return tuple(found.values()) or tuple(self._parts_of_texts(value, hints))
 
     def fields_of_words(self, words: str) -> tuple[FactOrigin, ...]:
-        """Where exactly these words are a whole structured field."""
+        """The structured fields that consist of exactly these words."""
         return tuple(_origin(field, How.WORDS, is_whole=True) for field in self._texts.get(spaced_words(words), ()))
 
     def moments_on(self, day: date) -> Iterator[tuple[datetime, FactOrigin]]:
-        """The moments of a day that fields show, in the zone of ``now`` and without it."""
+        """Yields the moments of a day that fields show, in the zone of ``now`` and without it."""
         for field in self._days_by_any_writing.get(day, ()):
             moment = read_machine_moment(str(field.value), self._now.tzinfo)
             if moment is not None and moment.day is not None and moment.hour is not None:
@@ -144,7 +146,7 @@ class FactsIndex:
                 yield from self._same_in_minor_units(number, written, hints)
 
     def _same_number(self, value: Json, number: Decimal, written: NumberMention) -> Iterator[tuple[How, ReadField]]:
-        """The fields of that number; a minus in a field may be dropped, never added."""
+        """Yields the fields of that number. A field may show it with a minus, but not a negative number without one."""
         for figure in (number, -number) if number > 0 else (number,):
             for field in self._numbers.get(figure, ()):
                 yield (How.EXACT if dumps(value) == dumps(field.value) else How.NUMBER), field
@@ -155,7 +157,9 @@ class FactsIndex:
     def _same_in_minor_units(
         self, number: Decimal, written: NumberMention, hints: ArgumentHints
     ) -> Iterator[tuple[How, ReadField]]:
-        """1234.50 where a field in cents shows 123450; 123450 for an argument in cents where a field shows 1234.50."""
+        """Yields fields that show the amount in other units: 1234.50 for a field in cents with 123450, and 123450 for
+        an argument in cents where a field has 1234.50.
+        """
         size = 10 ** minor_places(written.money)
         if hints.kind is not ArgumentKind.AMOUNT:
             return
@@ -180,7 +184,7 @@ class FactsIndex:
                 yield How.DATE, field
 
     def _days_of(self, text: str) -> list[date]:
-        """The days that a short text is, "4 March 2026" or "04.03.2026"; none for prose and codes."""
+        """The days that a short text consists of, "4 March 2026" or "04.03.2026"; empty for prose and codes."""
         if len(text) > _LONGEST_DATE or not has_digit(text):
             return []
         dates = self._read(text).dates
@@ -198,7 +202,7 @@ class FactsIndex:
 
     @cached_property
     def _written_numbers(self) -> Mapping[Decimal, Sequence[tuple[NumberMention, ReadField]]]:
-        """The fields that are an amount in some other writing than a program's."""
+        """The fields that are an amount written in some other way than programs do, by number."""
         table: dict[Decimal, list[tuple[NumberMention, ReadField]]] = {}
         for field in self._others:
             mention = read_written_number(str(field.value))
@@ -217,7 +221,7 @@ class FactsIndex:
         return table
 
     def _parts_of_texts(self, value: Json, hints: ArgumentHints) -> Iterator[FactOrigin]:
-        """The texts in which the value stands among others, structured fields before free text."""
+        """Yields the texts in which the value stands among other words, structured fields before free text."""
         left = _MOST_CHARACTERS
         texts = sorted(self._texts_with(value), key=lambda one: one.standing is not FieldStanding.STRUCTURED)
         for field in texts[:_MOST_TEXTS]:
@@ -235,7 +239,7 @@ class FactsIndex:
         return known
 
     def _texts_with(self, value: Json) -> list[ReadField]:
-        """The texts that have the rarest term of the value."""
+        """The texts that contain the rarest term of the value."""
         if isinstance(value, str) and whole_form(value) in (IdentifierForm.IBAN, IdentifierForm.PHONE):
             return self._texts_by_account.get(identifier_key(value), [])
         moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
@@ -255,7 +259,7 @@ class FactsIndex:
 
     @cached_property
     def _texts_by_term(self) -> Mapping[str, list[ReadField]]:
-        """The texts of several words by each of their terms."""
+        """The texts of several words, by each of their terms."""
         table: dict[str, list[ReadField]] = {}
         for field in self._several_words:
             for term in {_term(match) for match in _TERM.findall(str(field.value))}:
@@ -264,7 +268,9 @@ class FactsIndex:
 
 
 def index_facts(facts: Mapping[str, Json], now: datetime) -> FactsIndex:
-    """An index of all answers. ``facts``: each by its id; ``now`` gives the zone, and years to dates without one."""
+    """An index of all answers. ``facts``: each answer by its id; ``now`` gives the zone, and years to dates without
+    one.
+    """
     index = FactsIndex(now)
     for fact_id, answer in facts.items():
         index.add(fact_id, answer)
@@ -276,7 +282,9 @@ def _origin(field: ReadField, how: How, *, is_whole: bool) -> FactOrigin:
 
 
 def _is_same_text(value: str, shown: str) -> bool:
-    """Words alike but for case and marks. In a number and in an address the marks count: ``1.5`` is not ``1-5``."""
+    """Whether two texts with the same words are the same value. In numbers and addresses the marks count: ``1.5`` is
+    not ``1-5``.
+    """
     if whole_form(value) in ADDRESSES:
         return identifier_key(value) == identifier_key(shown)
     if value.casefold() == shown.casefold() or not has_digit(value):
@@ -289,7 +297,9 @@ def _is_in_minor_units(field: ReadField) -> bool:
 
 
 def _term(written: str) -> str:
-    """A word folded; a number by its digits without gaps and outer zeros, so that 1,200.00 and 1.2k are one."""
+    """The key of a word or number: a word folded, a number as its digits without gaps and outer zeros, so that 1,200.00
+    and 1.2k are one.
+    """
     if written[:1].isdecimal():
         return _NO_DIGITS.sub("", written).strip("0") or "0"
     return spaced_words(written).strip()

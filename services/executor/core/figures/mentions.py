@@ -1,4 +1,4 @@
-"""What a text mentions: numbers, dates, times, identifiers and words, each with its place."""
+"""Finds what a text mentions: numbers, dates, times, identifiers and words, each with its place."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 class MentionPlace(NamedTuple):
-    """Where words stand in a text."""
+    """The place of words in a text."""
 
     start: int
     end: int
@@ -54,7 +54,7 @@ _Spanned = TypeVar("_Spanned", NumberMention, DateMention, TimeMention, WrittenI
 
 @dataclass(frozen=True)
 class Mentions:
-    """All that a text mentions. ``now`` is the moment that relative dates are told from, in the zone of the text."""
+    """All that a text mentions. ``now`` is the moment to which its relative dates refer, in the zone of the text."""
 
     text: str
     now: datetime
@@ -81,7 +81,7 @@ class Mentions:
 
     @cached_property
     def days(self) -> Mapping[date, DateMention]:
-        """The days that are meant by themselves; the first and the last of a longer period are among them."""
+        """The first and last day of each period that the text mentions, with its mention."""
         return {
             day: mention
             for mention in reversed(self.dates)
@@ -94,7 +94,9 @@ class Mentions:
         return {one: mention for mention in reversed(self.times) for one in mention.times}
 
     def place_of(self, phrase: str) -> MentionPlace | None:
-        """Where the phrase stands as it is written, as whole words and not within a longer code or number."""
+        """The place where the phrase stands as it is written, as whole words and not within a longer code or number;
+        None if nowhere.
+        """
         start = self.text.find(phrase) if phrase else -1
         while start >= 0:
             place = MentionPlace(start, start + len(phrase))
@@ -104,7 +106,9 @@ class Mentions:
         return None
 
     def place_of_words(self, phrase: str) -> MentionPlace | None:
-        """Where the words of the phrase stand in a row, whatever their case, accents and the marks between them."""
+        """The place where the words of the phrase stand in a row, whatever their case, accents and the marks between
+        them; None if nowhere.
+        """
         wanted = spaced_words(phrase)
         joined, starts, ends = self._spaced
         found = joined.find(wanted) if wanted.strip() else -1
@@ -137,7 +141,9 @@ class Mentions:
 
 
 def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mentions:
-    """What the text mentions. ``now``: aware, in the writer's zone; without ``relative`` no date is told from it."""
+    """Finds all that the text mentions. ``now``: aware, in the writer's zone; without ``relative`` dates that refer to
+    it are left out.
+    """
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
@@ -172,7 +178,7 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
 def _moments_told_from_now(
     text: str, numbers: Sequence[NumberMention], now: datetime
 ) -> Iterator[tuple[DateMention, TimeMention]]:
-    """``in two hours``, ``dans 30 minutes``: a day and a time, to the minute."""
+    """Yields the day and time, to the minute, of ``in two hours``, ``dans 30 minutes``."""
     for number in numbers:
         unit, value = number.unit, number.values[0]
         is_short = unit is not None and unit.measure == "time" and unit.size < _DAY and 0 < value < _DAY
@@ -186,9 +192,9 @@ def _moments_told_from_now(
 
 @lru_cache(maxsize=64)  # a task's text is asked about by each operand
 def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
-    """The numbers that a text states in their likeliest reading, and how it writes each of them.
+    """The numbers that a text states in their likeliest reading, each with the ways in which it is written.
 
-    A writing that means another number by itself, as ``1.234`` of a German text, states that one as well.
+    A number whose writing means another one by itself, as ``1.234`` of a German text, is listed under that one as well.
     """
     found: dict[Fraction, dict[str, None]] = {}
     for mention in read_told(text, today).numbers:
@@ -207,7 +213,7 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
 
 @lru_cache(maxsize=64)
 def find_stated_days(text: str, today: date) -> frozenset[date]:
-    """The days that a text states: of a longer period its first, its last, and the day after it."""
+    """The days that a text states: for a longer period its first, its last, and the day after it."""
     periods = [period for mention in read_told(text, today).dates for period in (*mention.periods, *mention.told_from)]
     after = [one.last + timedelta(days=1) for one in periods if one.first < one.last < date.max]
     return frozenset([*after, *(day for period in periods for day in period)])
@@ -215,14 +221,18 @@ def find_stated_days(text: str, today: date) -> frozenset[date]:
 
 @lru_cache(maxsize=64)
 def read_told(text: str, today: date) -> Mentions:
-    """What a text mentions where only the day is known that it is told on, or not even that."""
+    """What a text mentions, if only the day on which it was written is known; a ``today`` of year 1 means not even
+    that.
+    """
     is_known = today.year > 1
     now = datetime.combine(today if is_known else _ANY_DAY, time(), UTC)
     return find_mentions(text, now, relative=is_known)
 
 
 class _FreeCharacters:
-    """Which characters of a text belong to no mention yet: those of a date are no amount, those of a code no number."""
+    """The characters of a text that belong to no mention yet: those of a date are no amount, those of a code no
+    number.
+    """
 
     def __init__(self, text: str) -> None:
         self._taken = bytearray(len(text))
@@ -231,7 +241,7 @@ class _FreeCharacters:
         return not any(self._taken[start:end])
 
     def claim(self, found: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
-        """The mentions whose characters were free, each taking its own.
+        """The mentions whose characters are free, which they take.
 
         ``may_overlap``: they may lie within each other, as two days within a range of days do.
         """
@@ -244,7 +254,9 @@ class _FreeCharacters:
 
 
 def _lengths_told_as_dates(numbers: Sequence[NumberMention], days: Sequence[DateMention]) -> list[NumberMention]:
-    """``in 30 days`` is a day, and also a length of thirty days; so is the length in ``two days before 4 March``."""
+    """The lengths of time within dates: ``in 30 days`` is a day and also thirty days; so is the length in ``two days
+    before 4 March``.
+    """
     return [
         one
         for one in numbers

@@ -1,8 +1,8 @@
-"""Numbers and amounts, however they are written: digits, words, fractions, with currency or unit.
+"""Reads numbers and amounts, however they are written: digits, words, fractions, with currency or unit.
 
-Three questions are answered here. Which numbers stand in a text (``find_numbers``), which number a whole value is in
-any writing (``read_amount``), and which one it is as programs and English write it (``figure``): the strict answer,
-which comparisons of a plan with its sources go by.
+There are three ways to ask. ``find_numbers`` gives the numbers within a text, ``read_amount`` the number that a whole
+value is in any writing, and ``figure`` the number that it is as programs and English write it: the strict answer, which
+comparisons of a plan with its sources go by.
 """
 
 import re
@@ -36,7 +36,7 @@ EVERYDAY = 10  # "one of them", "no more than two": below it a word is a figure 
 
 
 class NumberMention(NamedTuple):
-    """A number where it stands. ``values``: every number that the writing can mean, likeliest first."""
+    """A number with its place in a text. ``values``: every number that the writing can mean, likeliest first."""
 
     start: int
     end: int
@@ -53,9 +53,10 @@ class NumberMention(NamedTuple):
 
 
 class WrittenAmount(NamedTuple):
-    """A number as it is written. ``style``: whether it is a percentage (20 for 20 %), or a fraction of something.
+    """A number as it is written.
 
-    ``unit`` is the English name of a unit of measure, or ``cents`` for a minor unit of money.
+    ``style``: whether it is a percentage (20 for 20 %), or a fraction of something. ``unit`` is the English name of a
+    unit of measure, or ``cents`` for a minor unit of money.
     """
 
     number: Number
@@ -64,7 +65,7 @@ class WrittenAmount(NamedTuple):
 
 
 class _Suffix(NamedTuple):
-    """What follows a number, up to ``end``: a power of ten, a currency, a unit."""
+    """What belongs to the number before it, up to ``end``: a power of ten, a currency, a unit."""
 
     end: int
     shift: int = 0
@@ -142,9 +143,10 @@ _MAY_BE_SPELLED = re.compile(
 
 
 def figure(value: Json) -> Decimal | None:
-    """The number that a JSON value or a written amount stands for: ``"$2,340.00"``, ``"12 USD"``, ``"3K"``, ``"(5)"``.
+    """The exact number that a JSON value or a written amount stands for: ``"$2,340.00"``, ``"12 USD"``, ``"3K"``,
+    ``"(5)"``.
 
-    Exact, however long. None for anything that only contains digits: dates, identifiers, lists, ``"007"``.
+    None for anything that only contains digits: dates, identifiers, lists, ``"007"``.
     """
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
@@ -172,7 +174,9 @@ def number_bearing_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def normal(token: str) -> str:
-    """One spelling for each figure, so that ``$2,340`` and ``2340.00`` are the same; other tokens are case-folded."""
+    """The token in a form that is equal for equal figures, so that ``$2,340`` and ``2340.00`` are the same; other
+    tokens are case-folded.
+    """
     number = figure(token)
     if number is None:
         return token.casefold()
@@ -181,7 +185,9 @@ def normal(token: str) -> str:
 
 
 def read_amount(value: Json) -> WrittenAmount | None:
-    """What a JSON value or a text states where it is a number and nothing else; None for identifiers, dates, prose."""
+    """The number that a JSON value or a text consists of, with its style and unit; None for identifiers, dates,
+    prose.
+    """
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
     if not isinstance(value, str):
@@ -190,7 +196,7 @@ def read_amount(value: Json) -> WrittenAmount | None:
 
 
 def read_implied_word(word: str) -> WrittenAmount | None:
-    """The number that a word stands for without a numeral: ``monthly`` for 12 times a year."""
+    """The number that a word stands for without a numeral, ``monthly`` for 12 times a year; None for other words."""
     number = _IMPLIED.get(word.casefold())
     return WrittenAmount(Decimal(number)) if number is not None else None
 
@@ -219,7 +225,7 @@ def _times(number: Number, size: Fraction) -> Number:
 
 
 def read_whole_number(text: str) -> NumberMention | None:
-    """The number that a text is, and nothing else; where ``m`` follows without a space, it means a million."""
+    """The number that a text consists of, or None; where ``m`` follows without a space, it means a million."""
     if any(mark.isdecimal() for mark in text):
         found = find_numbers_in_digits(text, "en", m_is_million=True)
     elif _MAY_BE_SPELLED.match(text):
@@ -231,7 +237,7 @@ def read_whole_number(text: str) -> NumberMention | None:
 
 @lru_cache(maxsize=4096)
 def read_written_number(text: str) -> NumberMention | None:
-    """The number that a text with digits is: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; none for ``007``."""
+    """The number that a text with digits consists of: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; None for ``007``."""
     text = text.strip()
     plain = read_machine_number(text)
     if plain is not None:
@@ -241,7 +247,7 @@ def read_written_number(text: str) -> NumberMention | None:
 
 
 def read_number(value: Json) -> NumberMention | None:
-    """The number that a JSON number or a text with digits is."""
+    """The number that a JSON number is, or a text with digits consists of; else None."""
     if isinstance(value, str):
         return read_written_number(value)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
@@ -255,7 +261,9 @@ def read_machine_number(text: str) -> Decimal | None:
 
 
 def find_numbers(text: str) -> list[NumberMention]:
-    """Every number of a text that holds nothing else, such as dates: in digits or in words, also majors with minors."""
+    """Every number of a text that has no dates and the like in it: in digits or in words, also major with minor units
+    of money.
+    """
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
@@ -264,7 +272,9 @@ def find_numbers(text: str) -> list[NumberMention]:
 
 
 def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = False) -> Iterator[NumberMention]:
-    """The numbers written in digits. ``language`` settles which mark parts the thousands where both readings fit."""
+    """Yields the numbers written in digits. ``language`` settles which mark parts the thousands where both readings
+    fit.
+    """
     for match in _SLASH.finditer(text):
         whole, over, under = (int(group or 0) for group in match.groups())
         if 0 < over < under:
@@ -275,11 +285,11 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
             yield mention
     for place, mark in enumerate(text):
         if mark in "½¼¾⅓⅔⅛" and not text[place - 1 : place].isdecimal():
-            yield NumberMention(place, place + 1, mark, (_vulgar(mark),))
+            yield NumberMention(place, place + 1, mark, (_fraction_of_sign(mark),))
 
 
 def _ranges(text: str) -> Iterator[NumberMention]:
-    """``10-12 people``: two numbers. ``4411-22`` is a code."""
+    """Yields both numbers of a range, ``10-12 people``; ``4411-22`` is a code and gives none."""
     for match in _RANGE.finditer(text):
         suffix = _read_suffix(text, match.end())
         low, high = (Decimal(int(group) * 10**suffix.shift) for group in match.groups())
@@ -293,7 +303,7 @@ def _read_match(text: str, match: re.Match[str], language: str, m_is_million: bo
     if not values or len(match["body"]) > _MOST_DIGITS or (match["minus"] and match["later"]):
         return None
     if match["part"]:
-        values = tuple(Fraction(value) + _vulgar(match["part"]) for value in values)
+        values = tuple(Fraction(value) + _fraction_of_sign(match["part"]) for value in values)
     suffix = _read_suffix(text, match.end(), m_is_million or match["before"] is not None)
     if _hangs_on(text, suffix.end):
         return None
@@ -312,12 +322,12 @@ def _shift(value: Number, places: int, sign: int = 1) -> Number:
     return Decimal(f"{'-' if sign < 0 else ''}{value}E{places}")
 
 
-def _vulgar(mark: str) -> Fraction:
+def _fraction_of_sign(mark: str) -> Fraction:
     return Fraction(unicodedata.numeric(mark)).limit_denominator(10)
 
 
 def _hangs_on(text: str, end: int) -> bool:
-    """Whether the number runs on into a token: ``12`` of ``12-EXP``, ``12a``, ``1.2.3`` or ``12:30``."""
+    """Whether the number continues into a longer token: ``12`` of ``12-EXP``, ``12a``, ``1.2.3`` or ``12:30``."""
     after = text[end : end + 2]
     if not after:
         return False
@@ -397,7 +407,9 @@ def _are_groups(groups: Sequence[str], marks: Sequence[str]) -> bool:
 def find_numbers_in_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]
 ) -> Iterator[NumberMention]:
-    """The numbers in words, with fractions: ``five hundred euros``, ``two and a half``, ``a third``, ``half``."""
+    """Yields the numbers in words, with fractions: ``five hundred euros``, ``two and a half``, ``a third``,
+    ``half``.
+    """
     begins = {number.first: number for number in spelled}
     place = 0
     while place < len(tokens):
@@ -416,7 +428,7 @@ def find_numbers_in_words(
 
 
 def join_major_and_minor(text: str, numbers: Sequence[NumberMention]) -> Iterator[NumberMention]:
-    """``five euros and fifty cents``: one amount."""
+    """Yields amounts in two units as one: ``five euros and fifty cents``."""
     for major, minor in pairwise(numbers):
         is_pair = major.money and minor.money and minor.money.is_minor and not major.money.is_minor
         if is_pair and _JOINED.fullmatch(text[major.end : minor.start]):
@@ -428,7 +440,7 @@ def join_major_and_minor(text: str, numbers: Sequence[NumberMention]) -> Iterato
 def _read_words(
     tokens: Sequence[WrittenToken], begins: dict[int, SpelledNumber], place: int
 ) -> tuple[Number | None, int]:
-    """The number that begins at a token, and the token after it."""
+    """The number in words that begins at a token, or None, and the place after it."""
     word = tokens[place].folded
     number = begins.get(place)
     if number is not None and not number.is_ordinal:
@@ -451,7 +463,9 @@ def _read_words(
 
 
 def _with_fraction(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
-    """``two thirds`` is 2/3, ``two and a half`` is 5/2, ``two dozen`` is 24."""
+    """The number with the words after it, ``two thirds`` as 2/3, ``two and a half`` as 5/2, ``two dozen`` as 24; and
+    the place after them.
+    """
     rest = [token.folded for token in tokens[after : after + 3]]
     if rest[:1] and rest[0] in _DOZENS:
         return value * 12, after + 1
@@ -469,6 +483,6 @@ def _part(tokens: Sequence[WrittenToken], place: int) -> int:
 
 
 def _is_half_hour(tokens: Sequence[WrittenToken], place: int) -> bool:
-    """``half past nine``, ``a quarter to``: the clock's; ``third of May``, ``next quarter`` are the calendar's."""
+    """Whether the word is part of a time of day, ``half past nine``, ``a quarter to``."""
     after = tokens[place + 1].folded if place + 1 < len(tokens) else ""
     return after in ("past", "to", "nach", "vor")

@@ -1,4 +1,6 @@
-"""Where an operand's values come from: a path into a result, the task's words, an earlier figure; which rows count."""
+"""Finds an operand's values: at a path into a result, in the task's words or in an earlier figure; and which rows
+count.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -32,7 +34,9 @@ _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
 
 
 class Selection(NamedTuple):
-    """The cells at a path; ``is_list`` where the path leads through a list; ``missing``: rows without the field."""
+    """The cells at a path. ``is_list``: whether the path leads through a list; ``missing``: how many rows lack the
+    field.
+    """
 
     cells: list[Cell]
     is_list: bool = False
@@ -46,7 +50,9 @@ class _PathStep(NamedTuple):
 
 
 def select_cells(result: Json, path: str) -> Selection:
-    """The cells at a path. A row without the last field is counted and left out; ``NoSuchPath`` where none has."""
+    """The cells at a path. Rows without the last field are counted and left out; raises ``NoSuchPath`` if none
+    has it.
+    """
     selection = Selection([Cell(result)])
     for step in _steps(path):
         selection = _take(selection, step, path)
@@ -54,7 +60,7 @@ def select_cells(result: Json, path: str) -> Selection:
 
 
 def open_rows(selection: Selection) -> Selection:
-    """Where one answer is selected that holds a list, the rows of that list."""
+    """The rows of the list that a single selected answer holds; any other selection is unchanged."""
     if selection.is_list or len(selection.cells) != 1 or not isinstance(selection.cells[0].value, dict):
         return selection
     rows = _find_rows(selection.cells[0])
@@ -127,7 +133,7 @@ def _find_child(cell: Cell, key: str) -> Cell | None:
 
 
 def _find_rows(cell: Cell) -> list[Cell] | None:
-    """The items of a list, or of the one list that an answer holds."""
+    """The items of a list, or of the one list that an answer holds; None if there is none."""
     if isinstance(cell.value, list):
         return [Cell(item, cell.records, cell.field) for item in cell.value]
     page = page_in(cell.value)
@@ -156,7 +162,7 @@ def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
 
 
 def _open_lists(selection: Selection, inside: bool = False) -> Selection:
-    """Lists as their items; ``inside``: also the one list that an answer holds."""
+    """The selection with lists replaced by their items; ``inside``: also answers by the one list that they hold."""
     if not any(isinstance(cell.value, list) or (inside and isinstance(cell.value, dict)) for cell in selection.cells):
         return selection
     found: list[Cell] = []
@@ -176,7 +182,7 @@ def _refuse(selection: Selection, path: str, what: str) -> Selection:
 
 
 def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> list[Json]:
-    """What each row has in a field, nothing where it lacks it; ``CannotCalculate`` where no row has it."""
+    """Each row's value of a field, None if it lacks it; raises ``CannotCalculate`` if no row has it."""
     found = [find_field_around(cell, field) for cell in cells]
     if cells and not any(found):
         raise CannotCalculate(f"no row has the field {field!r}{purpose}; the rows have {describe_fields(cells)}")
@@ -190,7 +196,7 @@ def describe_fields(cells: Sequence[Cell]) -> str:
 def select_rows(
     cells: list[Cell], values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder, today: date
 ) -> list[Cell]:
-    """The rows whose value stands in the relation to what it is compared with."""
+    """The rows whose value stands in the relation ``sign`` to what it is compared with."""
     if sign == OVERDUE:
         kept = [_is_overdue(cell, value, order, today) for cell, value in zip(cells, values, strict=True)]
     else:
@@ -214,7 +220,9 @@ _DAYS = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
 class KnownFigures(NamedTuple):
-    """What a calculation may draw on. ``texts``: the task and the earlier turns of the user; ``today``: its day."""
+    """What a calculation may take its operands from. ``texts``: the task and the earlier turns of the user; ``today``:
+    its day.
+    """
 
     facts: Sequence[Fact] = ()
     values: Sequence[NamedValue] = ()
@@ -232,18 +240,18 @@ class KnownFigures(NamedTuple):
 
 
 class OperandSources:
-    """Looks operands up; each result is read once."""
+    """Finds operands in what is known; parses each result once."""
 
     def __init__(self, known: KnownFigures, read: "OperandSources | None" = None) -> None:
         self.known = known
         self._results: dict[str, Json] = read._results if read is not None else {}
 
     def with_value(self, value: NamedValue) -> "OperandSources":
-        """The same, after one more value is known."""
+        """The same sources with one more value known."""
         return OperandSources(self.known._replace(values=(*self.known.values, value)), self)
 
     def result(self, ref: str) -> Json:
-        """What a reference names; ``CannotCalculate`` where there is nothing, or only an error."""
+        """The result that a reference names; raises ``CannotCalculate`` if there is none."""
         fact = self.known.fact(ref)
         if fact is None:
             refs = ", ".join(one.ref for one in self.known.facts) or "none yet"
@@ -255,7 +263,8 @@ class OperandSources:
     def find(
         self, text: str, *, free: frozenset[int] = frozenset(), words: bool = False, as_percent: bool = False
     ) -> Operand:
-        """The operand that a model means by ``text``; ``CannotCalculate`` says what to do where there is none.
+        """The operand that a model means by ``text``; raises ``CannotCalculate``, which says what to do, if there is
+        none.
 
         ``free``: numbers that need no source. ``words``: whether a plain word is an operand, to be compared with.
         ``as_percent``: whether 0.2 is to be the task's 20 %.
@@ -274,7 +283,7 @@ class OperandSources:
         return found
 
     def find_named(self, text: str) -> Operand | None:
-        """What a word names, where it is a day, an earlier value or a path that begins with a reference."""
+        """The operand for a day, an earlier value or a path that begins with a reference; None for anything else."""
         return self._find_named(text.strip()) or self._at_path(text.strip())
 
     def is_in_texts(self, literal: str) -> bool:
@@ -304,7 +313,9 @@ class OperandSources:
         return Operand(source="result", ref=fact.ref, path=self._path_inside(fact, path))
 
     def _path_inside(self, fact: Fact, path: str) -> str:
-        """The path as it leads somewhere: with or without a ``result`` before it."""
+        """The path in the form that leads somewhere: with or without a ``result`` before it. Raises
+        ``CannotCalculate``.
+        """
         try:
             select_cells(self.result(fact.ref), path)
         except (NoSuchPath, ValueError) as error:
@@ -314,7 +325,7 @@ class OperandSources:
         return path
 
     def _at_bare_path(self, asked: str) -> Operand | None:
-        """A path without its reference, where one result alone has it."""
+        """The operand at a path that lacks its reference, if exactly one result has that path."""
         if _LOOKS_LIKE_A_REF.match(asked) or not re.match(r"[A-Za-z_\[]", asked):
             return None
         found = [fact for fact in self.known.facts if fact.ok and _leads(self.result(fact.ref), asked)]
@@ -324,7 +335,9 @@ class OperandSources:
         return Operand(source="result", ref=found[0].ref, path=asked) if found else None
 
     def _check_stated(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
-        """A plain figure, date or currency: in what the user says, in a value, in a result, or by definition."""
+        """The operand for a plain figure, date or currency, from what the user says, a value, a result, or by
+        definition.
+        """
         literal = self._in_texts(asked)
         if literal is not None:
             return Operand(source="task", literal=literal if as_percent or _states_same(literal, asked) else asked)
@@ -337,7 +350,9 @@ class OperandSources:
         return None
 
     def _in_texts(self, asked: str) -> str | None:
-        """How the user writes it; a number as the user writes it, with its percent sign or currency."""
+        """The figure, date or currency as the user writes it, a number with its percent sign or currency; None if no
+        text has it.
+        """
         for text in self.known.texts:
             if is_currency(asked):
                 if re.search(rf"\b{re.escape(asked)}\b", text):
@@ -379,7 +394,9 @@ class OperandSources:
 
 
 def find_paths(value: Json, wanted: str) -> Iterator[str]:
-    """The paths at which a figure, a date or a currency stands by itself; rows are named by what identifies them."""
+    """Yields the paths at which a figure, a date or a currency stands by itself; rows are named by what identifies
+    them.
+    """
     amount, days = read_amount(wanted), read_possible_dates(wanted)
     yield from _find_places(value, Fraction(amount.number) if amount else None, days, wanted, "")
 
@@ -410,7 +427,9 @@ def _states(value: Json, number: object, days: tuple[date, ...], wanted: str) ->
 
 
 def _write_row_step(rows: Sequence[Json], index: int) -> str:
-    """A row by its own identifier, so that it is found again when the list is read anew in another order."""
+    """The path step to a row by its own identifier, so that it is found again in another order; empty if none is
+    unique.
+    """
     row = rows[index]
     if not isinstance(row, dict):
         return ""
@@ -458,7 +477,7 @@ def _leads(result: Json, path: str) -> bool:
 
 
 def read_operand_texts(given: Json) -> list[str]:
-    """Operands as a model gives them: a list of texts; numbers, single operands and small objects are read as such."""
+    """Operands as a model gives them, as texts: a list, a single operand, numbers or small objects."""
     items = given if isinstance(given, list) else [] if given is None else [given]
     return [_read_operand_text(item) for item in items]
 

@@ -47,7 +47,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 class OperationResult(NamedTuple):
-    """What an operation comes to, in what, and what is to be said of it."""
+    """The result of an operation, with its currency, its unit and a note on it."""
 
     value: Value
     currency: str = ""
@@ -58,7 +58,7 @@ class OperationResult(NamedTuple):
 
 
 class CalculationCall(NamedTuple):
-    """One operation over its columns."""
+    """One operation with its columns."""
 
     operation: str
     columns: Sequence[ListColumn]
@@ -73,7 +73,7 @@ class CalculationCall(NamedTuple):
         return [read_cell_amount(cell, self.operation) for cell in self.cells()]
 
     def singles(self) -> list[Cell]:
-        """The one figure of each operand."""
+        """The single cell of each operand; raises ``CannotCalculate`` if one has several or none."""
         return [take_single_cell(column, self.operation) for column in find_figure_columns(self.columns)]
 
     def single_amounts(self) -> list[WrittenAmount]:
@@ -87,7 +87,9 @@ class CalculationCall(NamedTuple):
 
 
 class CalculationOperation(NamedTuple):
-    """``arguments``: what its operands are, in order; the last ends in ``...`` where it may repeat."""
+    """What an operation takes and does. ``arguments``: its operands in order; the last ends in ``...`` if it may
+    repeat.
+    """
 
     arguments: str
     act: Callable[[CalculationCall], OperationResult]
@@ -107,7 +109,7 @@ _Act = Callable[[CalculationCall], OperationResult]
 def _operation(
     names: str, arguments: str, *, takes_lists: bool = False, takes_currency: bool = False
 ) -> Callable[[_Act], _Act]:
-    """Lists a function as what these operations do."""
+    """A decorator that registers a function for these operations."""
 
     def add(act: _Act) -> _Act:
         made = CalculationOperation(arguments, act, takes_lists, takes_currency)
@@ -135,7 +137,9 @@ _SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
 def perform(call: CalculationCall, made: MadeToolResults) -> OperationResult:
-    """The answer; ``CannotCalculate`` names what does not fit, ``NotRun`` a made tool that was not run yet."""
+    """The result of the operation. Raises ``CannotCalculate``, which names what does not fit, and ``NotRun`` for a made
+    tool that was not run yet.
+    """
     if call.operation in made.tools:
         currency = call.currency()
         figures = [to_decimal(amount.number) for amount in call.amounts()]
@@ -201,7 +205,7 @@ def free_numbers(operation: str, place: int) -> frozenset[int]:
 
 
 def takes_percent(operation: str, place: int) -> bool:
-    """Whether the operand at this place is a share, so that 0.2 is the task's 20 %."""
+    """Whether the operand at this place is a share, so that 0.2 stands for the task's 20 %."""
     if operation in CALCULATORS:
         return "%" in _argument(operation, place)
     is_percent = operation in ("percentage", "increase_by_percent", "decrease_by_percent")
@@ -214,12 +218,12 @@ def _argument(calculator: str, place: int) -> str:
 
 
 def to_decimal(number: Number) -> Decimal:
-    """A number as a decimal: exact where it has an end, else to 24 digits."""
+    """A number as a decimal: exact if it terminates, else to 24 digits."""
     return number if isinstance(number, Decimal) else Context(prec=24).divide(*map(Decimal, number.as_integer_ratio()))
 
 
-def settle(number: Fraction) -> Decimal:
-    """A fraction as a decimal: exact where it has an end, else rounded half up to six places."""
+def to_result(number: Fraction) -> Decimal:
+    """A fraction as a decimal: exact if it terminates, else rounded half up to six places."""
     try:
         return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
     except Inexact:
@@ -257,12 +261,14 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
     value = compute_exactly(call.operation, [Fraction(number) for number in numbers])
     if call.operation in ("minimum", "maximum"):
         value = to_decimal(next(number for number in numbers if number == value))
-    return OperationResult(value if isinstance(value, Decimal) else _settle_like(value, numbers), currency, unit)
+    return OperationResult(
+        value if isinstance(value, Decimal) else _to_result_with_places(value, numbers), currency, unit
+    )
 
 
-def _settle_like(value: Fraction, numbers: Sequence[Number]) -> Decimal:
-    """With the places of the numbers, but for fractions: 0.10 + 0.20 is 0.30."""
-    settled = settle(value)
+def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decimal:
+    """The value with at least as many places as the numbers have, at most two of them: 0.10 + 0.20 is 0.30."""
+    settled = to_result(value)
     if any(isinstance(number, Fraction) for number in numbers):
         return settled
     wanted = max((count_places(number) for number in numbers), default=0)
@@ -276,7 +282,9 @@ def count_places(number: Number) -> int:
 
 
 def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | Decimal:
-    """The arithmetic operations: exact, but for quotients and averages, which are rounded half up to six places."""
+    """The result of an arithmetic operation: exact, but for quotients and averages, which are rounded half up to six
+    places.
+    """
     least = {"sum": 0, "product": 1, "average": 1, "minimum": 1, "maximum": 1}.get(operation, 2)
     if len(numbers) < least or (operation in ("quotient", "percentage") and len(numbers) > least):
         raise CannotCalculate(f"{operation} needs {least} operands or more, got {len(numbers)}")
@@ -330,7 +338,7 @@ def _to_factor(amount: WrittenAmount, operation: str) -> Number:
 
 
 def _result_currency(call: CalculationCall) -> str:
-    """The currency of the result; none where amounts are divided by each other, or multiplied by a rate of exchange."""
+    """The currency of the result; empty where amounts are divided by each other, or multiplied by an exchange rate."""
     currency = call.currency()
     if call.operation not in ("product", "quotient"):
         return currency
@@ -360,7 +368,7 @@ def _count_distinct_cells(call: CalculationCall) -> OperationResult:
 
 @_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
-    """What the row with the least or the most is called; rows that tie are named in the note."""
+    """The name of the row with the least or the most; rows that tie are named in the note."""
     cells = call.cells()
     if not cells:
         raise CannotCalculate(f"{call.operation}: no row meets the conditions")
@@ -392,7 +400,7 @@ def _name_row(cell: Cell, call: CalculationCall) -> Json:
 
 
 def _answer_field(value: Json, note: str, order: DateOrder) -> OperationResult:
-    """A field of a row as the value that it is."""
+    """A field of a row as a result of its own type."""
     if isinstance(value, bool | int | Decimal):
         return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
     days = read_possible_dates(value)
@@ -404,19 +412,21 @@ def _change_by_percent(call: CalculationCall) -> OperationResult:
     base, percent = call.single_amounts()
     part = Fraction(_to_factor(percent, "percentage")) / 100
     factor = 1 + part if call.operation == "increase_by_percent" else 1 - part
-    return OperationResult(settle(Fraction(base.number) * factor), find_currency(call.columns, "percentage"), base.unit)
+    return OperationResult(
+        to_result(Fraction(base.number) * factor), find_currency(call.columns, "percentage"), base.unit
+    )
 
 
 @_operation("percent_share", "part, whole")
 @_operation("percent_change", "old, new")
 def _compute_share(call: CalculationCall) -> OperationResult:
-    """Ratios in percent: exact until the one rounding to six places."""
+    """A share or change in percent: exact until it is rounded to six places."""
     find_currency(call.columns, "comparison")
     find_unit(call.single_amounts(), call.operation)
     one, other = (Fraction(amount.number) for amount in call.single_amounts())
     if call.operation == "percent_change":
         one, other = other - one, one
-    return OperationResult(settle(_divide(one * 100, other, call.operation)))
+    return OperationResult(to_result(_divide(one * 100, other, call.operation)))
 
 
 @_operation("sum_of_products", "list, list...")
@@ -427,7 +437,7 @@ def _sum_products(call: CalculationCall) -> OperationResult:
     factors = [[_to_factor(read_cell_amount(cell, call.operation), "product") for cell in row] for row in rows]
     total = sum((_multiply(Fraction(factor) for factor in row) for row in factors), Fraction(0))
     unit = "cents" if any(amount.unit == "cents" for amount in call.amounts()) else ""
-    return OperationResult(settle(total), call.currency(), unit)
+    return OperationResult(to_result(total), call.currency(), unit)
 
 
 @_operation("round_up round_down", "figure")
@@ -445,7 +455,7 @@ def _convert_currency(call: CalculationCall) -> OperationResult:
     code = cells[2].value
     if not isinstance(code, str) or not is_currency(code):
         raise CannotCalculate("convert_currency needs amount, rate, and the code of the currency that comes out")
-    return OperationResult(settle(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit)
+    return OperationResult(to_result(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit)
 
 
 @_operation("cents_to_units", "cents, [currency]", takes_currency=True)
@@ -462,7 +472,9 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
     currency = call.currency()
     sizes = {name: unit.size for name, unit in UNITS.items()} | {"cents": Fraction(1), "units": 10 ** places(currency)}
     return OperationResult(
-        settle(Fraction(amount.number) * sizes[source] / sizes[target]), currency, "" if target == "units" else target
+        to_result(Fraction(amount.number) * sizes[source] / sizes[target]),
+        currency,
+        "" if target == "units" else target,
     )
 
 
@@ -524,7 +536,9 @@ def _shift_date(call: CalculationCall) -> OperationResult:
 
 
 def _shift_by(day: date, count: int, unit: str, holidays: set[date]) -> date:
-    """So much later. A day that the month does not have is its last one; working days leave out the holidays."""
+    """The day moved by ``count`` units. A day that the month does not have becomes its last one; working days leave out
+    the holidays.
+    """
     if unit in ("months", "years"):
         year, month = divmod(day.year * 12 + day.month - 1 + count * (12 if unit == "years" else 1), 12)
         return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
@@ -568,4 +582,4 @@ def _measure_time(call: CalculationCall) -> OperationResult:
     first, last = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
     seconds = Fraction((last - first) // timedelta(microseconds=1), 1_000_000)
     unit = call.operation.removesuffix("_between")
-    return OperationResult(settle(seconds / UNITS[unit].size), unit=unit)
+    return OperationResult(to_result(seconds / UNITS[unit].size), unit=unit)

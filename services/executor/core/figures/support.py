@@ -1,4 +1,4 @@
-"""Whether a text supports a value, and how: as it stands, in another writing, by a date told from today."""
+"""Whether a text supports a value, and how: as it stands, in another writing, by a date relative to today."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from shared.domain.exact_json import Json, dumps
 
 
 class How(StrEnum):
-    """In which way a source says the value."""
+    """How a source says the value."""
 
     EXACT = "exact quote"
     NUMBER = "same number in other writing"
@@ -35,7 +35,7 @@ class How(StrEnum):
 
 
 class ValueSource(NamedTuple):
-    """Where in a text the value stands, and how."""
+    """The place in a text that supports a value, and how it does."""
 
     how: How
     start: int
@@ -52,10 +52,10 @@ _OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
 
 
 def find_source(value: Json, hints: ArgumentHints, mentions: Mentions) -> ValueSource | None:
-    """The place that supports a scalar, and how it does; None where nothing in the text does.
+    """The place that supports a scalar, and how it does; None if nothing in the text does.
 
-    A number within a longer code, date or telephone number supports nothing. A minus may be dropped, never added.
-    Minor units count where the hints say so, or where an integer must mean them (123450 for 1,234.50).
+    A number within a longer code, date or telephone number supports nothing. A minus may be dropped, never added. Minor
+    units count where the hints say so, or where an integer must mean them (123450 for 1,234.50).
     """
     if value is None or isinstance(value, dict | list):
         return None
@@ -82,7 +82,7 @@ def _text_source(value: str, hints: ArgumentHints, mentions: Mentions) -> ValueS
 
 
 def _currency_source(text: str, mentions: Mentions) -> ValueSource | None:
-    """``EUR`` where the text has €50."""
+    """The amount that supports a currency code: ``EUR`` where the text has €50."""
     for mention in mentions.numbers:
         if mention.money is not None and text in mention.money.codes:
             return _source(How.WORDS, mention)
@@ -115,7 +115,7 @@ def _written_number_source(text: str, hints: ArgumentHints, mentions: Mentions) 
 
 
 def read_duration(text: str) -> Decimal | None:
-    """The seconds of an ISO 8601 duration, ``PT1H30M``."""
+    """The seconds of an ISO 8601 duration, ``PT1H30M``; None for any other text."""
     match = _DURATION.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
     if match is None:
         return None
@@ -125,7 +125,7 @@ def read_duration(text: str) -> Decimal | None:
 def _number_source(
     value: Number, hints: ArgumentHints, mentions: Mentions, written: NumberMention | None = None
 ) -> ValueSource | None:
-    """A number of the text: the same, the same in minor units, or the same in another unit."""
+    """The number of the text that supports a number: the same, the same in minor units, or the same in another unit."""
     money, unit = (written.money, written.unit) if written else (None, None)
     unit = unit or hints.unit
     negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 else ()
@@ -143,7 +143,7 @@ def _source(how: How, mention: NumberMention | DateMention | TimeMention) -> Val
 
 
 def _may_mean(mention: NumberMention, hints: ArgumentHints) -> bool:
-    """Whether a mention can be the value of such an argument: "one of them" is no amount, nor is 20 % one.
+    """Whether a mention can be the value of such an argument: "one of them" is no amount, nor is 20 %.
 
     A shelf may be "thirty-one"; an account is never spelled out.
     """
@@ -183,7 +183,8 @@ def _is_in_minor_units(value: Number, said: Number, size: int, mention: NumberMe
 
 
 def _measured_source(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> ValueSource | None:
-    """Percent as a share, a third as 0.33, 90 minutes as 1.5 hours.
+    """The number of the text that supports a number in another measure: percent as a share, a third as 0.33, 90 minutes
+    as 1.5 hours.
 
     A length of time whose argument does not say its unit may be in seconds, minutes, hours or days.
     """
@@ -216,7 +217,7 @@ def _rounds_to(value: Number, share: Fraction) -> bool:
 
 
 def _converted_source(amount: Fraction, measure: str, mentions: Mentions) -> ValueSource | None:
-    """The amount is in the measure's first unit."""
+    """The number with a unit of the measure that comes to ``amount``, which is in the measure's first unit."""
     of_measure = ((one, one.unit.size) for one in mentions.numbers if one.unit and one.unit.measure == measure)
     found = (one for one, size in of_measure if any(Fraction(said) * size == amount for said in one.values))
     return next((_source(How.UNIT, one) for one in found), None)
@@ -236,7 +237,7 @@ def _date_source(text: str, mentions: Mentions) -> ValueSource | None:
 
 
 def _written_date_source(text: str, mentions: Mentions) -> ValueSource | None:
-    """``4 March 2026`` or ``2026-03`` where the text says it otherwise."""
+    """The date of the text that supports a date in words, ``4 March 2026``, or a month, ``2026-03``."""
     if len(text) > _SHORT or not any(mark.isdecimal() for mark in text):
         return None
     read = find_mentions(text, mentions.now).dates
@@ -267,7 +268,7 @@ def _possible_first_days(mentions: Mentions) -> Iterator[date]:
 
 
 def _is_reached(day: date, base: date, step: str) -> bool:
-    """Whether a repetition that begins on ``base`` comes to ``day`` within a year."""
+    """Whether a repetition that begins on ``base`` falls on ``day`` within a year."""
     days = (day - base).days
     if not 0 <= days <= _MOST_STEPS:
         return False
@@ -285,7 +286,7 @@ def _is_reached(day: date, base: date, step: str) -> bool:
 
 
 def _part_of_date_source(value: Json, hints: ArgumentHints, mentions: Mentions) -> ValueSource | None:
-    """``year: 2026`` and ``month: 3`` where the text says March 2026."""
+    """The date that supports a part of one: ``year: 2026`` and ``month: 3`` where the text says March 2026."""
     if hints.kind is not ArgumentKind.DATE:
         return None
     for mention in mentions.dates:
@@ -300,7 +301,7 @@ def _time_source(hour: time, mentions: Mentions) -> ValueSource | None:
 
 
 def _end_source(moment: ReadMoment, mentions: Mentions) -> ValueSource | None:
-    """An end: a time that the text says plus a length that it says, "at 9 for 90 minutes"."""
+    """The length that supports an end, if the text also says the start: "at 9 for 90 minutes"."""
     if moment.hour is None:
         return None
     lengths = [(one, length) for one in mentions.numbers if (length := duration_of(one)) is not None]
@@ -314,7 +315,7 @@ def _end_source(moment: ReadMoment, mentions: Mentions) -> ValueSource | None:
 
 
 def duration_of(mention: NumberMention) -> timedelta | None:
-    """The length of time that a number with its unit is, up to a year."""
+    """The length of time that a number with its unit is, up to a year; else None."""
     if mention.unit is None or mention.unit.measure != "time":
         return None
     seconds = Fraction(mention.values[0]) * mention.unit.size

@@ -1,4 +1,4 @@
-"""Times of day in a text: ``9 am``, ``14h30``, ``half past nine``, ``halb zehn``, ``noon``."""
+"""Finds times of day in a text: ``9 am``, ``14h30``, ``half past nine``, ``halb zehn``, ``noon``."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ _HALF_DAY = 12
 
 
 class TimeMention(NamedTuple):
-    """A time of day where it stands; where a half of the day is not said, both are among ``times``."""
+    """A time of day with its place in a text; both times are in ``times`` if morning or afternoon is not said."""
 
     start: int
     end: int
@@ -53,14 +53,14 @@ _HOURS = re.compile(
 
 
 class IsoMoment(NamedTuple):
-    """A day and a time as programs write them, in the zone of the reader."""
+    """A day and a time in ISO 8601, in the zone of the reader."""
 
     day: date
     mention: TimeMention
 
 
 def find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[IsoMoment]:
-    """``2026-03-04T10:00:00Z``; the mention is of the time alone, from the mark before it."""
+    """Yields moments such as ``2026-03-04T10:00:00Z``; the mention is of the time alone, from the mark before it."""
     for match in _ISO.finditer(text):
         try:
             moment = datetime.fromisoformat(match[0])
@@ -73,7 +73,7 @@ def find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[IsoMoment]:
 
 
 def _first_hours(text: str) -> Iterator[TimeMention]:
-    """``9-11 am``: the nine is an hour, too."""
+    """Yields the first hour of ranges such as ``9-11 am``."""
     for match in _HOURS.finditer(text):
         first, last = int(match[1]), int(match[2])
         if 0 < first <= _HALF_DAY and 0 < last <= _HALF_DAY:
@@ -83,7 +83,7 @@ def _first_hours(text: str) -> Iterator[TimeMention]:
 
 
 def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> Iterator[TimeMention]:
-    """The times in digits and in words."""
+    """Yields the times in digits and in words."""
     yield from _first_hours(text)
     for match in _DIGITS.finditer(text):
         if (found := _read_digits(match)) is not None:
@@ -126,7 +126,9 @@ def _mention(match: re.Match[str], hours: Sequence[int], minute: int, second: in
 def _read_words(
     tokens: Sequence[WrittenToken], numbers: Mapping[int, tuple[int, int]], place: int
 ) -> tuple[int, int] | None:
-    """Minutes since midnight, and the token after: ``half past nine``, ``neuf heures et demie``, ``at ten``."""
+    """The minutes since midnight of a time in words, and the place after it: ``half past nine``, ``neuf heures et
+    demie``, ``at ten``.
+    """
     word, after = tokens[place].folded, place + 1
     following = tokens[after].folded if after < len(tokens) else ""
     if word == "halb" and after in numbers:
@@ -155,7 +157,7 @@ def _read_spelled_hour(tokens: Sequence[WrittenToken], number: tuple[int, int], 
 
 
 def _ends(tokens: Sequence[WrittenToken], after: int) -> bool:
-    """Whether the hour stands alone: "at ten" and "at ten on Friday", not "at ten euros"."""
+    """Whether no noun follows the hour: "at ten" and "at ten on Friday", not "at ten euros"."""
     return after >= len(tokens) or tokens[after].folded in frozenset("on and tomorrow today in am morgen und".split())
 
 

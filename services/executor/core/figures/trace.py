@@ -1,4 +1,6 @@
-"""Where each argument of a proposed call comes from: task, earlier turns, tools' answers, calculations, schema."""
+"""Finds where each argument of a proposed call comes from: task, earlier turns, tools' answers, calculations,
+schema.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +29,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 
 
 class StatedFigure(NamedTuple):
-    """A number, by ``values``, or an identifier, by ``code``, where it stands in the answer."""
+    """A number (``values``) or an identifier (``code``) with its place in an answer."""
 
     start: int
     end: int
@@ -69,7 +71,7 @@ def _is_figure(mention: NumberMention, text: str) -> bool:
 
 
 class OriginKind(StrEnum):
-    """Which source supports an argument."""
+    """The kind of source that supports an argument."""
 
     TASK = "task"
     EARLIER = "earlier"
@@ -84,7 +86,7 @@ Calculated = Decimal | int | str | date
 
 @dataclass(frozen=True)
 class TraceSources:
-    """All that an argument may come from. ``now``: aware, in the zone of the one who asks."""
+    """All that an argument may come from. ``now``: aware, in the zone of the person who asks."""
 
     task: Mentions
     facts: FactsIndex
@@ -94,7 +96,7 @@ class TraceSources:
 
 
 class Trace(NamedTuple):
-    """Where one argument comes from. ``where``: words of the text, ``fact path``, or a calculated value's name.
+    """The source of one argument. ``where``: words of the text, ``fact path``, or a calculated value's name.
 
     ``origins`` are all the fields that show the value, each with its record; ``parts`` the leaves of an object or list.
     """
@@ -120,10 +122,10 @@ _MOST_PARTS = 24
 
 
 def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Trace:
-    """Where the value comes from; an object or a list is traced leaf by leaf.
+    """The source of the argument's value; an object or a list is traced leaf by leaf.
 
     ``strictness_met`` says whether that is enough for its kind: amounts, identifiers, accounts and recipients need a
-    whole structured field, the user's words or a calculated value; every other kind is met by whatever it is.
+    whole structured field, the user's words or a calculated value; every other kind needs no source.
     """
     if isinstance(value, dict | list):
         return _trace_parts(name, schema, value, sources)
@@ -136,7 +138,7 @@ def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSou
 
 
 def untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
-    """The numbers and identifiers of a text, an answer for one, that no source has."""
+    """The numbers and identifiers of a text, such as an answer, that no source has."""
     return tuple(figure.text for figure in numbers_of_answer(text, sources.now) if not _is_sourced(figure, sources))
 
 
@@ -210,7 +212,7 @@ def _of_fact(
 
 
 def _is_in_schema(value: Json, schema: JsonObject) -> bool:
-    """A default and a constant are what the tool itself would take; so is a choice among those that it names."""
+    """Whether the value is the schema's default, its constant or one of its choices."""
     if isinstance(value, bool):
         return schema.get("default") is value or schema.get("const") is value
     options = schema.get("enum")
@@ -219,7 +221,9 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
 
 
 def _is_enough(origin: FactOrigin, kind: ArgumentKind) -> bool:
-    """Whether a field is a source for such an argument: a whole one, and not of another kind (an id is no amount)."""
+    """Whether a field is a source for such an argument: it holds nothing else, and is not of another kind (an id is no
+    amount).
+    """
     if not origin.is_whole or origin.standing is not FieldStanding.STRUCTURED:
         return False
     return kind not in _CLASHES or kind_of_argument(origin.field, {}, origin.value) not in _CLASHES[kind]
@@ -233,7 +237,7 @@ def _calculated_as(value: Json, hints: ArgumentHints, sources: TraceSources) -> 
 
 
 def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> How | None:
-    """Whether a value is a calculated one, exactly or in another writing."""
+    """How a value equals a calculated one, exactly or in another writing; None if it does not."""
     text = figure.isoformat() if isinstance(figure, date) else str(figure)
     if str(value) == text:
         return How.EXACT
@@ -251,7 +255,9 @@ def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime
 
 
 def _trace_built(name: str, value: Json, hints: ArgumentHints, sources: TraceSources) -> Trace | None:
-    """A value put together of parts that each have a source: a person of one record, an end, a phrase with an id."""
+    """The source of a value that is put together: the names of a person of one record, an end, a phrase with an id.
+    None if a part has no source.
+    """
     if not isinstance(value, str):
         return None
     kind = hints.kind
@@ -268,7 +274,7 @@ def _trace_built(name: str, value: Json, hints: ArgumentHints, sources: TraceSou
 
 
 def _trace_address(name: str, value: str, sources: TraceSources) -> Trace | None:
-    """``Ada Lovelace <ada@example.com>``: where the address comes from, the name being only shown."""
+    """The source of the address in ``Ada Lovelace <ada@example.com>``; the name is only shown."""
     address = value.rpartition("<")[2].rstrip("> ")
     if whole_form(address) is None or "<" in address:
         return None
@@ -276,7 +282,7 @@ def _trace_address(name: str, value: str, sources: TraceSources) -> Trace | None
 
 
 def _end_of_fact(value: str, sources: TraceSources) -> FactOrigin | None:
-    """An end: a start that a field shows plus a length that the task says."""
+    """The field with the start of an end, if the task says the length between the two."""
     moment = read_machine_moment(value, sources.now.tzinfo)
     if moment is None or moment.day is None or moment.hour is None:
         return None
@@ -291,7 +297,9 @@ def _end_of_fact(value: str, sources: TraceSources) -> FactOrigin | None:
 
 
 def _words_of_one_record(value: str, facts: FactsIndex) -> FactOrigin | None:
-    """A text whose words are whole fields of one record: "Ada Lovelace" of a first and a last name."""
+    """A field of the one record whose whole fields are the words of the text: "Ada Lovelace" of a first and a last
+    name.
+    """
     words = value.split()
     if not 2 <= len(words) <= 5:
         return None
@@ -306,7 +314,9 @@ def _words_of_one_record(value: str, facts: FactsIndex) -> FactOrigin | None:
 
 
 def _has_only_sourced_parts(value: str, sources: TraceSources) -> bool:
-    """Whether each number, date and code of a short text has a source, and every other word stands in the task."""
+    """Whether each number, date and code of a short text has a source, and every other word is in the task or an
+    earlier turn.
+    """
     read = find_mentions(value, sources.now, relative=False)
     spans: list[Mention] = [*read.identifiers, *read.numbers, *read.dates, *read.times]
     words = [one for one in split_words(value) if not any(span.start <= one.start < span.end for span in spans)]

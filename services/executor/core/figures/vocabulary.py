@@ -28,7 +28,9 @@ def fold(word: str) -> str:
 
 
 class WordRole(NamedTuple):
-    """What a word does in a date: one character of the patterns in ``date_grammar``, and the number it stands for."""
+    """The role of a word in a date: one character of the patterns in ``date_grammar``, and the number that it stands
+    for.
+    """
 
     sign: str
     value: int = 0
@@ -80,7 +82,7 @@ _FORTNIGHT = (WordRole("N", 14), WordRole("D"))
 
 @cache
 def roles_of_words() -> Mapping[str, tuple[WordRole, ...]]:
-    """Every folded word that takes part in a date, with its roles; months and weekdays in all known languages."""
+    """Every folded word that can be part of a date, with its roles; months and weekdays in all known languages."""
     roles: dict[str, tuple[WordRole, ...]] = {}
     for signs, words in _PLAIN_ROLES.items():
         roles.update(dict.fromkeys(words.split(), tuple(map(WordRole, signs))))
@@ -132,7 +134,7 @@ _LANGUAGES_OF = {
 
 
 def likely_languages(words: Iterable[str]) -> tuple[str, ...]:
-    """The languages that folded words give a sign of, likeliest first; all of them where there is none."""
+    """The languages that folded words suggest, likeliest first; all of them if no word suggests one."""
     counts = dict.fromkeys(_SPOKEN, 0)
     for word in words:
         for language in _LANGUAGES_OF.get(word, ()):
@@ -194,7 +196,7 @@ def split_words(text: str) -> list[WrittenToken]:
 
 
 def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: Sequence[str]) -> list[SpelledNumber]:
-    """The numbers that are spelled out, in the first of the languages that reads the word as one."""
+    """The numbers that are spelled out, each in the first of the languages that reads its words as one."""
     gaps = [text[one.end : other.start] for one, other in pairwise(tokens)]
     apart = [False, *(not gap.isspace() for gap in gaps)]
     spoken = [_Spoken(token.written.lower(), is_apart) for token, is_apart in zip(tokens, apart, strict=False)]
@@ -317,7 +319,7 @@ def places(code: str) -> int:
 
 
 def minor_places(money: Money | None) -> int:
-    """The places of the minor unit, where the currency is settled; else two."""
+    """The decimal places of the minor unit if the currency is settled; else two."""
     return places(next(iter(money.codes))) if money and len(money.codes) == 1 else 2
 
 
@@ -327,7 +329,7 @@ def is_currency(value: Json) -> bool:
 
 
 def one_currency(values: Iterable[Json]) -> str | None:
-    """The code that fits all the amounts as written; empty where they do not settle it, None where none fits all."""
+    """The only currency code that fits all amounts as written; empty if several do, None if none does."""
     fitting = CURRENCIES
     for value in values:
         fitting &= _possible_currencies(value) if isinstance(value, str) else CURRENCIES
