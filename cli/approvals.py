@@ -114,7 +114,10 @@ def _answer(
 
 
 class DecidedApproval(NamedTuple):
-    """``task``: the record of the approval's task, once it has ended or waits again. ``earlier``: decided before."""
+    """An approval after an answer.
+
+    ``task``: its task's record once that has ended or waits; ``earlier``: it was decided before.
+    """
 
     approval: JsonObject
     task: JsonObject
@@ -136,7 +139,7 @@ async def _decide(client: GatewayClient, approval_id: str, body: JsonObject) -> 
 
 
 def _say_decided(found: DecidedApproval) -> None:
-    """What was decided, and what came of it."""
+    """Print the decision, and what became of the task."""
     approval, task = found.approval, found.task
     already = "already " if found.earlier else ""
     by = ", ".join(str(one.get("by")) for one in objects_in(approval.get("decisions")))
@@ -198,7 +201,7 @@ def _figures(rows: list[JsonObject]) -> Table:
 
 
 def _reads(rows: list[JsonObject]) -> Table:
-    """What the plan rests on; of a long answer only the beginning."""
+    """A table of the reads that the plan rests on; of a long answer only the beginning."""
     table = make_table("read", "asked", "showed", "supports", title="what it rests on")
     for row in rows:
         shows = row.get("shows")
@@ -210,7 +213,7 @@ def _reads(rows: list[JsonObject]) -> Table:
 
 
 def _describe_next(row: JsonObject) -> str:
-    """What no answer comes to."""
+    """What happens if nobody answers: the level that is asked next, or that no answer means no."""
     later = _texts(row.get("goes_on_to"))
     if row.get("status") != "waiting":
         return ""

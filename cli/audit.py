@@ -54,7 +54,7 @@ def audit(
 
 
 async def _all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
-    """Every page's writes as one answer."""
+    """The writes of all pages as one answer."""
     page = await _page(client, filters)
     writes: list[Json] = [*objects_in(page.get("writes"))]
     while token := page.get("token"):
@@ -68,7 +68,7 @@ async def _page(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
 
 
 def as_lines(writes: list[JsonObject]) -> str:
-    """CSV with a line of names first. What a spreadsheet would take for a formula begins with an apostrophe."""
+    """The writes as CSV with a header. A cell that a spreadsheet would take for a formula begins with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_FIELDS)
@@ -92,7 +92,7 @@ def _flatten_write(write: JsonObject) -> JsonObject:
 
 
 def show_writes(writes: list[JsonObject]) -> None:
-    """A block for each write, so that nothing of it is cut however narrow the screen is."""
+    """Print a block of lines for each write, so that nothing is cut on a narrow screen."""
     out.print("1 write" if len(writes) == 1 else f"{len(writes)} writes", style="bold")
     for write in writes:
         flat = {**write, **_flatten_write(write), "sent": moment(write.get("sent_at"))}
@@ -104,7 +104,7 @@ def show_writes(writes: list[JsonObject]) -> None:
 
 
 def _approval_in_words(write: JsonObject) -> str:
-    """Who said yes, with what they said; else what let the write pass."""
+    """Who approved the write and what they said; if nobody did, what allowed it."""
     decisions = [one for asked in objects_in(write.get("approvals")) for one in objects_in(asked.get("decisions"))]
     yes = [_decision_in_words(one) for one in decisions if one.get("decision") == "approve"]
     return "; ".join(yes) or _show_value(write.get("allowed_by"))
@@ -121,7 +121,7 @@ def _why(write: JsonObject) -> str:
 
 
 def _show_value(value: Json) -> str:
-    """A server's words are shown as they are, never read as markup."""
+    """A value as plain text: a server's words are never read as markup."""
     return value if isinstance(value, str) else "" if value in (None, [], {}) else dumps(value)
 
 

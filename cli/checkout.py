@@ -11,7 +11,7 @@ COMMANDS = ("bench", "chaos")
 
 
 def find_tools() -> Path | None:
-    """The folder ``tools``, where this is a checkout: a package of another's that is called so as well is none."""
+    """The project's folder ``tools``; None if this is no checkout, or ``tools`` is another's package."""
     try:
         found = [find_spec(f"tools.{name}.command") for name in COMMANDS]
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Run one of the project's modules for its result: the command line imports no service."""
+"""Runs a module of the project for its JSON result, since the command line imports no service."""
 
 import asyncio
 import sys
@@ -17,11 +17,10 @@ _SHOWN = 2000  # characters of what a process complained about
 async def run_for_json(
     *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None
 ) -> JsonObject:
-    """``python -m`` these arguments, in a process of its own; its last line on stdout is one JSON object.
+    """Run ``python -m`` with the arguments in its own process; returns the JSON object in its last line.
 
-    ``environ`` is its whole environment, this one's by default.
-
-    Raises ``Complaint`` with the process's own sentence if it ends with an error, or not in time.
+    ``environ``: its whole environment, by default this one. Raises ``Complaint`` with the process's own sentence if it
+    fails, or is not done within ``seconds``.
     """
     with in_progress(err, doing):
         process = await asyncio.create_subprocess_exec(
@@ -54,7 +53,7 @@ def _result(doing: str, said: str, complained: str, code: int) -> JsonObject:
 
 @contextmanager
 def in_progress(console: Console, doing: str) -> Iterator[None]:
-    """A spinner with its seconds at a terminal, gone when the work is done; elsewhere one line."""
+    """Shows a spinner with the seconds that pass, and removes it at the end; without a terminal, prints one line."""
     if not console.is_terminal:
         console.print(f"{doing} ...", style="dim", markup=False, soft_wrap=True)
         yield

@@ -1,4 +1,4 @@
-"""Where the command line speaks: answers and tables on stdout, progress and complaints on stderr."""
+"""Output of the command line: answers and tables on stdout, progress and complaints on stderr."""
 
 import shutil
 import sys
@@ -23,13 +23,13 @@ err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() el
 
 
 def own_name() -> str:
-    """How this command line is called: by its name where the shell finds it, else as it was called just now."""
+    """The name to call this command line by: ``purple`` if the shell finds it, else the path it was called by."""
     called = sys.argv[0]
     return called if Path(called).name == _NAME and shutil.which(_NAME) is None else _NAME
 
 
 class Complaint(Exception):
-    """Something a person can mend; ``sentence`` says what and how."""
+    """A problem that a person can fix; ``sentence`` says what it is and how."""
 
     def __init__(self, sentence: str, detail: str = "") -> None:
         super().__init__(sentence)
@@ -38,7 +38,7 @@ class Complaint(Exception):
 
 
 def give_up(complaint: Complaint, code: int = 1) -> NoReturn:
-    """Say what is wrong on stderr and end with that exit code."""
+    """Print what is wrong to stderr and end with exit code ``code``."""
     err.print(complaint.sentence, markup=False, style="bold red", soft_wrap=True)
     if complaint.detail:
         err.print(complaint.detail, markup=False, style="dim", soft_wrap=True)
@@ -46,17 +46,17 @@ def give_up(complaint: Complaint, code: int = 1) -> NoReturn:
 
 
 def make_table(*headers: str, title: str | None = None) -> Table:
-    """A table that breaks long words over lines: an id that was cut is no id."""
+    """A table that wraps long words instead of cutting them, since ids must stay whole."""
     return Table(*(Column(header, overflow="fold") for header in headers), title=title)
 
 
 def say_json(text: str) -> None:
-    """One JSON text on stdout, unwrapped and uncoloured."""
+    """Print a JSON text to stdout, unwrapped and uncoloured."""
     out.print(text, markup=False, soft_wrap=True)
 
 
 def moment(value: Json) -> str:
-    """A time of the API to the minute, by the reader's own clock; nothing for None, other text as it is."""
+    """An ISO time in local time, to the minute; empty for None, other texts unchanged."""
     if not isinstance(value, str):
         return "" if value is None else str(value)
     try:
@@ -70,7 +70,7 @@ _STEP = "  "
 
 
 def indent_json(value: Json, margin: str = "") -> str:
-    """``json.dumps`` with an indent, where a fraction may be a ``Decimal``."""
+    """Indented JSON with sorted names, in which fractions may be ``Decimal``."""
     match value:
         case dict() if value:
             return _block(
@@ -90,7 +90,7 @@ def _block(opening: str, parts: Iterator[str], closing: str, margin: str) -> str
 
 
 class Starting:
-    """A context for as long as a stack starts; called with the names of what is still awaited, at last with none."""
+    """Shows progress while a stack starts. Call it with the names still awaited, at last with none."""
 
     def __init__(self, console: Console, quiet: bool = False) -> None:
         self._console = console

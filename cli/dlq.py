@@ -88,7 +88,7 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
 
 def _all_outcomes(url: str, name: str) -> JsonObject:
-    """As many as a list has; the next call takes the next."""
+    """Put back all outcomes in one list's length; the next call takes the next ones."""
     letters = objects_in(ask_as_operator(url, name, "dlq", "list", body={"limit": _MOST}).get("letters"))
     mine = [letter for letter in letters if letter.get("kind") == "outcome"]
     known = [str(letter["id"]) for letter in mine if letter.get("task_id")]

@@ -37,15 +37,16 @@ WORDS = ("approve", "allow")
 
 
 def asks_for_unruled_writes(options: StackOptions) -> bool:
-    """Whether nobody has said it: no record of the caller's own, no word in the environment, none from before."""
+    """Whether it is undecided what unruled writes need: no record, variable or earlier answer says it."""
     said = options.uses_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES)
     return not said and not _record_of(options).exists()
 
 
 def settle_unruled_writes(options: StackOptions) -> StackOptions:
-    """The options with a ``TENANT_FILE`` that says it, which is kept in the stack's folder. Raises ``Complaint``.
+    """The options, with a ``TENANT_FILE`` that says what unruled writes need. Raises ``Complaint``.
 
-    For the example company, whose record says ``allow``, one is made only where a word changes that.
+    The file is kept in the stack's folder. For the example company, whose record says ``allow``, one is made only if a
+    variable changes that.
     """
     word = options.environ.get(UNRULED_WRITES, "")
     if word and options.environ.get("TENANT_FILE"):
@@ -74,7 +75,10 @@ def _record_of(options: StackOptions) -> Path:
 
 
 def _write_record(options: StackOptions, word: str) -> Path:
-    """The record of before, which its owner may have edited, else the default one; with that word, if there is one."""
+    """Write the stack's tenant record, with ``word`` for unruled writes if given; returns its path.
+
+    It is based on the earlier record, which its owner may have edited, else on the default one.
+    """
     record = _record_of(options)
     before = record if record.exists() and not options.uses_company else default_tenant_file(options)
     try:
@@ -96,13 +100,13 @@ LOOK_EVERY = 0.2
 
 
 class Restarts:
-    """How often one process ended soon after its start."""
+    """Counts how often one process ended soon after its start."""
 
     def __init__(self) -> None:
         self._early = 0
 
     def pause_after(self, lived: float) -> float:
-        """How many seconds it rests now that it ended ``lived`` seconds after it was started."""
+        """The seconds to wait before a restart, given for how long the process lived."""
         self._early = 0 if lived >= STEADY_SECONDS else self._early
         pause = min(FIRST_PAUSE * 2.0**self._early, LONGEST_PAUSE)
         self._early += 1
@@ -110,9 +114,9 @@ class Restarts:
 
 
 async def keep_up(child: Child, ready_seconds: float, say: Say) -> None:
-    """Start the child again whenever it ends, until this is cancelled; ``say`` is told of each end and each return.
+    """Restart a child whenever it ends, until cancelled; ``say`` is told of each end and each return.
 
-    A child that refuses its settings or its port is tried again like any other: what it lacks may come back.
+    A child that refuses its settings or its port is restarted like any other: what it lacks may come back.
     """
     restarts = Restarts()
     while True:
@@ -138,7 +142,7 @@ LONGEST_FOLDER = 90  # the system limits a socket's name to about 100 bytes
 
 @dataclass(frozen=True)
 class Stack:
-    """A running stack. ``redis_url`` is what the services were told; ``redis`` and ``queue`` our own servers."""
+    """A running stack. ``redis_url``: the URL the services were given; ``redis`` and ``queue``: servers of our own."""
 
     options: StackOptions
     children: tuple[Child, ...]
@@ -155,13 +159,13 @@ class Stack:
         return self.options.folder / "logs"
 
     def url(self, name: str) -> str:
-        """Where the process of that name answers."""
+        """The URL at which the process of that name answers."""
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
     async def keep_up(self, say: Say) -> Complaint:
-        """Starts again whatever process ends; returns only when the Redis that holds everything has ended, and says so.
+        """Restart processes that end; returns a complaint only when the Redis of durable state has ended.
 
-        The queue's server is started again, too: it held nothing that is not found again.
+        The queue's server is restarted too: whatever it held is found again.
         """
         async with asyncio.TaskGroup() as group:
             keepers = [group.create_task(keep_up(child, READY_SECONDS, say)) for child in self.children]
@@ -180,7 +184,7 @@ class Stack:
 
 
 def stop_on_signals() -> None:
-    """SIGINT and SIGTERM cancel the present task, once: the way out then stops everything in order."""
+    """Let SIGINT and SIGTERM cancel the present task, once, so that its clean-up stops everything in order."""
     task = asyncio.current_task()
 
     def cancel() -> None:
@@ -195,7 +199,7 @@ def stop_on_signals() -> None:
 async def running(
     options: StackOptions, ready_seconds: float = READY_SECONDS, tell: Tell = tell_nobody
 ) -> AsyncIterator[Stack]:
-    """A stack that is ready; everything is stopped on leaving, whatever happened. Raises ``Complaint``."""
+    """Yields a stack once it is ready, and stops everything at the end, whatever happened. Raises ``Complaint``."""
     _check_ports(options)
     _check_open(options)
     begin_imports()
@@ -226,7 +230,7 @@ def _check_ports(options: StackOptions) -> None:
 
 
 def _check_open(options: StackOptions) -> None:
-    """Before anything is started: the gateway itself would refuse it, in the middle of its log."""
+    """Raises ``Complaint`` for an address that the gateway would refuse without authentication, before any start."""
     authentication, allow_open = (options.environ.get(name, "") for name in ("AUTHENTICATION", "ALLOW_OPEN"))
     why = why_not_open(options.host, authentication, allow_open=allow_open.lower() in _YES)
     if options.profile == "embedded" and why:
@@ -235,7 +239,7 @@ def _check_open(options: StackOptions) -> None:
 
 @asynccontextmanager
 async def _redis(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
-    """Ours, which keeps its data in the folder and stops last; None where the caller has one, and looks after it."""
+    """Yields our Redis, which keeps its data in the folder and stops last; None if the caller names one."""
     if options.environ.get("REDIS_URL"):
         yield None
         return
@@ -245,7 +249,7 @@ async def _redis(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
 
 @asynccontextmanager
 async def _queue(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
-    """Ours, which keeps nothing: a wake may be lost, so it waits for no disk. None where the caller has one."""
+    """Yields our queue's Redis, which keeps nothing on disk since wakes may be lost; None if the caller names one."""
     if options.environ.get("REDIS_URL") or options.environ.get("QUEUE_REDIS_URL"):
         yield None
         return
@@ -286,7 +290,7 @@ async def _children(specs: tuple[ProcessSpec, ...], folder: Path) -> AsyncIterat
 
 
 async def _stop(children: list[Child]) -> None:
-    """Rank by rank; those of one rank together."""
+    """Stop the children rank by rank, those of one rank at once."""
     ordered = sorted(children, key=lambda child: child.spec.stops)
     for _, rank in groupby(ordered, key=lambda child: child.spec.stops):
         await asyncio.gather(*(child.stop() for child in rank))

@@ -97,7 +97,7 @@ def _contents(folder: Path) -> dict[LearningFile, Json]:
 
 
 def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
-    """The file, in pieces that a request may be as large as: of a thousand entities with all that they stand with."""
+    """The file, in pieces small enough for one request each: entities are split, others are one piece."""
     rows = content.get("entities") if isinstance(content, dict) else None
     if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _PIECE:
         return [(file, content)]
@@ -188,7 +188,7 @@ def _confirm(scope: str, subject: str) -> None:
 
 
 async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: str, name: str) -> JsonObject:
-    """The request when it is done, or as it stands when patience ends."""
+    """Ask to forget and wait until it is done; returns the request as it is then, or when patience ends."""
     found = await client.ask(
         "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.speaker_claim(name)}
     )

@@ -22,14 +22,14 @@ _MISSING = "Only in a checkout of the project."
 
 
 class CommandPlace(NamedTuple):
-    """``module``: where the command of that name stands; None where this is no checkout, and it is missing."""
+    """A command's module and help. ``module``: None for a command that only a checkout has."""
 
     module: str | None
     help: str
 
 
 def all_commands() -> Mapping[str, CommandPlace]:
-    """Where the checkout's own commands are missing, one of the same name says so and ends with 2."""
+    """All commands by name. Those that only a checkout has are replaced by one that says so and ends with 2."""
     tools = find_tools()
     found = {name: CommandPlace(None, _MISSING) for name in COMMANDS}
     found |= dict(_find_commands(tools, "tools")) if tools else {}
@@ -48,7 +48,7 @@ def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandPla
 
 
 def load_command(name: str, entry: CommandPlace) -> Command:
-    """The command as it stands in its module."""
+    """Import a command's module and return the command."""
     found = getattr(import_module(entry.module), name) if entry.module else needs_a_checkout
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.callback()(lambda: None)  # with one, a single command is a group's, too
@@ -63,7 +63,7 @@ _PYDANTIC = "Value error, "  # how the words of an option's own check begin in t
 
 
 class LazyCommands(TyperGroup):
-    """Lists every command by its entry, and loads the one that is called: loading all of them takes seconds."""
+    """A group that lists commands by their entries and imports only the one called: all of them take seconds."""
 
     def __init__(self, **known: Any) -> None:  # noqa: ANN401  # whatever typer gives a group
         super().__init__(**known)

@@ -21,9 +21,9 @@ Folder = Annotated[
 
 
 def archive_environ(folder: Path | None) -> dict[str, str]:
-    """An environment with the archive that the present one names, or with that of a local stack. Raises ``Complaint``.
+    """The environment with an archive: the one it names already, or a local stack's. Raises ``Complaint``.
 
-    The folder that was named, else that of the stack that runs, else the usual one here.
+    The stack's folder is the one given, else that of the stack that runs, else the usual one here.
     """
     if os.environ.get("ARCHIVE_URL"):
         return dict(os.environ)

@@ -41,7 +41,10 @@ def restored(as_json: Annotated[bool, typer.Option("--json", help="One JSON obje
 
 
 async def note_restored(url: str) -> int:
-    """The moment that was noted, in microseconds of the server's clock. Raises ``Complaint``."""
+    """Note that the Redis at ``url`` was restored; returns the time, in microseconds of its clock.
+
+    Raises ``Complaint``.
+    """
     try:
         address = read_address(TypeAdapter(RedisUrl).validate_python(url))
     except (ValidationError, ValueError) as error:

@@ -67,7 +67,10 @@ async def _send(url: str, utterance: Utterance, story: LiveStory | None) -> Task
 
 
 async def send_and_follow(client: GatewayClient, utterance: Utterance, story: LiveStory | None, url: str) -> TaskView:
-    """Raises ``Complaint``, which names the task where it was accepted before the gateway or the watching ended."""
+    """Send a message and show its turn; returns the task afterwards.
+
+    Raises ``Complaint``, which names the task if it had been accepted before the gateway or the watching ended.
+    """
     accepted = await hand_over(client, utterance)
     try:
         return (await follow_accepted(client, accepted, story))[0]
@@ -83,7 +86,7 @@ def _accepted_words(task_id: str, url: str) -> str:
 
 
 def _check_policy(policy: str | None) -> None:
-    """Rules that begin as JSON have to be JSON; all else is prose."""
+    """Raises ``BadParameter`` for rules that begin as JSON and are not; all other text counts as prose."""
     if policy is None or not policy.lstrip().startswith(("{", "[")):
         return
     try:
@@ -100,7 +103,10 @@ def levels_of(words: list[str]) -> tuple[str, ...]:
 
 
 def _show(view: TaskView, url: str, *, answered: bool) -> None:
-    """``answered``: the turn answers a task that waited. If it still does, why is said, and the question not again."""
+    """Print the task.
+
+    ``answered``: the turn was an answer; if the task still waits, print why, not its question again.
+    """
     why = str(view.metadata.get("reason") or "").partition("\n\n")[0]
     goes_on_waiting = answered and view.state == "input-required" and why
     out.print(why if goes_on_waiting else view.answer, markup=False, soft_wrap=True)
@@ -115,7 +121,7 @@ def _show(view: TaskView, url: str, *, answered: bool) -> None:
 
 
 def advice(view: TaskView, url: str) -> str:
-    """How it is approved: with keys by another's, where nobody has one under any name."""
+    """The command by which the task can be approved; where keys are used, it needs an approver's key."""
     approve = f"{own_name()} approvals approve {view.metadata.get('approval_id')}"
     if os.environ.get(API_KEY):
         whose = f"an approver's key of level {view.level}" if view.level else "an approver's key"
@@ -125,7 +131,7 @@ def advice(view: TaskView, url: str) -> str:
 
 
 def _gateway_option(url: str) -> str:
-    """What a further command needs to reach the same gateway."""
+    """The option by which a further command reaches the same gateway; empty if it is not needed."""
     return "" if url == os.environ.get("PURPLE_URL", DEFAULT_URL) else f" --url {url}"
 
 

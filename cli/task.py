@@ -96,7 +96,7 @@ def _say(record: JsonObject, as_json: bool) -> None:
 
 
 def say_task(record: JsonObject) -> None:
-    """How a task stands: who asked for what, what came of it, and what it waits for."""
+    """Print a task: who asked for what, what came of it, and what it waits for."""
     metadata = _object(record.get("metadata"))
     escalated = ", escalated" if metadata.get("escalated") else ""
     out.print(Text(f"task {record.get('task_id')}: {record.get('state')}{escalated}", "bold"))
@@ -119,13 +119,13 @@ def say_task(record: JsonObject) -> None:
 
 
 def _is_answered(record: JsonObject) -> bool:
-    """Whether its answer says more than the reason does; that of a task that waits is the question."""
+    """Whether the answer says more than the reason; for a waiting task it is only the question."""
     waits = record.get("state") == TaskState.INPUT_REQUIRED
     return bool(record.get("answer")) and not waits and record["answer"] != record.get("reason")
 
 
 def _tables(metadata: JsonObject) -> list[Table]:
-    """The writes, those in doubt with what was read, and what operators said; those that there are."""
+    """Tables of the writes, those in doubt with what was read, and operators' decisions; empty ones are left out."""
     writes, doubts = objects_in(metadata.get("writes")), objects_in(metadata.get("doubts"))
     said = objects_in(metadata.get("resolutions"))
     tables = [_table("Writes", ("call_id", "tool", "arguments", "status", "note"), writes)]
@@ -143,7 +143,7 @@ def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Tabl
 
 
 def _cell(name: str, value: Json) -> Text:
-    """A server's words are shown as they are, never read as markup."""
+    """A value as plain text: a server's words are never read as markup."""
     text = value if isinstance(value, str) else "" if value is None else dumps(value)
     text = moment(text) if name in ("sent", "waited_until", "at", "deadline") else text
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")

@@ -152,7 +152,7 @@ def withdraw(
 
 
 def _lines(document: Json) -> list[str]:
-    """Without the version, which is not for whoever edits to change."""
+    """The record as lines of JSON, without its version, which is not for editing."""
     known = document if isinstance(document, dict) else {}
     return indent_json({name: value for name, value in known.items() if name != "version"}).splitlines()
 
@@ -167,7 +167,7 @@ def _history(url: str, tenant_id: str, name: str) -> JsonObject:
 
 
 def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
-    """The version that the file was made from; where nothing is stored, what a TENANT_FILE says of itself is none."""
+    """The version that the file was made from; "0" if no record is stored. Gives up if it cannot be known."""
     rows = objects_in(_history(url, tenant_id, name).get("versions"))
     if not rows:
         return "0"
@@ -189,7 +189,7 @@ def _document(file: Path) -> JsonObject:
 
 
 def _check_policies(file: Path, document: JsonObject) -> None:
-    """The policy service's own check, in a process of its own: a gateway may have none to ask."""
+    """Check the record's rules by the policy service's command, since the gateway may have no such service."""
     if not document.get("policies"):
         return
     asking = run_for_json("services.policy", "check", str(file), doing="Checking the rules", seconds=_SECONDS)

@@ -189,7 +189,7 @@ def _show(found: JsonObject) -> None:
 
 
 def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
-    """What each tool is taken for; from 140 columns on with what it says of itself."""
+    """A table of each tool's class and proof; from 140 columns on with its description."""
     counted = Counter(str(tool.get("class")) for tool in listed)
     kinds = ", ".join(f"{counted[kind.value]} {kind.value}" for kind in ToolClass if counted[kind.value])
     speaks = _PROTOCOLS.get(str(found.get("protocol")), str(found.get("protocol")))
@@ -210,17 +210,19 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
 
 
 def _columns(texts: Iterable[Json]) -> int:
-    """Columns for the longest of them, within reason: names are not broken for the sake of a sentence."""
+    """The width of the longest text, up to a limit, so that names are not wrapped."""
     return min(max((len(str(text)) for text in texts), default=0), _LONGEST)
 
 
 def _key(tool: JsonObject) -> str:
-    """Whether our key goes out with a call; what is only offered is left empty until the catalogue says so."""
+    """Whether calls carry an idempotency key of ours ("sent"), or the server takes one that no catalogue names
+    ("offered").
+    """
     return "sent" if tool.get("idempotency_field") else "offered" if tool.get("key_offered") else ""
 
 
 def _read_by(tool: JsonObject) -> Text:
-    """The read that proves a write, or the arguments by which a list comes in parts."""
+    """The read that proves a write, or the arguments by which a list is paged."""
     read_back = tool.get("read_back")
     if isinstance(read_back, dict):
         return Text(str(read_back.get("tool")) + ("" if read_back.get("usable") else " cannot be asked"))

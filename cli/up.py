@@ -73,7 +73,7 @@ def up(
 
 
 def _with_unruled_writes(options: StackOptions) -> StackOptions:
-    """Asks at a terminal, where nobody has said it; elsewhere the launcher says what it lacks."""
+    """The options, with an answer asked for at the terminal if it is undecided what unruled writes need."""
     at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
     if not (at_terminal and asks_for_unruled_writes(options)):
         return options
@@ -83,7 +83,7 @@ def _with_unruled_writes(options: StackOptions) -> StackOptions:
 
 
 async def _stay_up(options: StackOptions) -> None:
-    """Until a signal, or until the stack's own Redis ends (``Complaint``); any other process is started again."""
+    """Run the stack until a signal, or until its own Redis ends (``Complaint``); other processes are restarted."""
     stop_on_signals()
     try:
         with Starting(err) as starting:

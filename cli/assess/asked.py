@@ -1,4 +1,4 @@
-"""An assessor for one command, what it is asked, and what it says until the assessment is over."""
+"""Runs assessments: an assessor for the length of a command, requests to it, and its reports until the end."""
 
 import asyncio
 import json
@@ -30,10 +30,10 @@ READY_SECONDS = 45.0
 async def assessor_at(
     url: str, scenarios: Path | None, agent_key: str = ""
 ) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
-    """Its address and a client that shows it the key in ``ASSESSOR_API_KEY``. Raises ``Complaint``.
+    """Yields an assessor's address, and a client that sends it the key in ``ASSESSOR_API_KEY``.
 
-    The client hands it the key of the agent that is measured, in a header as well. Without a ``url`` it is a process of
-    our own, and the simulators that it starts end with it.
+    The client also sends the measured agent's key, in a header. Without a ``url`` an assessor is started, whose
+    simulators end with it. Raises ``Complaint``.
     """
     key = os.environ.get(API_KEY, "")
     headers = {**({"X-API-Key": key} if key and url else {}), **({AGENT_KEY_HEADER: agent_key} if agent_key else {})}
@@ -57,7 +57,7 @@ async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
 
 
 def _spec(port: int, scenarios: Path | None) -> ProcessSpec:
-    """Nobody but this machine reaches it, so nobody is asked for a key."""
+    """The process of an assessor. It asks for no key, since only this machine can reach it."""
     where: Sequence[str] = ("--host", HOST, "--port", str(port))
     what = ("--scenarios-dir", str(scenarios.resolve())) if scenarios else ()
     inherited = {name: value for name, value in os.environ.items() if name != AGENT_KEY}
@@ -77,7 +77,7 @@ _RESULTS = "assessment_results"
 
 
 class WantedRun(NamedTuple):
-    """One run. What is ``None`` is the assessor's to choose."""
+    """The parameters of one run; the assessor chooses those that are ``None``."""
 
     scenario: str
     agent: str
@@ -93,12 +93,12 @@ class WantedRun(NamedTuple):
 
     @property
     def silence(self) -> float:
-        """Seconds after which an assessor that says nothing is given up."""
+        """After how many seconds without a message the assessor is given up."""
         return (self.turn_timeout or TURN_SECONDS) + JUDGING_SECONDS
 
 
 class ToldProgress(NamedTuple):
-    """One event: which task, the state that it is in, and the data and texts that came with it."""
+    """One progress event: the task, its state, and the data and texts of the event."""
 
     task_id: str
     state: str
@@ -107,7 +107,7 @@ class ToldProgress(NamedTuple):
 
 
 async def run_assessment(url: str, http: httpx.AsyncClient, wanted: WantedRun, follow: Follow) -> AssessmentResults:
-    """One assessment from beginning to end; one that is given up on the way is cancelled at the assessor.
+    """The results of one assessment; if this is cancelled or fails, the assessor's task is cancelled.
 
     Raises ``Complaint`` if it ends without results.
     """
@@ -152,7 +152,7 @@ async def _events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> Async
 
 
 async def _cancel(url: str, http: httpx.AsyncClient, task_id: str) -> None:
-    """Tries to; whoever is not there any more needs no telling."""
+    """Ask the assessor to cancel a task; an assessor that cannot be reached is ignored."""
     try:
         async with asyncio.timeout(CANCEL_SECONDS):
             await http.post(url, json=_call("tasks/cancel", {"id": task_id}), timeout=CANCEL_SECONDS)
@@ -206,7 +206,7 @@ def _results(data: JsonObject) -> AssessmentResults | None:
 
 
 def _tell(data: JsonObject, follow: Follow) -> None:
-    """A kind of update that is not known here is nobody's loss."""
+    """Call ``follow`` with an update; one of an unknown kind is ignored."""
     try:
         update = _UPDATE.validate_python(data)
     except ValidationError:

@@ -29,7 +29,7 @@ from shared.domain.exact_json import loads_object
 
 
 def keep(folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[Run, ...]) -> tuple[Assessment, Path]:
-    """Writes a new file, whose name is the assessment's. Raises ``Complaint``."""
+    """Write an assessment to a new file that is named after it. Raises ``Complaint``."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in _names(scenario, began):
@@ -47,7 +47,7 @@ def keep(folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[R
 
 
 def read(folder: Path, name: str) -> Assessment:
-    """By its name, or by the path of its file. Raises ``Complaint``."""
+    """Read an assessment, given by its name or its file's path. Raises ``Complaint``."""
     path = next((path for path in (folder / f"{name}.json", Path(name)) if path.is_file()), None)
     if path is None:
         raise Complaint(f"There is no assessment {name} in {folder}, nor a file of that name.")
@@ -64,7 +64,7 @@ def _names(scenario: str, began: datetime) -> Iterator[str]:
 
 
 class AssessProgress:
-    """Called with each update; keeps them all but the actions, which the results have. ``prefix``: which run it is."""
+    """Shows each update and keeps it, except for actions, which the results have. ``prefix``: names the run."""
 
     def __init__(self, console: Console, prefix: str = "", quiet: bool = False) -> None:
         self.updates: list[messages.Update] = []
@@ -82,7 +82,7 @@ class AssessProgress:
 
 
 def sentence_of(update: messages.Update) -> str:
-    """Empty for what nobody waits to hear."""
+    """A sentence about an update; empty for kinds that are not shown."""
     match update:
         case messages.AssessmentQueued():
             return f"waits for its turn: {update.position - 1} before it, {update.running} running"
@@ -295,7 +295,7 @@ def _check_key(key: str) -> str:
 async def _runs(
     wanted: WantedRun, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
 ) -> tuple[tuple[Run, ...], Complaint | None]:
-    """Those that were done, and why there are no more; what goes wrong before any is done is raised."""
+    """The completed runs, and why there are no more. If there are none, the ``Complaint`` is raised."""
     stop_on_signals()
     done: list[Run] = []
     async with assessor_at(url, scenarios, agent_key) as (assessor, http):
@@ -312,7 +312,7 @@ async def _runs(
 
 
 def _at_gateway(url: str, kept: Assessment) -> tuple[str, Complaint | None]:
-    """The address of its page, or why there is none: what is kept here is to be shown all the same."""
+    """The address of the assessment's page, or why there is none: the results are shown in any case."""
     try:
         return asyncio.run(hand_over_assessment(url, kept)), None
     except Complaint as complaint:
@@ -334,7 +334,7 @@ def _show(kept: Assessment, path: Path, page: str, as_json: bool) -> None:
 
 
 async def hand_over_assessment(url: str, kept: Assessment) -> str:
-    """The address of its page; shows the gateway the key in PURPLE_API_KEY. Raises ``Complaint``."""
+    """Store an assessment at a gateway, with the key in PURPLE_API_KEY; returns its page. Raises ``Complaint``."""
     async with connect_gateway(url) as gateway:
         answer = await gateway.ask("POST", "/assessments", {"assessment": loads_object(kept.model_dump_json())})
     page = answer.get("page")
@@ -349,7 +349,7 @@ _TEXT = ".txt"  # so that a template of Python is not taken for a module of ours
 
 
 def begin(folder: Path, name: str) -> Path:
-    """A scenario of that name in the folder, with a gold course and wrong ones. Raises ``Complaint``."""
+    """Make a scenario of that name in the folder, with a gold course and wrong ones. Raises ``Complaint``."""
     if not _NAME.fullmatch(name):
         raise Complaint(f"{name!r} is no scenario's name: small letters, digits and _, a letter first.")
     made = folder / name
@@ -367,5 +367,5 @@ def begin(folder: Path, name: str) -> Path:
 
 
 def run_assessor(command: str, arguments: Sequence[str]) -> int:
-    """A command of the assessor in a process of its own, which says what it has to say; its exit code."""
+    """Run a command of the assessor in its own process, which prints its output; returns its exit code."""
     return subprocess.run((sys.executable, "-m", "services.assessor", command, *arguments), check=False).returncode  # noqa: S603  our own interpreter

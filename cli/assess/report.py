@@ -1,4 +1,4 @@
-"""Assessments as tables: by dimension and criterion, with the reasons; two side by side."""
+"""Prints assessments as tables: by dimension and criterion, with the reasons; or two side by side."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def table_of(assessment: Assessment) -> Table:
 
 
 def sentences(assessment: Assessment) -> list[str]:
-    """What the table does not say: how each run ended, what failed, and how often the agent passes."""
+    """Sentences for what the table lacks: how each run ended, what failed, and how often the agent passes."""
     said = []
     for number, run in enumerate(assessment.runs, 1):
         results, points = run.results, run.points
@@ -45,7 +45,7 @@ def sentences(assessment: Assessment) -> list[str]:
 
 
 def comparison(before: Assessment, after: Assessment) -> JsonObject:
-    """Points by criterion, dimension and in all, as means over the runs. Raises ``Complaint``: of two scenarios."""
+    """How points changed, by criterion, dimension and in total. Raises ``Complaint`` for different scenarios."""
     if before.scenario != after.scenario:
         raise Complaint(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
     figures = compare_assessments(before, after)
@@ -73,7 +73,7 @@ def comparison_table(figures: JsonObject, names: Sequence[str]) -> Table:
 
 
 def printable(text: str) -> Text:
-    """Words of others, without what would steer the terminal."""
+    """A foreign text without characters that would control the terminal."""
     return Text("".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text))
 
 

@@ -1,4 +1,4 @@
-"""What a task of the demo is, and the company's database before and after it."""
+"""The tasks of the demo, and snapshots of the company's database before and after them."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _KEYS = "idempotency_keys"  # where it notes what it did under which of its call
 
 
 class BookChange(NamedTuple):
-    """One cell that is not what it was; a new or vanished row counts with each of its cells."""
+    """One changed cell of the database; a new or removed row counts with each of its cells."""
 
     table: str
     row: str
@@ -30,14 +30,14 @@ class BookChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Books:
-    """A picture of every table, and how many writes the company had counted by then."""
+    """A snapshot of every table, and the writes that the company had counted by then."""
 
     cells: dict[tuple[str, str, str], str | int | None]
     writes: tuple[str, ...]
 
     @classmethod
     def read(cls, database: Path) -> "Books":
-        """Straight from the file, whatever tables it has: the company's own code is not asked."""
+        """Read a snapshot from the database file, whatever tables it has, without asking the company."""
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)) as connection:
             connection.row_factory = sqlite3.Row
             cells = {place: value for table in _tables(connection) for place, value in _cells(connection, table)}
@@ -53,11 +53,11 @@ class Books:
         )
 
     def writes_since(self, before: "Books") -> tuple[str, ...]:
-        """The tools of the writes that the company applied in between, each time it did."""
+        """The tools of the writes that the company applied since ``before``, in order."""
         return self.writes[len(before.writes) :]
 
     def ids(self, table: str, column: str, value: str) -> tuple[str, ...]:
-        """The ids of the rows of a table in which a column has that value, in their order."""
+        """The ids of the rows with that value in that column of a table, sorted."""
         return tuple(
             sorted(
                 row for (name, row, cell), found in self.cells.items() if (name, cell, found) == (table, column, value)
@@ -82,7 +82,7 @@ MANAGER = Speaker("dana", ("approver",), ("manager",))
 
 @dataclass(frozen=True)
 class DemoTurn:
-    """One turn, and where the task must stand after it. Nothing may be written before the last turn."""
+    """One turn, and the state its task must be in afterwards. Only the last turn may write."""
 
     text: str
     then: str
@@ -91,7 +91,7 @@ class DemoTurn:
 
 @dataclass(frozen=True)
 class ListOf:
-    """The answer must be the ids of these rows, as an exact JSON list."""
+    """An expected answer: the ids of the rows with that value, as an exact JSON list."""
 
     table: str
     column: str
@@ -100,8 +100,10 @@ class ListOf:
 
 @dataclass(frozen=True)
 class DemoTask:
-    """``writes``: the tools of every write that the company must have counted, in order, its ``notices`` among them:
-    those are sent, and no read can show them. ``tells``: what the task's live story must have said.
+    """A task and what must come of it.
+
+    ``writes``: the tools of all writes that the company must have counted, in order. ``notices``: those of them that
+    are sent and that no read can show. ``tells``: what the task's events must have said.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What must hold after a task of the demo, and a sentence for each thing that does not."""
+"""Checks a finished task of the demo, with a sentence for each expectation that does not hold."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _SENT = "sent"
 
 @dataclass(frozen=True)
 class Observed:
-    """One task as it went: the task after each turn, the books before, while and after it, its story."""
+    """One finished task: its view after each turn, snapshots before, during and after it, and its events."""
 
     task: DemoTask
     views: tuple[TaskView, ...]
@@ -37,13 +37,13 @@ class Observed:
 
 
 def problems(observed: Observed) -> tuple[str, ...]:
-    """Each expectation that does not hold, as a sentence; empty if the task did exactly what it should."""
+    """A sentence for each expectation that does not hold; empty if the task did exactly what it should."""
     checks = (_turns, _kind, _path, _database, _report, _story, _answer)
     return tuple(sentence for check in checks for sentence in check(observed))
 
 
 def database_json(observed: Observed) -> JsonObject:
-    """What the database shows beside what it should show."""
+    """What has changed in the database, beside what should have."""
     return {
         "changes": [change.as_json() for change in observed.after.changes_since(observed.before)],
         "expected": [change.as_json() for change in sorted(observed.task.changes)],

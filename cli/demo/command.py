@@ -35,7 +35,7 @@ HEALTHY = "{}"
 
 @dataclass(frozen=True)
 class Company:
-    """Raises ``Complaint`` if the company cannot be told to misbehave."""
+    """The example company of a stack. Raises ``Complaint`` if it cannot be told to misbehave."""
 
     url: str
     database: Path
@@ -45,7 +45,7 @@ class Company:
 
     @asynccontextmanager
     async def misbehaving(self, faults: str) -> AsyncIterator[None]:
-        """Within this context the company has these faults (a JSON object); without any, it is left alone."""
+        """Gives the company faults (a JSON object) while the context lasts; does nothing for an empty text."""
         if not faults:
             yield
             return
@@ -114,7 +114,7 @@ def demo_table(results: Sequence[DemoResult], notice: str, seconds: float) -> Ta
 
 
 def demo_problems(results: Sequence[DemoResult]) -> list[str]:
-    """One line for each thing that did not hold."""
+    """One line for each expectation that did not hold."""
     return [f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems]
 
 
@@ -138,7 +138,7 @@ _TOOL_SECONDS = "3"  # a lost reply is settled once a call's time has passed; no
 
 
 class DemoProtocol(StrEnum):
-    """What the company's tools are served over."""
+    """The protocol over which the company's tools are served."""
 
     MCP = "mcp"
     REST = "rest"
@@ -225,7 +225,7 @@ async def _carry_out_tasks(tasks: tuple[DemoTask, ...], stack: Stack, quiet: boo
 
 
 def _tidy(folder: Path, explained: bool) -> None:
-    """Remove what a good run leaves; what explains a bad one is kept."""
+    """Remove the stack's folder if all went well; else keep it and say where it is."""
     if explained:
         shutil.rmtree(folder)
     else:
@@ -248,7 +248,7 @@ def _introduce(stack: Stack, quiet: bool) -> None:
 
 
 def _expecting_too_much(name: str) -> tuple[DemoTask, ...]:
-    """With a task's name: the same tasks, but that one is expected to write once more than it should."""
+    """The tasks; if one is named, it is made to expect one write too many, so that it must fail."""
     if name and name not in {task.name for task in TASKS}:
         raise typer.BadParameter(f"no task is called {name!r}", param_hint="--break")
     return tuple(replace(task, writes=(*task.writes, "one too many")) if task.name == name else task for task in TASKS)
@@ -258,18 +258,18 @@ _FAULTLESS = "{}"
 
 
 class NotFresh(Complaint):
-    """The company's books are not those with which the tasks have the outcome that is checked."""
+    """The company's data are not those for which the tasks' outcomes are known."""
 
 
 @dataclass(frozen=True)
 class ForeignStack:
-    """A stack that somebody else started, by its gateway's URL, with the example company that its tasks act on."""
+    """A stack that somebody else started, by its gateway's URL, with the example company its tasks act on."""
 
     url: str
     company: Company
 
     async def demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[DemoResult], str]:
-        """The results, and what the stack says about its model. Raises ``Complaint``."""
+        """The results of the tasks, and what the stack says about its model. Raises ``Complaint``."""
         self._look()
         async with self.company.misbehaving(_FAULTLESS), connect_gateway(self.url) as client:
             if not quiet:
@@ -290,7 +290,7 @@ class ForeignStack:
 
 
 def find_foreign_stack(url: str, company: str, database: Path | None) -> ForeignStack | None:
-    """Where the tasks are to go; None for a stack of the demo's own."""
+    """The given stack that the tasks shall run on; None for a stack of the demo's own."""
     if not url and not company and database is None:
         return None
     if not (url and company and database):

@@ -14,7 +14,7 @@ def _row(table: str, row: str, **cells: str | int) -> tuple[BookChange, ...]:
 
 
 def _message(number: int, recipient: str) -> tuple[BookChange, ...]:
-    """One more message in the outbox; its words are the worker's own."""
+    """The change of one more message in the outbox, whose words are up to the worker."""
     key = f"MSG-{number}"
     return _row("outbox", key, id=key, recipient=recipient)
 

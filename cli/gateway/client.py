@@ -1,4 +1,4 @@
-"""A client of the gateway's public surface (messages over A2A, events over SSE), and what its commands share."""
+"""A client of the gateway's public API (messages over A2A, events over SSE), and helpers of its commands."""
 
 import asyncio
 import os
@@ -33,27 +33,27 @@ class GatewayAway(Complaint):
 
 
 class GatewayClient:
-    """Raises ``Complaint`` for whatever a person should be told."""
+    """Sends requests to one gateway. Raises ``Complaint`` for whatever a person should be told."""
 
     def __init__(self, url: str, http: httpx.AsyncClient, *, keyed: bool = False) -> None:
-        """``keyed``: an API key goes with every request and says who speaks, so no request claims a name."""
+        """``keyed``: requests carry an API key that says who speaks, so none claims a name."""
         self.url = url.rstrip("/")
         self._http = http
         self._keyed = keyed
 
     async def send(self, utterance: Utterance) -> TaskView:
-        """Hand a message over; returns as soon as it is accepted for good."""
+        """Send a message; returns the task as soon as it is durably accepted."""
         return task_view(await self._rpc("message/send", utterance.as_params()))
 
     async def task(self, task_id: str) -> TaskView:
         return task_view(await self._rpc("tasks/get", {"id": task_id}))
 
     async def cancel(self, task_id: str, claim: JsonObject) -> TaskView:
-        """End the task before its next call; what was written stays written. ``claim``: of who says so."""
+        """End the task before its next call; writes made stay. ``claim``: who asks for it."""
         return task_view(await self._rpc("tasks/cancel", {"id": task_id, **claim}))
 
     async def ask(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """What one of the gateway's own paths answers; ``path_of`` puts ids into it."""
+        """The JSON answer at one of the gateway's own paths; ``path_of`` puts ids into a path."""
         content = None if body is None else dumps(self._without_claims_of_keyed(body))
         headers = {"Content-Type": "application/json"}
         try:
@@ -65,9 +65,9 @@ class GatewayClient:
         return _object(verb, path, answer)
 
     async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
-        """The task's events after that one, until the task has ended or waits for somebody.
+        """Yields the task's events after one, until the task has ended or waits for somebody.
 
-        A stream that breaks, or whose replica leaves, is taken up again where it was.
+        A stream that breaks, or whose replica stops, is resumed where it was.
         """
         tries, leaves = RECONNECTS, True
         while leaves and tries:
@@ -121,7 +121,7 @@ def path_of(*words: str) -> str:
 
 @asynccontextmanager
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
-    """A client that sends the API key in ``PURPLE_API_KEY``, where one is set. No URL: the stack that runs here."""
+    """Yields a client that sends the API key in ``PURPLE_API_KEY``, if set. No URL: the stack that runs here."""
     key = os.environ.get(API_KEY, "")
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, trusted_certificates()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
@@ -129,7 +129,7 @@ async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
 
 
 def _without_claims(value: Json) -> Json:
-    """The same without the ``principal`` of any ``metadata``."""
+    """The value without the ``principal`` in any ``metadata``."""
     match value:
         case dict():
             kept = {name: _without_claims(part) for name, part in value.items()}
@@ -182,17 +182,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of
 
 
 def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
-    """What the gateway answers at one of its own paths; ``path_of`` puts ids into it."""
+    """The JSON answer at one of the gateway's own paths, or an end of the command with a complaint."""
     return talk_with_gateway(url, lambda client: client.ask(verb, path, body))
 
 
 def ask_as_operator(url: str, name: str, *words: str, body: JsonObject | None = None) -> JsonObject:
-    """What the gateway answers an operator of that name who POSTs to the path of these words."""
+    """The JSON answer to a POST, by an operator of that name, to the path of these words."""
     return ask_gateway(url, "POST", path_of(*words), {**(body or {}), **speaker_claim(name)})
 
 
 def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -> T:
-    """What comes of several questions; what is to be complained about ends the command with one sentence."""
+    """The result of ``talk`` with a client; a ``Complaint`` ends the command with its sentence."""
 
     async def answer() -> T:
         async with connect_gateway(url) as client:
@@ -205,11 +205,11 @@ def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -
 
 
 def speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
-    """The claim of who speaks, as it stands in a request's body; whoever runs the command, if no name is given."""
+    """The claim of who speaks, for a request's body; without a name, that of the user who runs the command."""
     speaker = Speaker(name or os.environ.get("USER", "cli"), (role.value,), levels)
     return {"metadata": {"principal": speaker.as_json()}}
 
 
 def objects_in(value: Json) -> list[JsonObject]:
-    """The objects of a list; none of anything else."""
+    """The objects in a list; empty for any other value."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

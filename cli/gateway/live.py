@@ -1,4 +1,4 @@
-"""Follow one turn of a task on the console: each event a line, the present state in a spinner."""
+"""Shows one turn of a task on the console: a line for each event, the present state in a spinner."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _LONG = 160
 
 @dataclass(frozen=True)
 class StoryLine:
-    """One line: what kind of thing happened, what, and how it looks."""
+    """One line of output: the kind of event, its text, and its style."""
 
     kind: str
     text: str
@@ -42,14 +42,14 @@ class StoryLine:
 
 
 def line_of(event: Event) -> StoryLine | None:
-    """The line of an event; None for what nobody needs to see."""
+    """The line for an event; None for kinds that are not shown."""
     if event.kind in _HIDDEN:
         return None
     return StoryLine(event.kind, _text(event.data), _STYLES.get(event.kind, ""))
 
 
 def plain_line_of(event: Event) -> StoryLine | None:
-    """What a person wants to know of it: what is read, planned, decided and written; None for all the rest."""
+    """A line in plain words for events that people care about (reads, plans, decisions, writes); else None."""
     say = _PLAIN.get(event.kind)
     text = say(event.data) if say else ""
     return StoryLine(event.kind, text, _STYLES.get(event.kind, "")) if text else None
@@ -121,7 +121,7 @@ _PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
 
 
 def _text(data: Mapping[str, Json]) -> str:
-    """The naming value first, the rest as ``key=value``."""
+    """An event's data as text: the value that names it first, the rest as ``key=value``."""
     lead = next((key for key in _NAMING if isinstance(data.get(key), str)), None)
     first = [str(data[lead])] if lead else []
     rest = [f"{key}={_short(value)}" for key, value in data.items() if key != lead and value not in (None, "", [], {})]
@@ -134,7 +134,7 @@ def _short(value: Json) -> str:
 
 
 class LiveStory:
-    """A context in which events appear as they happen. ``verbose``: all of them, with everything that they carry."""
+    """Shows events as they happen, within its context. ``verbose``: all of them, with all their data."""
 
     def __init__(self, console: Console, indent: str = "", *, verbose: bool = False) -> None:
         self._line_of = line_of if verbose else plain_line_of
@@ -163,19 +163,19 @@ class LiveStory:
 
 
 class AcceptedTurn(NamedTuple):
-    """A message that the gateway has taken in: its task, and the event after which its own story begins."""
+    """A message that the gateway has accepted: its task, and the last event before it."""
 
     task_id: str
     after: str
 
 
 async def follow(client: GatewayClient, utterance: Utterance, story: LiveStory | None) -> tuple[TaskView, list[Event]]:
-    """Say something, show what happens, and return the task as it then stands with the events of this turn."""
+    """Send a message, show what happens, and return the task afterwards with the events of this turn."""
     return await follow_accepted(client, await hand_over(client, utterance), story)
 
 
 async def hand_over(client: GatewayClient, utterance: Utterance) -> AcceptedTurn:
-    """Once this returns, the task goes on whether or not anybody follows it."""
+    """Send a message and return when it is accepted. The task goes on whether or not anybody follows it."""
     after = await _last_event(client, utterance.task_id) if utterance.task_id else ""
     return AcceptedTurn((await client.send(utterance)).id, after)
 
@@ -183,7 +183,7 @@ async def hand_over(client: GatewayClient, utterance: Utterance) -> AcceptedTurn
 async def follow_accepted(
     client: GatewayClient, accepted: AcceptedTurn, story: LiveStory | None
 ) -> tuple[TaskView, list[Event]]:
-    """Show what happens, and return the task as it then stands with the events of this turn."""
+    """Show what happens, and return the task afterwards with the events of this turn."""
     events: list[Event] = []
     async for event in client.events(*accepted):
         events.append(event)
@@ -193,7 +193,7 @@ async def follow_accepted(
 
 
 async def _last_event(client: GatewayClient, task_id: str) -> str:
-    """Where the story of a waiting task stands, so that a further turn shows only what is new."""
+    """The id of a waiting task's last event, so that a further turn shows only newer ones."""
     last = ""
     if (await client.task(task_id)).is_open:
         return last

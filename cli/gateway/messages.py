@@ -1,4 +1,4 @@
-"""What the command line says to a gateway and what it hears: A2A 0.3 over JSON-RPC, as frozen values."""
+"""The messages between command line and gateway: A2A 0.3 over JSON-RPC, as frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from shared.domain.exact_json import Json, JsonObject
 
 @dataclass(frozen=True)
 class Speaker:
-    """Who speaks, in a stack that takes names from the request (the embedded profile)."""
+    """Who speaks, for a stack that believes the names in requests (the embedded profile)."""
 
     name: str = "cli"
     roles: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class Speaker:
 
 @dataclass(frozen=True)
 class Utterance:
-    """One message: a new task, or a further turn of ``task_id``."""
+    """One message to send: a new task, or a further turn of ``task_id``."""
 
     text: str
     speaker: Speaker
@@ -36,7 +36,7 @@ class Utterance:
     dry_run: bool = False
 
     def as_params(self) -> JsonObject:
-        """The parameters of ``message/send``; it answers at once, and the events tell the rest."""
+        """The parameters of ``message/send``. It does not wait for the turn's end: the events tell the rest."""
         message: JsonObject = {
             "kind": "message",
             "role": "user",
@@ -72,19 +72,19 @@ class TaskView:
 
     @property
     def level(self) -> str | None:
-        """The level at which a waiting task is to be decided, if its verdict names one."""
+        """The level that must decide on a waiting task, if its verdict names one; else None."""
         level = _object(self.metadata.get("verdict")).get("escalationLevel")
         return level if isinstance(level, str) else None
 
     @property
     def went_well(self) -> bool:
-        """Done, or waiting for somebody as it should."""
+        """Whether the task is done, or waits for somebody."""
         return self.state in ("completed", "input-required")
 
 
 @dataclass(frozen=True)
 class Event:
-    """One line of a task's live story; ``id`` is where a reader can go on."""
+    """One event of a task; ``id`` is where a reader can resume."""
 
     id: str
     kind: str
@@ -93,7 +93,7 @@ class Event:
 
 
 def task_view(result: JsonObject) -> TaskView:
-    """The view of a task in A2A 0.3 (``kind: task``). Its metadata's keys are named as in the gateway's own records."""
+    """Parse a task in A2A 0.3 (``kind: task``). Metadata keys become those of the gateway's own records."""
     status = _object(result.get("status"))
     text = _first_text(result.get("artifacts")) or _first_text([status.get("message")])
     metadata = {to_snake(key): value for key, value in _object(_whole(result.get("metadata"))).items()}
@@ -111,7 +111,7 @@ def _first_text(holders: Json) -> str:
 
 
 def _whole(value: Json) -> Json:
-    """The same value with counts as whole numbers: A2A carries metadata in a form that knows only fractions."""
+    """The value with whole numbers as ints: A2A metadata knows only fractions."""
     match value:
         case Decimal() if value == value.to_integral_value():
             return int(value)

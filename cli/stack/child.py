@@ -1,4 +1,4 @@
-"""One child process: started with its log file, awaited until it is ready, asked to stop, made to stop."""
+"""One child process of a stack: started with a log file, awaited until ready, and stopped."""
 
 import asyncio
 import os
@@ -28,12 +28,12 @@ class Child:
 
     @classmethod
     def start(cls, spec: ProcessSpec, logs: Path) -> "Child":
-        """In a session of its own, so that Ctrl-C in the terminal reaches the launcher alone, which stops in order."""
+        """Start a process in its own session, so that Ctrl-C reaches only the launcher, which stops all in order."""
         log = logs / f"{spec.name}.log"
         return cls(spec, _spawn(spec, log), log)
 
     def start_again(self) -> None:
-        """Another process in the place of one that ended: the same address, environment and log."""
+        """Start another process in place of an ended one, with the same address, environment and log."""
         self._process = _spawn(self.spec, self.log)
 
     @property
@@ -42,7 +42,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; the negative number of a signal that ended it."""
+        """The exit code; None while it runs, and negative for the signal that ended it."""
         return self._process.exitcode
 
     def last_lines(self, count: int = LOG_TAIL) -> str:
@@ -50,7 +50,7 @@ class Child:
             return "".join(deque(lines, maxlen=count)).rstrip()
 
     async def wait(self) -> None:
-        """Returns when it has ended."""
+        """Returns when the process has ended."""
         ended, loop = asyncio.Event(), asyncio.get_running_loop()
         sentinel = os.dup(self._process.sentinel)  # several may wait for the same process
         loop.add_reader(sentinel, ended.set)
@@ -61,7 +61,7 @@ class Child:
             os.close(sentinel)
 
     async def stop(self, patience: float = TERM_SECONDS) -> None:
-        """SIGTERM, and SIGKILL for what is still there after ``patience`` seconds."""
+        """Send SIGTERM, and SIGKILL if the process still runs after ``patience`` seconds."""
         if self.exit_code is not None:
             return
         self._process.terminate()
@@ -84,13 +84,13 @@ ASK_TIMEOUT = 2.0
 
 
 def tell_nobody(_: Sequence[str]) -> None:
-    """Nobody looks on."""
+    """A ``Tell`` that does nothing."""
 
 
 async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Tell = tell_nobody) -> None:
-    """Returns when all are ready; raises ``Complaint`` naming the first that died or was not ready in time.
+    """Wait until all are ready; raises ``Complaint`` for the first that ended or was not ready in time.
 
-    ``tell`` is called with the names that are still awaited whenever one is ready.
+    ``tell`` is called, whenever one is ready, with the names that are still awaited.
     """
     awaited = {child.spec.name: None for child in children}
 
@@ -132,7 +132,7 @@ async def _ask(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:
 
 
 def _complaint_of_end(child: Child) -> Complaint:
-    """What to tell a person about a process that ended by itself."""
+    """The complaint about a process that ended by itself."""
     return Complaint(
         f"{child.spec.name} ended with exit code {child.exit_code}.", f"{child.log}:\n{child.last_lines()}"
     )

@@ -1,7 +1,7 @@
-"""Processes forked from one that has imported what the services run: the imports of a whole stack are paid for once.
+"""Forks processes from one that has imported what the services run, so that a stack pays for its imports once.
 
-A new interpreter spends one to three seconds of CPU before a service's first line runs. The process that is forked from
-(the fork server of ``multiprocessing``) runs nothing of what it imports, starts no thread, and ends with us.
+A new interpreter spends one to three seconds of CPU before a service's first line runs. The fork server (of
+``multiprocessing``) runs nothing of what it imports, starts no thread, and ends with us.
 """
 
 import multiprocessing
@@ -26,15 +26,15 @@ _OF_INTERPRETERS = ("LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNING
 
 
 def begin_imports() -> None:
-    """Start the process that is forked from, if it does not run, without waiting for its imports."""
+    """Start the fork server, if it does not run, without waiting for its imports."""
     _CONTEXT.set_forkserver_preload([_IMPORTED])
     forkserver.ensure_running()
 
 
 def start_process(arguments: Sequence[str], environ: Mapping[str, str], log: Path) -> ForkServerProcess:
-    """``python -m`` with these arguments and this environment, in a session of its own: Ctrl-C does not reach it.
+    """Start ``python -m`` with these arguments and environment, in its own session: Ctrl-C does not reach it.
 
-    It writes to the log, reads nothing, and is told to end (SIGTERM) when we are gone, however that came.
+    It writes to the log, reads nothing, and gets SIGTERM when this process ends, however that happens.
     """
     begin_imports()
     process = _CONTEXT.Process(target=_run, args=(tuple(arguments), dict(environ), str(log)), daemon=True)
@@ -43,7 +43,7 @@ def start_process(arguments: Sequence[str], environ: Mapping[str, str], log: Pat
 
 
 def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> None:
-    """Become what was asked for, by an interpreter of its own where its code or settings are not those of this one."""
+    """Run the module in this process, or in a new interpreter if its code or settings differ from this one's."""
     _die_with_launcher()
     os.setsid()
     os.umask(0o077)  # books, logs and archived tasks are for their owner
@@ -60,7 +60,7 @@ def _run(arguments: tuple[str, ...], environ: Mapping[str, str], log: str) -> No
 
 
 def _fits_this_interpreter(environ: Mapping[str, str]) -> bool:
-    """Whether this one was started with what an interpreter of that environment would heed."""
+    """Whether variables that an interpreter reads at its start are the same in both environments."""
     return all(os.environ.get(name) == environ.get(name) for name in _OF_INTERPRETERS)
 
 
@@ -70,7 +70,7 @@ def _imported_packages() -> Collection[str]:
 
 
 def _die_with_launcher() -> None:
-    """The process that this one was forked from ends with the launcher, and the kernel then tells this one."""
+    """Have the kernel end this process with the fork server, which ends with the launcher."""
     death_signal(signal.SIGTERM)()
     launcher = multiprocessing.parent_process()
     if launcher is None or not launcher.is_alive():  # it ended before the kernel was asked

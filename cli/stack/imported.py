@@ -1,4 +1,4 @@
-"""Importing this module imports what the services run; done once, by the process that all others are forked from."""
+"""Imports what the services run. The fork server imports this module once."""
 
 import gc
 from importlib import import_module

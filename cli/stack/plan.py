@@ -1,4 +1,4 @@
-"""Which processes a stack has and what each of them is told: pure, so that it can be read and tested as a table."""
+"""Plans a stack: which processes it has, and their arguments and environments. No I/O."""
 
 import socket
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _SECRETS = (*_EXECUTOR_SECRETS, *_GATEWAY_SECRETS, "ASSESSMENT_KEY")
 
 @dataclass(frozen=True)
 class StackOptions:
-    """What the caller chose. ``folder`` holds data and logs; ``environ`` is the caller's environment."""
+    """The caller's choices. ``folder``: for data and logs; ``environ``: the caller's environment."""
 
     folder: Path
     environ: Mapping[str, str]
@@ -56,7 +56,7 @@ class StackOptions:
 
 @dataclass(frozen=True)
 class StackPorts:
-    """One free port for each process but the gateway, whose port is the caller's choice."""
+    """A free port for each process but the gateway, whose port the caller chooses."""
 
     planner: int
     company: int
@@ -75,7 +75,7 @@ class StackPorts:
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """One process: ``python -m`` arguments, its whole environment, where it answers, and the rank it stops in."""
+    """One process: ``python -m`` arguments, its whole environment, its URL, and the rank it stops in."""
 
     name: str
     arguments: tuple[str, ...]
@@ -88,7 +88,10 @@ class ProcessSpec:
 def plan_stack(
     options: StackOptions, ports: StackPorts, redis_url: str, queue_redis_url: str = ""
 ) -> tuple[ProcessSpec, ...]:
-    """The processes of a stack, in the order in which they are started. No queue of its own: the caller's, if any."""
+    """The processes of a stack, in the order in which they are started.
+
+    Without ``queue_redis_url`` the queue is the caller's, if the environment names one.
+    """
     base = _base(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
     specs = [_policy(ports.policy, base)]
     if options.uses_planner:
@@ -104,12 +107,12 @@ def plan_stack(
 
 
 def notice_of(options: StackOptions) -> str:
-    """What every surface says about the model; empty when a real one is configured."""
+    """The notice about the model shown with each task; empty if a real one is configured."""
     return PLANNER_NOTICE if options.uses_planner else options.environ.get("MODEL_NOTICE", "")
 
 
 def default_tenant_file(options: StackOptions) -> Path:
-    """The record that comes with the launcher: the example company's, or one without any rule."""
+    """The tenant record that the launcher ships: the example company's, or one without rules."""
     name = "company_tenant.json" if options.uses_company else "tenant.json"
     return Path(__file__).resolve().parents[1] / "defaults" / name
 
@@ -131,7 +134,7 @@ def _is_secret(name: str) -> bool:
 
 
 def _credentials(options: StackOptions) -> dict[str, str]:
-    """The secrets of tool servers that are kept in the environment."""
+    """The variables that hold secrets of tool servers."""
     return {name: value for name, value in options.environ.items() if name.startswith(ENV_PREFIX)}
 
 
@@ -144,7 +147,7 @@ def _policy(port: int, base: Mapping[str, str]) -> ProcessSpec:
 
 
 def _learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
-    """Facts are found by the same model as everything else, unless the caller says otherwise."""
+    """The learner's process. Facts are found by the stack's model, unless the caller turns that off."""
     environ = _with_address({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
     environ |= _archive(options) | ({} if environ["LEARN_KNOWLEDGE"] == "off" else _model(options, ports))
     return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
@@ -169,19 +172,19 @@ def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
 
 
 def _webhooks(options: StackOptions) -> dict[str, str]:
-    """What webhooks are signed with: the caller's secret, else the launcher's own."""
+    """The secret that webhooks are signed with: the caller's, else the launcher's own."""
     secret = options.environ.get("WEBHOOK_SECRET") or options.webhook_secret
     return {"WEBHOOK_SECRET": secret} if secret else {}
 
 
 def _assessments(options: StackOptions) -> dict[str, str]:
-    """What the keys to assessed worlds are kept under, at the gateway alone."""
+    """The key that encrypts access keys of assessed worlds, for the gateway only."""
     key = options.environ.get("ASSESSMENT_KEY") or options.assessment_key
     return {"ASSESSMENT_KEY": key} if key else {}
 
 
 def _practice_servers(options: StackOptions) -> str:
-    """The gateway's worlds, and whatever else the caller lists."""
+    """The addresses of simulated worlds: the gateway's, and those the caller lists."""
     return ",".join(filter(None, (f"{url_of(options.port)}/worlds", options.environ.get("PRACTICE_SERVERS"))))
 
 
@@ -201,7 +204,7 @@ def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mappi
 
 
 def _assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
-    """Nobody but this machine reaches it. It starts and ends its simulators itself, and its model is a real one."""
+    """The assessor's process. It asks for no key, since only this machine reaches it, and uses a real model."""
     port = options.assessor_port
     model = {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
     environ = {**_with_address(base, port, AUTHENTICATION="off"), **model}
@@ -217,31 +220,31 @@ def _model(options: StackOptions, ports: StackPorts) -> dict[str, str]:
 
 
 def _brainos(options: StackOptions) -> dict[str, str]:
-    """The key of the other orchestrator, if there is one; its address is no secret."""
+    """The variable with the key of the other orchestrator, if it is set."""
     return {name: options.environ[name] for name in _BRAINOS_SECRETS if name in options.environ}
 
 
 def _tools(options: StackOptions, ports: StackPorts) -> dict[str, str]:
-    """The tool server, and the tenant whose standing policy speaks about its tools."""
+    """The tool server, and the tenant record whose policy is about its tools."""
     told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
     return {**told, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else told
 
 
 def _archive(options: StackOptions) -> dict[str, str]:
-    """Where ended tasks go: where the caller says, else a folder beside the other data."""
+    """Where ended tasks are archived: where the caller says, else in the stack's folder."""
     if options.uses_own_archive:
         return {"ARCHIVE_URL": folder_url(options.folder), "ARCHIVE_KEY": options.archive_key}
     return {name: options.environ[name] for name in ("ARCHIVE_KEY",) if name in options.environ}
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Different free ports; all are held until the last is found, so none comes twice."""
+    """Different free ports. All are held until the last is found, so that none comes twice."""
     with ExitStack() as held:
         return tuple(_bind(held.enter_context(socket.socket()), 0) for _ in range(count))
 
 
 def is_free(port: int, host: str = HOST) -> bool:
-    """Whether a server could listen there; a port that only waits out old connections counts as free."""
+    """Whether a server could listen on that port; one that only waits out old connections counts as free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,7 +1,7 @@
-"""Which stacks this user runs on this machine, so that commands find theirs without being told its address.
+"""A registry of the stacks that this user runs on this machine, so that commands find their address.
 
-Each has a file, which its launcher holds locked for as long as it lives: a file that nobody holds is of a launcher that
-was killed, and counts for nothing.
+Each stack has a file, locked by its launcher for as long as it lives: a file without lock is a killed launcher's, and
+is ignored.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ _OWNERS_FOLDER = 0o700
 
 
 class RunningStack(NamedTuple):
-    """Where its gateway answers, and where its data lie."""
+    """A running stack: its gateway's URL and its data folder."""
 
     url: str
     folder: Path
@@ -28,7 +28,7 @@ class RunningStack(NamedTuple):
 
 @contextmanager
 def register_stack(stack: RunningStack) -> Iterator[None]:
-    """For as long as the stack runs. Where no file can be kept, commands have to be told ``--url`` and ``--dir``."""
+    """Lists the stack while the context lasts. If no file can be written, commands need ``--url`` and ``--dir``."""
     try:
         path = _registry() / f"{os.getpid()}.json"
         file = path.open("w", encoding="utf-8")
@@ -47,7 +47,7 @@ def register_stack(stack: RunningStack) -> Iterator[None]:
 
 
 def running_stacks() -> tuple[RunningStack, ...]:
-    """Every stack of this user whose launcher lives."""
+    """The stacks of this user whose launchers live."""
     try:
         files = sorted(_registry().glob("*.json"))
     except OSError:
@@ -56,7 +56,10 @@ def running_stacks() -> tuple[RunningStack, ...]:
 
 
 def gateway_url() -> str:
-    """Where commands without ``--url`` go: the stack that runs, else the usual address. Raises ``Complaint``."""
+    """The gateway for commands without ``--url``: that of the stack that runs here, else the usual one.
+
+    Raises ``Complaint`` if several stacks could be meant.
+    """
     stack = stack_here(running_stacks(), Path.cwd())
     if stack is None:
         return USUAL_URL
@@ -66,7 +69,7 @@ def gateway_url() -> str:
 
 
 def data_folder(url: str = "") -> Path | None:
-    """Where the stack keeps its data that answers at ``url``, or the one that runs here; None where none does."""
+    """The data folder of the stack at ``url``, or of the one that runs here; None if there is none."""
     stacks = running_stacks()
     named = [stack for stack in stacks if stack.url == url.rstrip("/")]
     found = named[0] if named else stack_here(stacks, Path.cwd())
@@ -74,7 +77,11 @@ def data_folder(url: str = "") -> Path | None:
 
 
 def stack_here(stacks: tuple[RunningStack, ...], here: Path) -> RunningStack | None:
-    """The only one; of several the one whose data lie nearest, here or above, else that at the usual address."""
+    """The stack that a command in folder ``here`` means; None if none runs.
+
+    The only one; of several the one whose data lie nearest, here or above, else that at the usual address. Raises
+    ``Complaint`` if several could be meant.
+    """
     above = [stack for stack in stacks if stack.folder.parent in (here, *here.parents)]
     depth = max((len(stack.folder.parts) for stack in above), default=0)
     near = [stack for stack in above if len(stack.folder.parts) == depth]
@@ -87,7 +94,7 @@ def stack_here(stacks: tuple[RunningStack, ...], here: Path) -> RunningStack | N
 
 
 def _registry() -> Path:
-    """A folder that this user alone can write. Raises ``OSError`` where somebody else has made it."""
+    """The registry's folder, which only this user can write. Raises ``OSError`` if somebody else made it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     folder = Path(runtime) / "purple-agent" if runtime else Path(tempfile.gettempdir()) / f"purple-agent-{os.getuid()}"
     folder.mkdir(mode=_OWNERS_FOLDER, exist_ok=True)
@@ -109,7 +116,7 @@ def _read(file: Path) -> RunningStack | None:
 
 
 def _is_free(descriptor: int) -> bool:
-    """Whether nobody holds it: then its launcher is gone."""
+    """Whether nobody holds the lock on a file, so that its launcher is gone."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
