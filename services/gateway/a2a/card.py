@@ -1,4 +1,4 @@
-"""The agent card: pure 1.0 for clients that say so, else merged with the fields that older clients need."""
+"""The agent card: pure 1.0 for clients that ask for it, else merged with the fields that older clients need."""
 
 import hashlib
 import json
@@ -68,8 +68,9 @@ def agent_card(profile: GatewayProfile) -> new.AgentCard:
 
 
 def card_routes(card: new.AgentCard, since: datetime, usual: str = "merged", keys: CardKeys | None = None) -> APIRouter:
-    """``since``: from when on this card has been served, by the second. ``usual``: the one for who names no version.
+    """Routes for the card and its keys.
 
+    ``since``: when this card was first served. ``usual``: the card for clients that name no version.
     The merged card has the signature of the 1.0 card, whose verifiers leave the fields of 0.3 out.
     """
     router, changed = APIRouter(), since.astimezone(UTC).replace(microsecond=0)
@@ -107,7 +108,7 @@ def _skill(skill: Skill) -> new.AgentSkill:
 
 
 def _interfaces(url: str) -> Iterator[new.AgentInterface]:
-    """The preferred first. Over REST, paths follow the URL, so it ends without a slash."""
+    """Yields the agent's interfaces, the preferred one first. REST paths follow the URL, so it ends without a slash."""
     urls = {"JSONRPC": url, "HTTP+JSON": url.rstrip("/")}
     for version, binding in product(("1.0", "0.3"), urls):
         yield new.AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
@@ -132,7 +133,7 @@ def _schemes(abilities: Abilities) -> dict[str, new.SecurityScheme]:
 
 
 def _is_known(request: Request, etag: str, changed: datetime) -> bool:
-    """Whether the client has this very card: by its tag, or, where it sends none, by its time."""
+    """Whether the client has this card already: by its ETag or, without one, by its date."""
     tags = request.headers.get("if-none-match")
     if tags is not None:
         return any(tag.strip().removeprefix("W/") in (etag, "*") for tag in tags.split(","))
@@ -153,7 +154,7 @@ _LIMITS = ("max_running", "tokens_per_day", "dollars_per_day", "approval_hours",
 
 
 class TenantFacts(NamedTuple):
-    """``limits`` as JSON has them; ``processes``: how many kinds were worked out for this tenant."""
+    """What a tenant's extended card tells. ``limits``: as JSON; ``processes``: how many were synthesized for it."""
 
     connections: tuple[Connection, ...]
     limits: dict[str, JsonValue]
@@ -166,7 +167,7 @@ class TenantBook:
         self._records, self._made_tools, self._statistics = records, made_tools, statistics
 
     async def facts(self, tenant: str) -> TenantFacts:
-        """As they stand; may raise ``StoreUnavailable``. Without a record of its own a tenant has no limits to tell."""
+        """The tenant's facts now; raises ``StoreUnavailable``. A tenant without a stored record has no limits."""
         record = await self._record(tenant)
         newest = {tool.name: tool for tool in await self._made_tools.tools_of(tenant) if tool.removed_at is None}
         learned = await self._statistics.learning(tenant)
@@ -193,7 +194,7 @@ class ExtendedCard:
         self._card, self._book, self.keys = card, book, keys
 
     async def card_for(self, caller: Caller) -> new.AgentCard:
-        """The card for the caller's own tenant; may raise ``StoreUnavailable``."""
+        """The card for the caller's tenant; raises ``StoreUnavailable``."""
         facts = await self._book.facts(caller.tenant)
         card = new.AgentCard()
         card.CopyFrom(self._card)
@@ -209,7 +210,7 @@ class ExtendedCard:
 
 
 def _skills(facts: TenantFacts, caller: Caller) -> Iterator[new.AgentSkill]:
-    """What the tenant has beside the processes that come with the worker, and what the caller may do itself."""
+    """Yields the skills that the tenant has beyond the built-in processes, and those the caller may use itself."""
     for at in facts.connections:
         tools = ", ".join(sorted(at.catalogue)) or "what it offers is asked of it when a task begins"
         description = f"Works with this tenant's own tools at {at.id}: {tools}."

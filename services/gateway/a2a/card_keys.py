@@ -21,11 +21,11 @@ _THUMBPRINT = ("crv", "kty", "x", "y")  # what RFC 7638 hashes of such a key
 
 
 class BadCardKeys(ValueError):
-    """What was given is no list of keys; the message says what it must be, and tells nothing of a key."""
+    """The given text is not a list of keys; the message says what it must be, and nothing of a key."""
 
 
 class CardKeys:
-    """The first key signs; all are published, so that cards which an older one signed can still be verified."""
+    """The keys of the card. The first signs; all are published, so that older signatures can still be verified."""
 
     def __init__(self, signing: EllipticCurvePrivateKey, retired: Sequence[EllipticCurvePublicKey], url: str) -> None:
         """``url``: where this agent is reached, as its card says."""
@@ -39,18 +39,18 @@ class CardKeys:
 
     @property
     def published(self) -> dict[str, JsonValue]:
-        """A JSON Web Key Set (RFC 7517)."""
+        """The public keys as a JSON Web Key Set (RFC 7517)."""
         return {"keys": [dict[str, JsonValue](key) for key in self._published]}
 
     def sign(self, card: AgentCard) -> AgentCard:
-        """The same card with one signature, in place of any that it had."""
+        """A copy of the card with one signature, in place of any it had."""
         signed = AgentCard()
         signed.CopyFrom(card)
         del signed.signatures[:]
         return self._sign(signed)
 
     def sign_0_3(self, card: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """The card of 0.3 with two signatures, each over what some verifiers take the card's canonical form to be.
+        """The card of 0.3 with two signatures, since its verifiers disagree on the canonical form.
 
         One is over the card as it stands (RFC 8785); the other over what the official library of 0.3 makes of it.
         """
@@ -67,7 +67,7 @@ class CardKeys:
 
 
 def read_card_keys(pem: str, url: str) -> CardKeys:
-    """Keys in PEM, the newest first: it must be private, of older ones their public part is enough.
+    """Parse keys in PEM, newest first: the first must be private; of older ones the public part is enough.
 
     Raises ``BadCardKeys``.
     """

@@ -1,8 +1,8 @@
-"""``GetTask`` of protocol 1.0, the call that clients repeat most, answered in one step over either binding.
+"""Answers ``GetTask`` of protocol 1.0, the call that clients repeat most, in one step over either binding.
 
-What a request passes one after the other (limits, own pages, identity, counters, routes, the schema) is asked here by
-the same functions, without a wrapper around each message. A request whose form is in any way unusual goes the common
-way, where it would be answered byte for byte alike.
+All checks that a request passes one after the other (limits, own pages, identity, counters, routes, the schema) are
+made here by the same functions, without a wrapper around each message. A request of any unusual form goes the common
+way, which would give the same answer byte for byte.
 """
 
 import re
@@ -43,7 +43,7 @@ _MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
 class ReadChecks(NamedTuple):
-    """What stands before every request. ``own_pages``: None where keys are asked for."""
+    """The checks before every request. ``own_pages``: None where keys are required."""
 
     limiter: RequestLimiter
     own_pages: OwnPages | None
@@ -53,7 +53,7 @@ class ReadChecks(NamedTuple):
 
 
 class _RpcRead(NamedTuple):
-    """A task that is asked for by JSON-RPC."""
+    """A request for a task by JSON-RPC."""
 
     task_id: str
     call_id: str | int
@@ -68,7 +68,7 @@ class _RpcRead(NamedTuple):
 
 
 class _RestRead(NamedTuple):
-    """The same over REST."""
+    """A request for a task by REST."""
 
     task_id: str
     content_type: bytes
@@ -85,7 +85,7 @@ _Read = _RpcRead | _RestRead
 
 
 class HotReads:
-    """ASGI, the outermost. ``app`` answers whatever is not answered here."""
+    """The outermost ASGI layer. ``app`` answers whatever is not answered here."""
 
     def __init__(self, app: ASGIApp, checks: ReadChecks, methods: A2aMethods) -> None:
         self._app, self._checks, self._methods = app, checks, methods
@@ -111,7 +111,7 @@ class HotReads:
         return await self._answer(scope, send, read, admitted, began)
 
     def _may_pass(self, scope: Scope, head: Mapping[str, str]) -> bool:
-        """A request that may not is told so on the common way."""
+        """Whether the request passes the limits and the check for foreign pages. If not, the common way refuses it."""
         pages = self._checks.own_pages
         is_foreign = pages is not None and pages.why_refused(scope["path"], head) is not None
         return not is_foreign and self._checks.limiter.refusal(scope) is None
@@ -131,7 +131,7 @@ class HotReads:
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
     async def _reply(self, read: _Read, admitted: AdmittedRequest) -> tuple[Message, bytes]:
-        """How the answer starts, and its body."""
+        """The first message of the answer, and its body."""
         try:
             caller = self._checks.identity.caller_of(admitted.caller, {})
             body = read.write(await self._methods.write_task(read.task_id, caller, NEW, None))
@@ -149,7 +149,7 @@ class HotReads:
 
 
 def _usual_head(scope: Scope, most: int) -> Mapping[str, str] | None:
-    """The headers of what may be a read of 1.0, each of which comes once; None of anything else."""
+    """The headers of a request that may be a read of 1.0, if each comes once; None for any other request."""
     path, raw = scope["path"], scope["headers"]
     is_call = path == "/" and scope["method"] == "POST"
     if scope["query_string"] or not (is_call or (scope["method"] == "GET" and _REST_PATH.fullmatch(path))):
@@ -165,7 +165,7 @@ def _usual_head(scope: Scope, most: int) -> Mapping[str, str] | None:
 
 
 def _rpc_read(body: bytes) -> _RpcRead | None:
-    """A call that has what every call has, and a task's id for its only parameter."""
+    """The read in a JSON-RPC body whose only parameter is a task's id; None for any other body."""
     if b'"GetTask"' not in body:
         return None
     try:

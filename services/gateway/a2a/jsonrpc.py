@@ -1,4 +1,4 @@
-"""``POST /``: one URL, three dialects, each method by its name."""
+"""``POST /``: JSON-RPC calls of three protocols at one URL, each method by its name."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
@@ -34,7 +34,7 @@ _BAD_REQUEST = 400  # with which the early protocol's servers answer invalid req
 
 
 class Method(NamedTuple):
-    """One method: how its answer is worded, what reads its parameters, and what it does."""
+    """One method: the wording of its answer, the reader of its parameters, and its action."""
 
     wording: Wording
     read: Reader
@@ -130,13 +130,13 @@ class JsonRpcEndpoint:
         return _respond(call, await method.act(asked, method.wording), detailed=method.wording is NEW)
 
     def _is_detailed(self, call: RpcCall, request: Request) -> bool:
-        """Whether an error says its reason beside its code, as 1.0 has it."""
+        """Whether errors give their reason beside the code, as in 1.0."""
         method = self._methods.get(call.method)
         return method.wording is NEW if method else replies.says_1(request)
 
 
 class RpcFirst:
-    """Middleware, the innermost: ``POST /`` is answered without a way past the routes of everything else."""
+    """The innermost middleware: answers ``POST /`` without trying the routes of everything else."""
 
     def __init__(self, app: ASGIApp, endpoint: JsonRpcEndpoint) -> None:
         self._app, self._endpoint = app, endpoint
@@ -163,7 +163,7 @@ def _respond(call: RpcCall, answer: streams.Answer, *, detailed: bool) -> Respon
 
 
 async def _await_answer(call: RpcCall, answer: streams.PendingAnswer, *, detailed: bool) -> AsyncGenerator[bytes, None]:
-    """The status has gone out: what fails now is told in the body."""
+    """Yields the answer's body. The status has been sent by then, so a failure is told in the body too."""
     try:
         body = replies.rpc_body(call.call_id, result=await answer.answer())
     except Exception as fault:  # the outermost edge of a request

@@ -1,4 +1,4 @@
-"""What the methods of the three protocols do, over either binding: parameters in the schema's words go in.
+"""The methods of the three protocols, over either binding. Their parameters are in the schema's words.
 
 All raise ``GatewayRefusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
 """
@@ -83,7 +83,7 @@ class A2aMethods:
         return streams.WrittenJson(await self.write_task(task_id, caller, wording, length))
 
     async def write_task(self, task_id: str, caller: Caller, wording: Wording, length: int | None) -> bytes:
-        """A task as JSON."""
+        """The task as JSON bytes."""
         record = await self._parts.tasks.read(task_id, caller)
         known = self._written.find(record, wording, length)
         return known or self._written.write(await self._whole(record), wording, length)
@@ -108,7 +108,7 @@ class A2aMethods:
         return wording.task(task_view(record, self._notice))
 
     async def set_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
-        """CreateTaskPushNotificationConfig: a URL that is told of the task from now on."""
+        """CreateTaskPushNotificationConfig: a URL that receives the task's updates from now on."""
         task_id, caller = self._of_webhook(call)
         webhook = read_webhook(call.params, "pushNotificationConfig", wording.dialect)
         webhook = webhook._replace(config_id=webhook.config_id or task_id)
@@ -133,7 +133,7 @@ class A2aMethods:
         return wording.webhooks([wording.webhook(one, task_id, "") for one in page[:size]], token)
 
     async def drop_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
-        """DeleteTaskPushNotificationConfig: it is told no more; it may be repeated."""
+        """DeleteTaskPushNotificationConfig: stops the updates to a URL; it may be repeated."""
         task_id, caller = self._of_webhook(call)
         await self._parts.push.remove(task_id, required_id(call.params, "id", "id"), caller)
         return wording.nothing
@@ -149,7 +149,7 @@ class A2aMethods:
         return wording.card(await extended.card_for(caller), extended.keys)
 
     def caller(self, call: streams.MethodCall) -> Caller:
-        """Who speaks. A tenant that the request names must be the one it is let into."""
+        """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
         caller = self._parts.identity.caller_of(call.let_in, metadata_of(call.params))
         if text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
             raise InvalidField("tenant", "is not the tenant that the request was let into")
@@ -165,7 +165,7 @@ class A2aMethods:
         return required_id(call.params, "taskId", "taskId"), self.caller(call)
 
     async def _answer(self, ticket: Ticket, options: SendOptions, wording: Wording) -> Shown:
-        """The task once its turn is over, or at once if nobody waits; a reply without a task where it is one."""
+        """The task once its turn is over, or at once if the client does not wait; for a taskless reply, a message."""
         if ticket.is_reply:
             return self._view(ticket.record, options, wording, is_reply=True)
         record = await self._whole(await self._parts.tasks.wait(ticket) if options.wait else ticket.record)
@@ -173,7 +173,7 @@ class A2aMethods:
         return self._view(record, options, wording, is_reply=is_reply)
 
     async def _whole(self, record: TaskRecord) -> TaskRecord:
-        """With its messages' files as they were sent. Streams, lists and webhooks say where those are found."""
+        """The record with the contents of its files. Streams, lists and webhooks only refer to them."""
         return await self._parts.tasks.files.with_contents(record)
 
     def _view(self, record: TaskRecord, options: SendOptions, wording: Wording, *, is_reply: bool = False) -> Shown:
@@ -187,9 +187,9 @@ _LARGEST = 64 * 1024  # bytes; with ``_MOST``, what is kept stays under 64 MB
 
 
 class WrittenTasks:
-    """What was asked for lately. A record is the same only if it is the same object: the store keeps those it read.
+    """A cache of tasks written as JSON, by the identity of their records, which the store keeps once read.
 
-    One that was given its files' contents is a new object each time, and may be large: it is not kept.
+    A record with its files' contents is a new object each time, and may be large: it is not cached.
     """
 
     def __init__(self, notice: str) -> None:
@@ -225,7 +225,10 @@ _CONFIG = "pushNotificationConfig"
 
 
 class LegacyMethods:
-    """All raise ``GatewayRefusal`` and ``StoreUnavailable``. ``methods``: those whose names no later protocol has."""
+    """The methods of the early protocol. All raise ``GatewayRefusal`` and ``StoreUnavailable``.
+
+    ``methods``: those whose names no later protocol has.
+    """
 
     def __init__(self, parts: A2aParts) -> None:
         self._tasks: TaskService = parts.tasks
@@ -243,7 +246,7 @@ class LegacyMethods:
             self._shared["tasks/resubscribe"] = self.subscribe
 
     async def find_shared(self, name: str, call: streams.MethodCall) -> LegacyAct | None:
-        """What answers a method that 0.3 has by the same name: for a task that was made by ``tasks/send``, these."""
+        """The method for a call whose name 0.3 has too, if its task was made by ``tasks/send``; else None."""
         act = self._shared.get(name)
         if act is None:
             return None
@@ -251,7 +254,7 @@ class LegacyMethods:
         return act if record.dialect is Dialect.LEGACY else None
 
     async def send(self, call: streams.MethodCall) -> streams.Answer:
-        """Accept the message, then answer in the same response when its turn is over."""
+        """Accept the message, and answer in the same response when its turn is over."""
         length, caller = _history_length(call), self._caller(call)
         ticket = await self._tasks.submit(read_legacy(call.params), caller)
         handed_over: list[TaskRecord] = []

@@ -1,4 +1,4 @@
-"""What the agent says of itself: its skills, and what it offers."""
+"""What the agent offers, and what its card says: skills, abilities and facts about the installation."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ from services.gateway.a2a.card_keys import CardKeys
 
 
 class Abilities(NamedTuple):
-    """What the card names and the methods heed. ``ways``: how callers may show who they are (keys, jwt).
+    """What the gateway offers, as the card says and the methods enforce. ``ways``: how callers identify (keys, jwt).
 
-    ``discovery``: where the issuer of tokens says how one is had, if it does.
+    ``discovery``: where the issuer of tokens says how to get one, if it does.
     """
 
     streaming: bool = True
@@ -20,13 +20,15 @@ class Abilities(NamedTuple):
 
     @property
     def shows_extended_card(self) -> bool:
-        """It is for callers who are known, so there is none where nobody is asked who they are."""
+        """Whether there is an extended card: only if callers can identify themselves."""
         return self.extended_card and bool(self.ways)
 
 
 class CardFacts(NamedTuple):
-    """What the card says of this installation. ``usual``: which card a client gets that names no version (``merged``,
-    ``1.0``, ``0.3``); ``processes``: those that it offers as skills, all if there are none.
+    """What the card says of this installation.
+
+    ``usual``: the card for clients that name no version (``merged``, ``1.0``, ``0.3``); ``processes``: those offered as
+    skills, all if empty.
     """
 
     usual: str = "merged"
@@ -154,9 +156,7 @@ SKILLS = (
 
 
 class GatewayProfile(NamedTuple):
-    """The public URL, what kind of model serves, the largest body it reads, and of a message, what it offers, and what
-    its card says.
-    """
+    """Settings that a gateway shows to clients: its URL, model notice, body limits, abilities and card."""
 
     url: str
     notice: str = ""

@@ -35,7 +35,7 @@ _WEBHOOK = _WEBHOOKS + "/{config_id}"
 
 
 class Path(NamedTuple):
-    """``schema``: what the query is read by, and the body, unless ``read`` has that to do."""
+    """A REST path. ``schema``: parses the query, and also the body unless ``read`` does."""
 
     verb: str
     path: str
@@ -121,7 +121,7 @@ class A2aRest:
 
 
 def _params(path: Path, request: Request, body: JsonObject) -> JsonObject:
-    """What the path names counts before the query, and the query before the body."""
+    """The method's parameters: those of the path win over the query, and those of the query over the body."""
     schema = path.schema.DESCRIPTOR
     said = path.read(body) if path.read else read_by_schema(body, schema)
     return {**said, **read_query(request.query_params.multi_items(), schema), **_path_params(request)}
@@ -135,7 +135,7 @@ def _path_params(request: Request) -> JsonObject:
 
 
 def _wording(path: Path, body: JsonObject) -> Wording:
-    """Clients of 0.3 that word their message as JSON-RPC does, with ``parts``, are answered likewise."""
+    """The wording of the answer: for messages of 0.3 with ``parts``, as in JSON-RPC, that of JSON-RPC."""
     message = body.get("message")
     if path.verb == "POST" and path.path == "/v1/message:send" and isinstance(message, dict) and "parts" in message:
         return OLD
@@ -156,7 +156,7 @@ def _response(answer: Answer, request: Request, wording: Wording) -> Response:
 
 
 async def _await_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
-    """The status has gone out: if the end cannot be followed, the task is shown as it was accepted."""
+    """Yields the answer's body. The status has been sent, so after a failure the task is shown as accepted."""
     try:
         shown = await answer.answer()
     except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
@@ -170,7 +170,7 @@ _TAKEN = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the 
 
 
 class TenantPath:
-    """Middleware behind the check of who calls."""
+    """Middleware behind authentication: accepts REST paths that begin with the caller's tenant."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,8 +1,8 @@
-"""A client's JSON read by the protocol's own schema: fields in both spellings, enums by name or number, types checked.
+"""Reads a client's JSON by the protocol's own schema: fields in both spellings, enums by name or number, types checked.
 
-What comes out names each field by its JSON name (``taskId``) and each enum value by its name, so that nothing behind
-this module knows of spellings. Fields that the schema does not know are left out, as ProtoJSON parsers do it. The
-contents of ``Struct`` and ``Value`` stay as the client sent them: protobuf would turn their numbers into floats.
+The result names each field by its JSON name (``taskId``) and each enum value by its name, so that nothing behind this
+module knows of spellings. Unknown fields are left out, as ProtoJSON parsers do. The contents of ``Struct`` and
+``Value`` stay as the client sent them: protobuf would turn their numbers into floats.
 """
 
 import base64
@@ -35,7 +35,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 class _Field(NamedTuple):
-    """``read`` takes a value and the path where it stands; it raises ``InvalidField``."""
+    """A field of a message. ``read`` checks a value at a path; raises ``InvalidField``."""
 
     name: str
     json_name: str
@@ -44,7 +44,7 @@ class _Field(NamedTuple):
 
 
 class _Schema(NamedTuple):
-    """A message's fields, each by both of its names, and of which of them there is one at most."""
+    """A message's fields under each of their names, and the groups of which only one field may be set (oneof)."""
 
     fields: Mapping[str, _Field]
     choices: Sequence[tuple[str, Sequence[str]]]
@@ -59,7 +59,7 @@ def _schema_of(message: Descriptor) -> _Schema:
 
 
 def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> JsonObject:
-    """The message in the schema's own words. ``path``: where it stands; raises ``InvalidField``."""
+    """The message in the schema's words. ``path``: its place, for errors; raises ``InvalidField``."""
     (fields, choices), read = _schema_of(schema), dict[str, Json]()
     for key, item in value.items():
         field = fields.get(key)
@@ -78,7 +78,7 @@ def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> Jso
 
 
 def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> JsonObject:
-    """A query's parameters as the message that they stand for; raises ``InvalidField``."""
+    """The message that a query's parameters stand for; raises ``InvalidField``."""
     fields, value = _schema_of(schema).fields, dict[str, Json]()
     for key, text in parameters:
         if key in value and key in fields:
@@ -133,7 +133,7 @@ def _enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, st
 
 
 def _whole(value: Json, path: str, least: int, most: int) -> int:
-    """A whole number, also as text or with zeros behind its point: so ProtoJSON has it."""
+    """A whole number, also as text or with zeros after its point, as ProtoJSON allows; raises ``InvalidField``."""
     try:
         number = Decimal(value) if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
     except ArithmeticError:
@@ -146,7 +146,7 @@ def _whole(value: Json, path: str, least: int, most: int) -> int:
 
 
 def _bytes(value: str, path: str) -> str:
-    """Base64 in either alphabet, with or without padding; given on in the usual one."""
+    """Base64 in either alphabet, with or without padding, as standard base64; raises ``InvalidField``."""
     usual = value.rstrip("=").translate(str.maketrans("-_", "+/"))
     try:
         return base64.b64encode(base64.b64decode(usual + "=" * (-len(usual) % 4), validate=True)).decode()
@@ -168,7 +168,7 @@ _CONFIG = "pushNotificationConfig"
 
 
 def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
-    """Each field by its JSON name, all of the types that the schema says; raises ``InvalidField``."""
+    """The parameters under their JSON names, with types checked by ``schema``; raises ``InvalidField``."""
     read = cast(JsonObject, _in_camel_case(params, ""))
     try:
         schema.model_validate_json(dumps(read), strict=True)
@@ -178,24 +178,24 @@ def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
 
 
 def read_send(params: JsonObject) -> JsonObject:
-    """The parameters of message/send and message/stream."""
+    """Parse the parameters of message/send and message/stream."""
     return read_params(_from_early_words(params), types.MessageSendParams)
 
 
 def read_webhook(params: JsonObject) -> JsonObject:
-    """The parameters of tasks/pushNotificationConfig/set, the webhook's own beside its task's id, as 1.0 has them."""
+    """Parse the parameters of tasks/pushNotificationConfig/set into those of 1.0: webhook and task id together."""
     read = read_params(params, types.TaskPushNotificationConfig)
     return {**object_at(read, _CONFIG, _CONFIG), "taskId": read["taskId"]}
 
 
 def read_webhook_name(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
-    """Which webhooks of which task, named as 1.0 names them."""
+    """Parse the names of webhooks and their task into the names of 1.0."""
     read = read_params(params, schema)
     return {**read, "taskId": read["id"], "id": read.get(f"{_CONFIG}Id")}
 
 
 def read_rest_send(body: JsonObject) -> JsonObject:
-    """The body of message:send: worded as the REST of 0.3 has it, or, with ``parts``, as its JSON-RPC."""
+    """Parse the body of message:send, in the words of 0.3's REST or, with ``parts``, of its JSON-RPC."""
     message = body.get("message", body.get("request"))
     if isinstance(message, dict) and "parts" in message:
         return read_send(body)
@@ -209,7 +209,9 @@ def read_rest_send(body: JsonObject) -> JsonObject:
 
 
 def read_rest_webhook(body: JsonObject) -> JsonObject:
-    """A webhook, wrapped twice as 0.3's REST has it (``{"config": {"pushNotificationConfig": ...}}``), once or not."""
+    """Parse a webhook, wrapped twice as in 0.3's REST (``{"config": {"pushNotificationConfig":
+    ...}}``), once or not.
+    """
     if "config" in body:
         read = read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
         body = object_at(read, "config", "config")
@@ -236,7 +238,7 @@ def _in_camel_case(value: Json, path: str) -> Json:
 
 
 def _refusal(error: ValidationError) -> InvalidField:
-    """The first complaint. Which of several kinds a part should have been is not known: it fits none of them."""
+    """The first validation error as an ``InvalidField``. For a part that fits no kind it does not guess one."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     path = "params"
     for step in first["loc"]:
@@ -247,8 +249,9 @@ def _refusal(error: ValidationError) -> InvalidField:
 
 
 def _from_early_words(params: JsonObject) -> JsonObject:
-    """Clients that came from the early protocol name kinds by ``type`` or not at all, give their messages no id and
-    wait for the answer: such a message is read as if it said so in the words of 0.3.
+    """The parameters of a message from the early protocol, in the words of 0.3.
+
+    Such clients name kinds by ``type`` or not at all, give messages no id, and wait for the answer.
     """
     message = params.get("message")
     parts = message.get("parts") if isinstance(message, dict) else None
@@ -273,6 +276,6 @@ def _with_kind(part: Json) -> Json:
 
 
 def _part(part: Json) -> Json:
-    """A data part of REST holds its data one step deeper."""
+    """A part of 0.3's REST as a part of JSON-RPC, whose data are not wrapped once more."""
     data = part.get("data") if isinstance(part, dict) else None
     return {**part, "data": data.get("data")} if isinstance(part, dict) and isinstance(data, dict) else part

@@ -1,7 +1,7 @@
-"""A method's call and the kinds of its answer; streams as server-sent events, in every dialect, for both bindings.
+"""Calls of methods and the kinds of answers; streams as server-sent events, in every protocol, for both bindings.
 
-A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that what is refused is an ordinary error reply.
-Then ``sse(stream, shape_of(stream, wording, notice), rpc_envelope(call_id))`` answers with it; REST has ``BARE``.
+A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that a refusal is an ordinary error reply. Then
+``sse(stream, shape_of(stream, wording, notice), rpc_envelope(call_id))`` answers with it; REST has ``BARE``.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -28,7 +28,7 @@ Shape: TypeAlias = Callable[[ToldUpdate], Shown]
 
 
 class MethodCall:
-    """One call: what reads its parameters, whom the gateway let in, and what the client has of a stream already."""
+    """One call: a reader of its parameters, the authenticated caller, and the last event that the client has."""
 
     def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
         self._read, self.let_in, self.last_event_id = read, let_in(request), request.headers.get(LAST_EVENT_ID)
@@ -39,9 +39,9 @@ class MethodCall:
 
 
 class PendingAnswer(NamedTuple):
-    """An accepted message: its answer, which may take its time, and its task as it was accepted.
+    """An accepted message: its answer, which may take a while, and its task as accepted.
 
-    ``on_delivered``: what is done once the client has its answer.
+    ``on_delivered``: called once the client has its answer.
     """
 
     answer: Callable[[], Awaitable[Shown]]
@@ -50,14 +50,14 @@ class PendingAnswer(NamedTuple):
 
 
 class StreamAnswer(NamedTuple):
-    """A stream that has been opened, and how its updates are worded."""
+    """An opened stream, and how its updates are worded."""
 
     stream: TaskStream
     shape: Shape
 
 
 class WrittenJson(NamedTuple):
-    """An answer that is JSON already."""
+    """An answer that is JSON text already."""
 
     result: bytes
 
@@ -67,9 +67,9 @@ Act = Callable[[MethodCall, Wording], Awaitable[Answer]]
 
 
 class Envelope(NamedTuple):
-    """What stands around each update in the data of an event: the response's ``head`` in JSON-RPC, in REST nothing.
+    """What surrounds each update in an event's data: the response's ``head`` in JSON-RPC, nothing in REST.
 
-    ``detailed``: errors say their reason too.
+    ``detailed``: errors also give their reason.
     """
 
     head: Mapping[str, JsonValue] = {}
@@ -116,14 +116,14 @@ async def _frames(stream: TaskStream, shape: Shape, envelope: Envelope) -> Async
 
 
 def _frame(told: ToldUpdate, data: JsonValue) -> bytes:
-    """A client that lost events is told so in a comment too: not every one looks into a task's metadata."""
+    """An event's bytes. Lost events are also told in a comment, since not every client reads a task's metadata."""
     gap = told.update.lost_after if isinstance(told.update, Snapshot) else None
     comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"
     return f"{comment}id: {told.event_id}\ndata: {write_json(data)}\n\n".encode()
 
 
 def shape_of(stream: TaskStream, wording: Wording, notice: str, history_length: int | None = None) -> Shape:
-    """How the updates of a stream are written in protocols 0.3 and 1.0."""
+    """A function that writes a stream's updates in the wording of protocol 0.3 or 1.0."""
 
     def write_update(told: ToldUpdate) -> Shown:
         final = isinstance(told.update, StatusUpdate) and told.update.final

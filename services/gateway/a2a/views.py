@@ -1,4 +1,4 @@
-"""Tasks, updates and webhooks in the words of the protocols."""
+"""Tasks, updates and webhooks as JSON in the words of the protocols."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ Shown = dict[str, JsonValue]
 
 
 def task_view(record: TaskRecord, notice: str, history_length: int | None = None, *, artifacts: bool = True) -> Shown:
-    """``history_length``: how many messages of history at most; all if None."""
+    """The task as JSON of 1.0. ``history_length``: at most so many of the latest messages; all if None."""
     kept = record.history[-history_length:] if history_length else () if history_length == 0 else record.history
     return _without_empty(
         id=record.task_id,
@@ -37,7 +37,7 @@ def task_view(record: TaskRecord, notice: str, history_length: int | None = None
 
 
 def reply_view(record: TaskRecord, notice: str) -> Shown:
-    """The answer of an ended task as a message that belongs to no task, with the data of its results."""
+    """The answer of an ended task, and its results' data, as a message that belongs to no task."""
     answer = answer_of(record)
     data = [part for item in artifacts_of(record) if item.data is not None for part in _parts(item)]
     return {
@@ -50,7 +50,7 @@ def reply_view(record: TaskRecord, notice: str) -> Shown:
 
 
 def update_view(update: Update, name: str, record: TaskRecord, notice: str, length: int | None = None) -> Shown:
-    """An update under its kind's name; ``name`` tells it from the task's others."""
+    """An update under its kind's name. ``name`` distinguishes it from the task's other updates."""
     match update:
         case Snapshot():
             return {"task": _snapshot(update, notice, length)}
@@ -89,7 +89,7 @@ def _status(record: TaskRecord, state: TaskState, text: str | None, at: datetime
 
 
 def _artifacts(record: TaskRecord) -> list[JsonValue]:
-    """The worker's answer first; a sentence about the status, where it gave none, behind what it made."""
+    """The worker's answer, then its results; a mere sentence about the status comes after the results."""
     answer = answer_of(record)
     made: list[JsonValue] = [_artifact(place, item) for place, item in enumerate(artifacts_of(record), start=1)]
     if answer is None:
@@ -99,7 +99,7 @@ def _artifacts(record: TaskRecord) -> list[JsonValue]:
 
 
 def _artifact(place: int, item: Artifact) -> Shown:
-    """``place``: where it stands among the task's results; 0 is the answer."""
+    """A result as an artifact. ``place``: its number among the task's results; 0 for the answer."""
     name = f"{item.name}-{place}" if place else item.name
     return {**_without_empty(artifactId=name, name=item.name), "parts": _parts(item)}
 
@@ -123,7 +123,7 @@ def _message(record: TaskRecord, item: HistoryMessage) -> Shown:
 
 
 def _kept_part(record: TaskRecord, part: Shown) -> Shown:
-    """A file that was sent as bytes stands, where these are not at hand, as the place at this agent that has them."""
+    """A part of a message; a file whose bytes are not at hand is given as its address at this agent."""
     if FILE_ID not in part:
         return part
     others = {name: value for name, value in part.items() if name != FILE_ID}
@@ -131,21 +131,21 @@ def _kept_part(record: TaskRecord, part: Shown) -> Shown:
 
 
 def _metadata(ours: Mapping[str, JsonValue]) -> Shown:
-    """Our own keys as the protocol spells its fields, also those of progress; what else they hold is told as it is."""
+    """The metadata with camel-case keys, those of progress too; other nested keys stay."""
     progress = ours.get("progress")
     told = {**ours, "progress": _metadata(progress)} if isinstance(progress, dict) else ours
     return {to_camel(key): value for key, value in told.items()}
 
 
 def _time(at: datetime) -> str:
-    """As protobuf writes a timestamp: three or six digits after the second, or none, whichever says it all."""
+    """A timestamp as protobuf writes it: with three or six digits after the second, or none, as few as needed."""
     utc = at.replace(tzinfo=None) if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
     digits = "microseconds" if utc.microsecond % 1000 else "milliseconds" if utc.microsecond else "seconds"
     return f"{utc.isoformat(timespec=digits)}Z"
 
 
 def _without_empty(**fields: JsonValue) -> Shown:
-    """As protobuf writes JSON: what is empty is left out."""
+    """The fields that are not empty, as protobuf writes JSON."""
     return {name: value for name, value in fields.items() if value}
 
 
@@ -153,8 +153,9 @@ _Event = types_0_3.Message | types_0_3.Task | types_0_3.TaskStatusUpdateEvent | 
 
 
 class Wording(NamedTuple):
-    """One protocol over one binding. ``update``: a payload of 1.0 (task, message or update under its name), and whether
-    its stream ends with it.
+    """How one protocol words its answers over one binding.
+
+    ``update``: writes a 1.0 payload (task, message or update under its name), given whether the stream ends with it.
     """
 
     dialect: Dialect
@@ -167,7 +168,7 @@ class Wording(NamedTuple):
 
 
 def _event(payload: Shown, final: bool) -> _Event:
-    """The SDK says ``final`` of ended tasks only; in 0.3 it means the stream's end, whatever the task waits for."""
+    """An update as an event of 0.3, whose ``final`` means the stream's end; the SDK sets it only for ended tasks."""
     event = to_compat_stream_response(ParseDict(payload, StreamResponse())).result
     if isinstance(event, types_0_3.TaskStatusUpdateEvent):
         event.final = final
@@ -188,7 +189,7 @@ def _old_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
 
 
 def _old_rest_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:
-    """With the name that 0.3's REST gives a webhook: the path where it is found."""
+    """A webhook as 0.3's REST words it, with its path as ``name``."""
     config = _old_webhook(webhook, task_id, token)["pushNotificationConfig"]
     return {"name": f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}", "pushNotificationConfig": config}
 

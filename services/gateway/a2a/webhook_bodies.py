@@ -1,4 +1,4 @@
-"""News of a task as the body that a webhook of each dialect expects."""
+"""The body of an update for a webhook, in the protocol that the webhook's client speaks."""
 
 import json
 
@@ -14,7 +14,7 @@ from shared.domain.words import Dialect
 
 
 class DialectBodies(Bodies):
-    """1.0: a ``StreamResponse``. Older receivers know one body: the task, as it stood then."""
+    """Writes webhook bodies: a ``StreamResponse`` in 1.0; in older protocols the task as it was then."""
 
     def __init__(self, notice: str) -> None:
         self._notice = notice
@@ -34,7 +34,7 @@ class DialectBodies(Bodies):
 
 
 def _as_of(record: TaskRecord, update: Update) -> TaskRecord:
-    """The task as it stood when that was told; it may have gone on, and results belong to its end."""
+    """The task as it was at an update; it may have gone on since, and results belong to its end."""
     if not isinstance(update, StatusUpdate) or update.state is record.state:
         return record
     then = {"state": update.state, "reason": update.text, "updated_at": update.at}

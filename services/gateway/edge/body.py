@@ -1,4 +1,4 @@
-"""From the bytes of a request to a JSON-RPC call, refusing what is not one."""
+"""Parses a request's bytes into a JSON-RPC call, and refuses what is not one."""
 
 import json
 from codecs import BOM_UTF8
@@ -20,7 +20,7 @@ MAX_VALUES = 100_000  # reading a million would hold all others up for a second
 
 
 class BadCall(Exception):
-    """Bytes that are no JSON-RPC call. ``call_id`` and ``method`` are the call's where they could be read."""
+    """The body is not a JSON-RPC call. ``call_id`` and ``method``: the call's, if they could be read."""
 
     def __init__(
         self, code: int, message: str, call_id: str | int | None = None, status: int = 400, method: str = ""
@@ -38,7 +38,7 @@ class RpcCall(NamedTuple):
 
 
 def check_content_type(request: Request) -> None:
-    """A body that is said to be JSON, or that nothing is said of; raises ``UnsupportedMediaType``."""
+    """Raises ``UnsupportedMediaType`` unless the body is declared as JSON, or not declared."""
     said = request.headers.get("content-type", "")
     kind = said.partition(";")[0].strip().lower()
     if kind and kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
@@ -46,7 +46,7 @@ def check_content_type(request: Request) -> None:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The body, read no further than the limit."""
+    """The request's body; raises ``BadCall`` as soon as it exceeds the limit."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -55,14 +55,14 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 
 def check_body_size(size: int, limit: int, call: RpcCall | None = None) -> None:
-    """``call``: whose body it is, where that is known; raises ``BadCall``."""
+    """Raises ``BadCall`` if ``size`` exceeds the limit. ``call``: the call that the body holds, if known."""
     if size > limit:
         call_id, method = (call.call_id, call.method) if call else (None, "")
         raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", call_id, 413, method)
 
 
 async def read_object(request: Request, limit: int, *, may_be_empty: bool = False) -> JsonObject:
-    """The body as one JSON object; raises ``BadCall``, and ``InvalidField`` for another JSON value."""
+    """The JSON object in a body; raises ``BadCall``, and ``InvalidField`` for another JSON value."""
     body = await read_body(request, limit)
     value = parse_value(b"{}" if may_be_empty and not body else body)
     if not isinstance(value, dict):
@@ -105,7 +105,7 @@ def parse_value(body: bytes) -> Json:
 
 
 def decode_json(body: bytes) -> Json:
-    """The same, for who looks at every value anyway: they may be too deep, too large, or half a character."""
+    """The JSON value in a body, unchecked: it may be too deep, too large, or hold half a surrogate pair."""
     if body.count(b",") > _MOST_COMMAS:  # before so many values are made: a large message is large by its files
         raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
     try:
@@ -121,7 +121,7 @@ def decode_json(body: bytes) -> Json:
 
 
 def _check_values(root: Json) -> None:
-    """Refuse what later readers would choke on: too many, too deep, half a surrogate pair, numbers beyond any float."""
+    """Raises ``BadCall`` for too many or too deep values, half a surrogate pair, or numbers beyond any float."""
     level, count = [root], 1
     for _ in range(MAX_DEPTH):
         inner: list[Json] = []

@@ -1,4 +1,4 @@
-"""What the gateway refuses, and why. Each message is a sentence that a client's developer can act on."""
+"""The gateway's refusals. Each message is a sentence that a client's developer can act on."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Measure(NamedTuple):
-    """A limit and how a caller stands to it: ``left`` of ``quota``, which is whole again in ``whole_in`` seconds."""
+    """A rate limit and how much is left: ``left`` of ``quota``, which is full again in ``whole_in`` seconds."""
 
     name: str
     quota: int
@@ -16,7 +16,10 @@ class Measure(NamedTuple):
 
 
 class RateStanding(NamedTuple):
-    """``used_up`` names the limit that refuses a request, which may be sent again in ``wait`` seconds."""
+    """A caller's rate limits.
+
+    ``used_up``: the one that refuses the request, which may be repeated in ``wait`` seconds.
+    """
 
     measures: tuple[Measure, ...] = ()
     used_up: str = ""
@@ -24,7 +27,7 @@ class RateStanding(NamedTuple):
 
 
 class GatewayRefusal(Exception):
-    """A request that is not carried out; the message names the cause."""
+    """The request is refused; the message names the cause."""
 
 
 class InvalidField(GatewayRefusal):
@@ -41,7 +44,7 @@ class UnsupportedContent(GatewayRefusal):
 
 
 class UnsupportedMediaType(GatewayRefusal):
-    """The body of a request is said to be something else than JSON."""
+    """The request declares its body as something other than JSON."""
 
     def __init__(self, said: str) -> None:
         super().__init__(f"Content-Type: send application/json, not {said!r}")
@@ -52,7 +55,7 @@ class NoExtendedCard(GatewayRefusal):
 
 
 class NoAssessments(GatewayRefusal):
-    """Nothing is there to keep the key to an assessed world under."""
+    """The gateway has no key to encrypt the access key of an assessed world with."""
 
     def __init__(self) -> None:
         super().__init__("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
@@ -91,7 +94,7 @@ class NotAnOperator(GatewayRefusal):
 
 
 class NotAClient(GatewayRefusal):
-    """A verified principal without the role client begins or continues tasks."""
+    """A verified principal without the role client tried to begin or continue a task."""
 
     def __init__(self) -> None:
         super().__init__("you do not have the role client, and may not send tasks")
@@ -103,14 +106,14 @@ class NotAnApprover(GatewayRefusal):
 
 
 class UnknownApproval(GatewayRefusal):
-    """There is none, or none that this caller may see, or its deadline is over."""
+    """There is no such approval, or the caller may not see it, or its deadline has passed."""
 
     def __init__(self, approval_id: str) -> None:
         super().__init__(f"there is no approval {approval_id!r} that you may see")
 
 
 class DecisionNotCounted(GatewayRefusal):
-    """An approver's answer changes nothing; the message says why."""
+    """An approver's answer has no effect; the message says why."""
 
     def __init__(self, approval_id: str, why: str) -> None:
         super().__init__(f"approval {approval_id!r} takes no such answer: {why}")
@@ -118,15 +121,15 @@ class DecisionNotCounted(GatewayRefusal):
 
 
 class Unauthenticated(GatewayRefusal):
-    """Nobody is let in by what came with the request. It does not say what was wrong with a key."""
+    """The credentials identify nobody. The message does not say what was wrong with a key."""
 
 
 class NotEntitled(GatewayRefusal):
-    """Who it is is known, and that what was presented opens nothing here; the message says what is missing."""
+    """The caller is known, but has no right here; the message says what is missing."""
 
 
 class TooManyRequests(GatewayRefusal):
-    """A limit of the caller's is used up; the same request may be sent again in ``wait`` whole seconds."""
+    """A rate limit of the caller is used up; the request may be repeated in ``wait`` whole seconds."""
 
     def __init__(self, cause: str, wait: float, standing: RateStanding | None = None) -> None:
         self.wait = max(1, ceil(wait))
@@ -135,7 +138,7 @@ class TooManyRequests(GatewayRefusal):
 
 
 class IssuerUnavailable(Exception):
-    """Nobody can tell whether a token is good, because its issuer's keys cannot be had. It may pass."""
+    """A token cannot be checked now, since its issuer's keys cannot be fetched. It may pass."""
 
 
 class UnknownKey(GatewayRefusal):
@@ -149,7 +152,7 @@ class UnknownTool(GatewayRefusal):
 
 
 class NothingToResolve(GatewayRefusal):
-    """There is no such doubt, or no longer: the message says who was first, or how the task ended."""
+    """There is no such doubt, or no longer: the message says who decided first, or how the task ended."""
 
     def __init__(self, task_id: str, call: str, why: str) -> None:
         super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {why}")
@@ -161,7 +164,7 @@ class NoVisibleTenant(GatewayRefusal):
 
 
 class StoppedTenant(GatewayRefusal):
-    """An operator has stopped the tenant; the same message may be sent again later."""
+    """An operator has stopped the tenant; the message may be sent again later."""
 
     def __init__(self, tenant: str, reason: str) -> None:
         super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
@@ -183,7 +186,7 @@ class MayNotKeep(GatewayRefusal):
 
 
 class UnknownAssessment(GatewayRefusal):
-    """There is none, or none that this caller may see, or its time is over."""
+    """There is no such assessment, or the caller may not see it, or it has expired."""
 
     def __init__(self, assessment_id: str) -> None:
         super().__init__(f"there is no assessment {assessment_id!r}")
@@ -195,7 +198,7 @@ class NobodyImports(GatewayRefusal):
 
 
 class WouldRepeatWrites(GatewayRefusal):
-    """Beginning the task anew would make these writes once more; an operator may insist."""
+    """Starting the task again would repeat these writes; an operator may insist."""
 
     def __init__(self, letter_id: str, writes: Sequence[str]) -> None:
         super().__init__(

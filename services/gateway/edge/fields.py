@@ -1,4 +1,4 @@
-"""Reading fields out of a client's JSON: the right type, or a refusal that names the field."""
+"""Reads fields of a client's JSON: of the right type, or refused with the field's name."""
 
 from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject
@@ -31,7 +31,7 @@ def text_at(source: JsonObject, key: str, path: str) -> str | None:
 
 
 def id_at(source: JsonObject, key: str, path: str) -> str | None:
-    """A name chosen by the client, or None if it is absent or empty."""
+    """An id chosen by the client; None if it is absent or empty. Raises ``InvalidField``."""
     value = text_at(source, key, path)
     if not value:
         return None

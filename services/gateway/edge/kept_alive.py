@@ -1,4 +1,4 @@
-"""Answers that take their time: kept alive against idle time-outs, given up when the client goes away."""
+"""Slow answers: kept alive against idle time-outs, and given up when the client disconnects."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -14,10 +14,10 @@ SSE_BEAT = (b": keep-alive\n\n", 15.0)
 
 
 class KeptAlive(Response):
-    """Sends what a generator yields, and a filler every few seconds.
+    """A response that sends what a generator yields, and a filler every few seconds.
 
-    ``chunks`` must not raise: the status has been sent before it runs. ``on_delivered`` is awaited when all was sent
-    to a client that was still there.
+    ``chunks`` must not raise: the status has been sent before it runs. ``on_delivered`` is awaited when everything was
+    sent to a client that was still there.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class KeptAlive(Response):
             await self._on_delivered()
 
     async def _send_while_there(self, receive: Receive, send: Send) -> bool:
-        """True when everything was sent, False when the client went away first."""
+        """Send everything; False if the client disconnected first."""
         async with asyncio.TaskGroup() as group:
             body = group.create_task(self._send_chunks(send))
             gone = group.create_task(_await_departure(receive))
@@ -75,7 +75,7 @@ LAST_WORDS = b": this replica stops; reconnect, and go on after the last id\nret
 
 
 class Drain:
-    """Middleware. To what sends a stream the client seems to have gone; the client gets the last words."""
+    """Middleware that ends streams when the replica stops: their senders see a disconnect, clients the last words."""
 
     def __init__(self, app: ASGIApp, leaving: Leaving) -> None:
         self._app, self._leaving = app, leaving
@@ -100,7 +100,7 @@ class _DrainedExchange:
         await self._send(message)
 
     async def receive(self) -> Message:
-        """The client's next message, or its leave where the replica ends the stream."""
+        """The client's next message, or a disconnect if the replica ends the stream."""
         if not self._streams:
             return await self._receive()
         async with asyncio.TaskGroup() as group:

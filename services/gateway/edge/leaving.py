@@ -1,4 +1,4 @@
-"""How a replica leaves: it says so, ends its streams, and at last answers whoever still waits."""
+"""How a replica stops: it announces it, ends its streams, and at last answers all who still wait."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 
 class Leaving:
-    """``linger_seconds`` and ``grace_seconds``: see ``Farewell``."""
+    """The state of a replica that stops. ``linger_seconds`` and ``grace_seconds``: see ``Farewell``."""
 
     def __init__(self, linger_seconds: float = 0, grace_seconds: float = 10) -> None:
         self.linger_seconds, self.grace_seconds = linger_seconds, grace_seconds
@@ -29,7 +29,7 @@ class Leaving:
 
     @asynccontextmanager
     async def patience(self, seconds: float) -> AsyncIterator[None]:
-        """Raises ``TimeoutError`` after so long, or when there is no more time."""
+        """Bounds a wait: raises ``TimeoutError`` after ``seconds``, or when the replica has no more time."""
         async with asyncio.timeout(0 if self._hurried else seconds) as wait:
             self._waits.add(wait)
             try:

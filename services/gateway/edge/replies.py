@@ -1,4 +1,4 @@
-"""Replies to what is refused: JSON-RPC errors, REST statuses, and ``{"error": ...}`` on the gateway's own paths."""
+"""Replies to refused requests: JSON-RPC errors, REST statuses, and ``{"error": ...}`` on the gateway's own paths."""
 
 import json
 import re
@@ -27,21 +27,21 @@ _0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
 
 
 class VersionMismatch(GatewayRefusal):
-    """The request says another protocol than the method or path it uses belongs to."""
+    """The request names another protocol version than its method or path belongs to."""
 
 
 def version_of(request: Request) -> str:
-    """As it was said; empty if nothing was, which means 0.3 or earlier."""
+    """The protocol version that the request names; empty if none, which means 0.3 or earlier."""
     return request.headers.get(HEADER) or request.query_params.get(HEADER) or ""
 
 
 def says_1(request: Request) -> bool:
-    """Whether the client is one of a generation that begins with 1, of whatever version."""
+    """Whether the request names any version that begins with 1."""
     return version_of(request).startswith("1")
 
 
 def is_1_0(version: str) -> bool:
-    """Major and minor part count; a patch version makes no difference."""
+    """Whether a version is 1.0, with any patch number."""
     return _1_0.fullmatch(version) is not None
 
 
@@ -61,13 +61,13 @@ def check_0_3(version: str, what: str) -> None:
 
 
 def asks_for_1_0(request: Request) -> bool:
-    """Of a path that more than one protocol shares: whether this request is one of 1.0."""
+    """Whether a request on a path that several protocols share is one of 1.0."""
     accepted = request.headers.get("accept", "")
     return is_1_0(version_of(request)) or (MEDIA_TYPE in accepted and not version_of(request))
 
 
 def media_type_of(accept: str) -> str:
-    """With which of the two types REST of 1.0 answers: plain JSON for a client that accepts that and not the other."""
+    """The media type of a REST answer of 1.0: plain JSON for clients that accept it and not the other."""
     accepted = accept.lower()
     return "application/json" if "application/json" in accepted and MEDIA_TYPE not in accepted else MEDIA_TYPE
 
@@ -82,9 +82,9 @@ CallId = str | int | None
 
 
 class Words(NamedTuple):
-    """A refusal's JSON-RPC code, its HTTP status over REST, and its words in a ``google.rpc.Status``.
+    """How a refusal is worded: its JSON-RPC code, its REST status, and the words in a ``google.rpc.Status``.
 
-    ``old_status`` is what REST servers of 0.3 answer, where that differs.
+    ``old_status``: the status of REST servers of 0.3, if it differs.
     """
 
     code: int
@@ -129,7 +129,7 @@ _BY_CODE: Mapping[int, Words] = {
 
 
 def words_of(fault: Exception) -> Words:
-    """What is no refusal is the gateway's own failure."""
+    """The words for a refusal; any other exception counts as the gateway's own failure."""
     if isinstance(fault, BadCall):
         return _BY_CODE[fault.code]._replace(status=fault.status)
     return _BY_KIND.get(type(fault), _INTERNAL)
@@ -149,7 +149,7 @@ def error_info(reason: str) -> JsonValue:
 
 
 def error_of(code: int, message: str, reason: str = "") -> dict[str, JsonValue]:
-    """The error object. ``reason``: in the words of 1.0, which has it beside the code; the older protocols do not."""
+    """A JSON-RPC error. ``reason``: the reason that 1.0 gives beside the code; older protocols have none."""
     error: dict[str, JsonValue] = {"code": code, "message": message}
     return {**error, "data": [error_info(reason)]} if reason else error
 
@@ -163,13 +163,13 @@ write_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separ
 
 
 def rpc_body(call_id: CallId, **said: JsonValue) -> bytes:
-    """``result`` or ``error``; a result that is null is still a result."""
+    """The bytes of a JSON-RPC response with ``result`` or ``error``; a null result is a result."""
     reply = {"jsonrpc": "2.0", "id": call_id, **said}
     return write_json(reply).encode()
 
 
 def rpc_result(call_id: CallId, result: bytes) -> bytes:
-    """The same as ``rpc_body`` of a result that has been written as JSON before."""
+    """The bytes of a JSON-RPC response whose result is JSON text already."""
     written = str(call_id) if type(call_id) is int else write_json(call_id)
     return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (written.encode(), result)
 
@@ -182,7 +182,10 @@ def error_reply(call_id: CallId, code: int, message: str, status: int = 200, rea
 def fault_reply(
     call_id: CallId, fault: Exception, *, detailed: bool = False, bad_input_status: int = 200
 ) -> JSONResponse:
-    """``bad_input_status``: the early protocol's servers answer invalid requests with HTTP 400."""
+    """The JSON-RPC reply to a fault.
+
+    ``bad_input_status``: the status for invalid requests (400 in the early protocol).
+    """
     words, reason = words_of(fault), words_of(fault).reason if detailed else ""
     status = bad_input_status if words.status == 400 and words.code in _BAD_INPUT else 200
     if isinstance(fault, _OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
@@ -206,12 +209,12 @@ Statuses = Mapping[type[Exception], int]
 
 
 def kinds(statuses: Statuses) -> tuple[type[Exception], ...]:
-    """What to catch."""
+    """The exceptions to catch on a path that refuses with these statuses."""
     return (BadCall, *statuses)
 
 
 def refusal_reply(fault: Exception, statuses: Statuses) -> JSONResponse:
-    """``statuses``: of each kind that the path refuses; a body that is none has its own."""
+    """The reply to a refusal on one of the gateway's own paths. ``statuses``: the status of each kind."""
     if isinstance(fault, BadCall):
         return JSONResponse({"error": fault.message}, fault.status)
     status = statuses[type(fault)]
@@ -223,7 +226,7 @@ _OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
 
 
 def rest_fault(fault: Exception, *, old: bool = False) -> JSONResponse:
-    """A refusal, or the gateway's own failure, as 1.0 words it, or with the code that 0.3 has for it."""
+    """The REST reply to a refusal or a failure, in the words of 1.0, or of 0.3 if ``old``."""
     words, message = words_of(fault), message_of(fault)
     response = _error_0_3(words, message, words.old_status or words.status) if old else _error_1_0(words, message)
     response.headers.update(retry_headers(fault) or (RETRY_LATER if response.status_code == 503 else {}))
@@ -236,13 +239,13 @@ def _error_1_0(words: Words, message: str) -> JSONResponse:
 
 
 def _error_0_3(words: Words, message: str, status: int) -> JSONResponse:
-    """``type`` is what the official clients of 1.x know the error by; those of 0.3 go by the status."""
+    """An error in 0.3's words. Official clients of 1.x know it by ``type``, those of 0.3 by the status."""
     kind = _TYPES.get(words.code)
     return JSONResponse({"code": words.code, "message": message, **({"type": kind} if kind else {})}, status)
 
 
 def no_such_path(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
-    """What a path of the protocols that there is not, or not with that verb, is answered with; None for other paths."""
+    """The reply for a protocol path that does not exist, or not with that verb; None for other paths."""
     words = (WRONG_VERB if status == 405 else NO_METHOD)._replace(status=status)
     message = f"{detail}: {verb} {path}"
     if path == "/":
@@ -277,7 +280,7 @@ async def _bad_parameter(_: Request, error: Exception) -> Response:
 
 
 def file_reply(name: str, content: bytes) -> Response:
-    """A file as an answer that no browser takes for a page of ours."""
+    """A file as an answer that no browser shows as a page of this site."""
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "X-Content-Type-Options": "nosniff",

@@ -30,8 +30,9 @@ class _PageOrigin(NamedTuple):
 
 @lru_cache(_REMEMBERED)
 def is_own_page(origin: str, host: str, public: str) -> bool:
-    """Whether ``origin`` is the gateway at its public URL, or at the ``Host`` that was asked, if that is no name which
-    somebody else could lead here: an address, localhost, or a name without a dot.
+    """Whether ``origin`` is the gateway itself: at its public URL, or at a ``Host`` that nobody else can lead here.
+
+    Such a host is an address, localhost, or a name without a dot.
     """
     page = _place(_ORIGIN.fullmatch(origin))
     if page is None:
@@ -44,9 +45,9 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
 
 @lru_cache(_REMEMBERED)
 def is_own_host(host: str, public: str) -> bool:
-    """Whether a request asked for the gateway's public name, or for one that nobody else could lead here.
+    """Whether the ``Host`` is the gateway's public name, or one that nobody else can lead here.
 
-    Ports are not compared: a port that is published under another number is still ours.
+    Ports are not compared: a port may be published under another number.
     """
     asked = _place(_ORIGIN.fullmatch(f"http://{host}"))
     ours = _place(_ORIGIN.match(public))
@@ -62,7 +63,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _place(found: re.Match[str] | None) -> _PageOrigin | None:
-    """None where there is no such place."""
+    """Host and port of a matched origin; None if there is none or its port is invalid."""
     if found is None:
         return None
     port = found["port"] or _PORTS[found["scheme"].lower()]
@@ -81,7 +82,10 @@ _WHICH_HOST = (
 
 
 class OwnPages:
-    """Middleware. ``public``: the gateway's URL for clients. Programs send no ``Origin``; of them ``Host`` counts."""
+    """Middleware that refuses requests of foreign web pages. ``public``: the gateway's URL for clients.
+
+    Programs send no ``Origin``; for them the ``Host`` is checked.
+    """
 
     def __init__(self, app: ASGIApp, public: str) -> None:
         self._app, self._public = app, public
@@ -93,7 +97,7 @@ class OwnPages:
         return await JSONResponse({"error": why}, 403)(scope, receive, send)
 
     def why_refused(self, path: str, headers: Mapping[str, str]) -> str | None:
-        """The sentence that a request is refused with; None if it is taken."""
+        """Why the request is refused, as a sentence; None if it is accepted."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if origin is not None:
             return None if is_own_page(origin, host, self._public) else _WHOSE_PAGE.format(origin=origin[:200])
@@ -108,10 +112,10 @@ _OF_MESSAGES = ("/message:send", "/message:stream")
 
 
 class RequestLimits(NamedTuple):
-    """``open_requests``: how many this process answers at once, streams among them.
+    """Limits of one process. ``open_requests``: how many it answers at once, streams included.
 
-    ``message_bytes``: the largest body on the paths of messages, which may hold files; ``large_bodies``: how many over
-    ``body_bytes`` are in hand at once.
+    ``message_bytes``: the largest body of a message, which may hold files; ``large_bodies``: how many bodies over
+    ``body_bytes`` may be in hand at once.
     """
 
     body_bytes: int = 1024 * 1024

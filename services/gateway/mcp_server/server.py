@@ -1,4 +1,4 @@
-"""The gateway as an MCP server: tasks are sent and looked at, approvals decided, under the caller's own key.
+"""The gateway as an MCP server: send and read tasks, decide approvals, under the caller's own key.
 
 Streamable HTTP, stateless, with JSON answers: any replica answers any request.
 """
@@ -116,7 +116,10 @@ Result = dict[str, JsonValue]
 
 
 class McpEndpoint:
-    """``route`` answers while ``open`` is entered. ``notice``: what kind of model serves, told with each task."""
+    """The MCP endpoint.
+
+    ``route`` answers inside ``open``. ``notice``: the note about the model, shown with each task.
+    """
 
     def __init__(self, services: FeatureServices, identity: Identity, notice: str) -> None:
         self._services, self._identity, self._notice = services, identity, notice
@@ -203,7 +206,7 @@ def _describe_tool(call: type[ToolCall]) -> types.Tool:
 
 
 def _read_call(params: types.CallToolRequestParams) -> ToolCall:
-    """The call; raises ``ValidationError``, and ``UnknownMcpTool`` for a name that is none of ours."""
+    """Parse a call; raises ``ValidationError``, and ``UnknownMcpTool`` for a name that is no tool here."""
     known: Mapping[str, type[ToolCall]] = {call.name: call for call in CALLS}
     if params.name not in known:
         raise UnknownMcpTool(params.name)
@@ -226,7 +229,7 @@ def _brief(record: TaskRecord) -> JsonValue:
 
 
 def _describe_fault(error: ValidationError) -> str:
-    """Each bad field by its path, and no value."""
+    """Each invalid field with its path and error, but not its value."""
     faults = error.errors(include_input=False, include_url=False)
     return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in faults)
 

@@ -1,4 +1,4 @@
-"""The part ``console``: pages for approvers, operators and clients under ``/console``."""
+"""The part ``console``: pages under ``/console`` for approvers, operators and clients."""
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -27,5 +27,5 @@ def build_console(host: PartHost) -> GatewayPart:
 
 
 async def _redirect_home(_: Request) -> Response:
-    """A relative place: behind a proxy nobody knows here what the outside calls us."""
+    """A redirect to the console. It is relative, since behind a proxy the outer URL is unknown here."""
     return RedirectResponse("/console/", 307)

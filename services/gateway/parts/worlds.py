@@ -10,7 +10,7 @@ from shared.infra.guard import Guard
 
 
 class KeptWorlds(AssessedWorlds):
-    """The simulated worlds of the assessments that this gateway takes part in; none without ``participations``."""
+    """The worlds of the assessments that this gateway takes part in; none without ``participations``."""
 
     def __init__(self, participations: Participations | None) -> None:
         self._kept = participations

@@ -183,7 +183,7 @@ def _event(event: CalendarEvent) -> JsonObject:
 
 
 def _row(event: CalendarEvent) -> JsonObject:
-    """Its times are told in UTC, so a zone is told where it is another one."""
+    """An appointment as a list shows it. Times are in UTC, so a zone is given only if it is another one."""
     zone = ("timezone",) if event.timezone == _UTC else ()
     row = row_fields(event, "created_at", "updated_at", *zone)
     guests: list[Json] = [row_fields(guest) for guest in event.attendees]
@@ -191,7 +191,7 @@ def _row(event: CalendarEvent) -> JsonObject:
 
 
 def _join_emails(emails: tuple[str, ...]) -> str:
-    """As one text, so that a read-back can show it."""
+    """The addresses as one text, so that a read-back can show it."""
     return ", ".join(sorted(email.casefold() for email in emails)) or "nobody"
 
 

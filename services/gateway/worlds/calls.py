@@ -1,4 +1,4 @@
-"""One call of a world's tool, over any simulator that speaks the interface (UES), and what came of it."""
+"""Carries out one call of a world's tool, on any simulator that speaks the interface (UES)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -94,7 +94,7 @@ class GetTime(WorldRead):
 
 
 def _message(said: ChatMessage) -> JsonObject:
-    """Its text alone: pictures and sounds are not shown."""
+    """A chat message as JSON: its text alone, without pictures and sounds."""
     return {
         "message_id": said.message_id,
         "role": said.role,
@@ -114,8 +114,8 @@ _CLOSED = 401
 _INSTEAD = "(the key)"
 
 
-class Came(Enum):
-    """What came of a call. ``NOTHING``: certainly nothing was done; ``UNKNOWN``: nobody can say."""
+class CallResult(Enum):
+    """Whether a call was carried out. ``NOTHING``: certainly not; ``UNKNOWN``: nobody can say."""
 
     DONE = "done"
     NOTHING = "nothing"
@@ -123,22 +123,22 @@ class Came(Enum):
 
 
 class WorldReply(NamedTuple):
-    came: Came
+    result: CallResult
     content: Json
 
 
 class BridgedWorld(NamedTuple):
-    """Where a world is, and the user's key to it."""
+    """The URL of a world, and the user's key to it."""
 
     url: str
     key: str
 
 
 class WorldCalls:
-    """An async context manager: one pool of connections for every world."""
+    """Calls tools of worlds over one pool of connections. Use it as an async context manager."""
 
     def __init__(self, guard: Guard | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """``guard``: where it may connect; without, wherever it is told. ``transport``: a line in place of its own."""
+        """``guard``: limits where it connects; without one, anywhere. ``transport``: replaces its own."""
         self._line = SharedLine(transport or _line(guard))
 
     async def __aenter__(self) -> Self:
@@ -150,7 +150,7 @@ class WorldCalls:
         await self._line.close()
 
     async def call(self, world: BridgedWorld, tool: str, arguments: JsonObject, timeout: float) -> WorldReply:
-        """The key stands in nothing that it gives."""
+        """Call a tool of a world. The key is removed from the reply."""
         asked = _parse_operation(tool, arguments)
         if isinstance(asked, WorldReply):
             return asked
@@ -165,51 +165,53 @@ def _line(guard: Guard | None) -> httpx.AsyncBaseTransport:
 
 
 async def _run_operation(world: ConnectedWorld, asked: Operation, timeout: float) -> WorldReply:
-    """An operation makes one change at most, and that last."""
+    """Carry out an operation, which makes at most one change, as its last step."""
     try:
         async with asyncio.timeout(timeout):
-            return WorldReply(Came.DONE, await asked.carry_out(world))
+            return WorldReply(CallResult.DONE, await asked.carry_out(world))
     except WorldRefused as error:
-        return WorldReply(Came.NOTHING, str(error))
+        return WorldReply(CallResult.NOTHING, str(error))
     except APIError as error:
         return _said_no(error, world)
     except TimeoutError:
         return _failure(asked, world, f"no answer within {timeout:g} seconds")
     except UESError as error:
         if isinstance(error.__cause__, RefusedConnection):
-            return WorldReply(Came.NOTHING, str(error.__cause__))
+            return WorldReply(CallResult.NOTHING, str(error.__cause__))
         if isinstance(error.__cause__, _NEVER_SENT) or (isinstance(error, ProtocolError) and not world.has_acted):
-            return WorldReply(Came.NOTHING, f"{asked.tool} was not sent: {error}")
+            return WorldReply(CallResult.NOTHING, f"{asked.tool} was not sent: {error}")
         return _failure(asked, world, str(error))
 
 
 def _failure(asked: Operation, world: ConnectedWorld, why: str) -> WorldReply:
-    """A change that got no further than what is read before it certainly was not sent."""
+    """The reply to a failure. A change that failed before it was sent certainly did nothing."""
     if asked.is_change and not world.has_acted:
-        return WorldReply(Came.NOTHING, f"{asked.tool} was not sent: {why}")
-    return WorldReply(Came.UNKNOWN, f"{asked.tool}: {why}")
+        return WorldReply(CallResult.NOTHING, f"{asked.tool} was not sent: {why}")
+    return WorldReply(CallResult.UNKNOWN, f"{asked.tool}: {why}")
 
 
 def _said_no(error: APIError, world: ConnectedWorld) -> WorldReply:
-    """A client error comes before anything is done; after a server error that is open."""
+    """The reply to an error answer. A client error means nothing was done; after a server error it is unknown."""
     why = "; the assessment is over, or its key was revoked" if error.status_code == _CLOSED else ""
     is_open = isinstance(error, ServerError) and world.has_acted
-    return WorldReply(Came.UNKNOWN if is_open else Came.NOTHING, f"HTTP {error.status_code}: {error}{why}")
+    return WorldReply(CallResult.UNKNOWN if is_open else CallResult.NOTHING, f"HTTP {error.status_code}: {error}{why}")
 
 
 def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply:
     kind = OPERATIONS.get(tool)
     if kind is None:
-        return WorldReply(Came.NOTHING, f"there is no tool {tool}")
+        return WorldReply(CallResult.NOTHING, f"there is no tool {tool}")
     try:
         return kind.model_validate(wire(arguments))
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        return WorldReply(Came.NOTHING, f"{tool} was not called: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+        return WorldReply(
+            CallResult.NOTHING, f"{tool} was not called: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        )
 
 
 def _redact_key(content: Json, key: str) -> Json:
-    """A world may repeat what it was shown; answers are journaled and archived."""
+    """The content without the key, which a world may repeat: answers are journaled and archived."""
     text = dumps(content)
     return loads(text.replace(key, _INSTEAD)) if key and key in text else content
 
@@ -218,7 +220,7 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024  # a whole mailbox
 
 
 class SharedLine(httpx.AsyncBaseTransport):
-    """Stays open when a client that uses it is closed."""
+    """A transport that stays open when a client using it is closed."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -258,7 +260,7 @@ _LONGEST = 20_000  # characters
 
 
 class ChatWords(UsersWords):
-    """``guard``: where worlds may be."""
+    """Reads what users said in the chats of worlds. ``guard``: limits where it connects."""
 
     def __init__(self, guard: Guard, seconds: float) -> None:
         self._guard, self._seconds = guard, seconds
@@ -266,13 +268,13 @@ class ChatWords(UsersWords):
     async def read_words(self, ues_url: str, key: str) -> str:
         async with WorldCalls(self._guard) as calls:
             reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, self._seconds)
-        if reply.came is not Came.DONE:
+        if reply.result is not CallResult.DONE:
             raise UserUnheard(f"the assessed world cannot be asked: {reply.content}")
         return users_words(reply.content)
 
 
 def users_words(chat: Json) -> str:
-    """What the user has said, in order; of a talk that is too long the latest."""
+    """What the user said in the chat, in order; only the end of a very long chat."""
     messages = chat.get("messages") if isinstance(chat, dict) else None
     rows = [row for row in messages if isinstance(row, dict)] if isinstance(messages, list) else []
     said = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]

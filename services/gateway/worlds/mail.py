@@ -275,14 +275,14 @@ def _mail(mail: Email) -> JsonObject:
 
 
 def _row(mail: Email, *, is_alone: bool) -> JsonObject:
-    """``is_alone``: no other mail of the list is of its thread."""
+    """A mail as a list shows it. ``is_alone``: no other mail of the list belongs to its thread."""
     alone = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
     sent = ("sent_at",) if mail.sent_at == mail.received_at else ()
     return row_fields(mail, *_name_hidden(mail), *alone, *sent)
 
 
 def _name_hidden(mail: Email) -> tuple[str, ...]:
-    """``reply_to_address`` is told only where an answer would not go to the sender."""
+    """The fields to hide. ``reply_to_address`` is shown only if an answer would not go to the sender."""
     misled = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
     return _HIDDEN[:1] if misled else _HIDDEN
 

@@ -1,8 +1,8 @@
-"""The bridge: a simulated world (UES) as an MCP server, whose writes say by which read they are proved.
+"""The bridge: a simulated world (UES) as an MCP server, whose writes name the read that proves them.
 
 ``/worlds/TENANT/SESSION/ASSESSMENT/mcp`` is the world of an assessment that runs here, opened by the key that its start
-brought. ``/bridge/mcp`` is any world: the headers ``X-UES-URL`` and ``X-UES-Key`` name it with each request.
-Streamable HTTP, stateless, with JSON answers: any replica answers any request.
+brought. ``/bridge/mcp`` is any world: the headers ``X-UES-URL`` and ``X-UES-Key`` name it with each request. Streamable
+HTTP, stateless, with JSON answers: any replica answers any request.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from services.gateway.worlds.addresses import ASSESSED_WORLD
-from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, Came, WorldCalls
+from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, CallResult, WorldCalls
 from services.gateway.worlds.world import Operation
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from shared.domain.version import VERSION
@@ -33,11 +33,11 @@ _NAMELESS = "name the world: its URL in the header X-UES-URL, the user's key in 
 
 class AssessedWorlds(Protocol):
     async def world_of(self, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
-        """The world of an assessment, for the moment of a call; None where it runs in the session no more."""
+        """The world of an assessment, at the moment of a call; None if it no longer runs in the session."""
 
 
 class WorldsEndpoint:
-    """``routes`` answer while ``open`` is entered. ``seconds``: how long a world may take for one call."""
+    """The MCP endpoint of worlds. ``routes`` answer inside ``open``. ``seconds``: how long a call may take."""
 
     def __init__(self, worlds: AssessedWorlds, calls: WorldCalls, seconds: float) -> None:
         self._worlds, self._calls, self._seconds = worlds, calls, seconds
@@ -59,16 +59,16 @@ class WorldsEndpoint:
     async def _call_tool(
         self, context: ServerRequestContext[object], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """What certainly was not done is an error of the parameters; of any other error nobody knows."""
+        """Call a tool. Only if certainly nothing was done is the error one of the parameters."""
         world = await self._world(cast(Request, context.request))
         arguments: JsonObject = loads_object(dumps(cast(JsonObject, params.arguments or {})))
         reply = await self._calls.call(world, params.name, arguments, self._seconds)
-        match reply.came:
-            case Came.DONE:
+        match reply.result:
+            case CallResult.DONE:
                 return types.CallToolResult(content=[types.TextContent(text=dumps(reply.content))])
-            case Came.NOTHING:
+            case CallResult.NOTHING:
                 raise MCPError(types.INVALID_PARAMS, str(reply.content))
-            case Came.UNKNOWN:
+            case CallResult.UNKNOWN:
                 raise MCPError(types.INTERNAL_ERROR, str(reply.content))
 
     async def _world(self, request: Request) -> BridgedWorld:
@@ -89,7 +89,7 @@ async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> typ
 
 
 def _describe_tool(kind: type[Operation]) -> types.Tool:
-    """What is sent cannot be called back, so every change is called destructive: it is planned, ruled and read back."""
+    """An operation as an MCP tool. Every change counts as destructive, so that it is planned, ruled and read back."""
     proof = {"read_back": kind.read_back, "expect": dict(kind.expect)} if kind.read_back else None
     return types.Tool.model_validate(
         {
@@ -110,7 +110,7 @@ _IDLE = frozenset({"title", "default"})
 
 @cache
 def schema_of(kind: type[Operation]) -> JsonObject:
-    """Nothing said of titles and defaults; what may be left out is of one type, and never null."""
+    """The input schema of an operation, without titles and defaults; optional fields are of one type, never null."""
     given = cast(JsonObject, plain(kind.model_json_schema()))
     properties = cast("dict[str, JsonObject]", given.get("properties", {}))
     schema: JsonObject = {"type": "object", "properties": {name: _field(one) for name, one in properties.items()}}

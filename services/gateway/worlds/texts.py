@@ -117,7 +117,7 @@ class SendText(WorldEdit):
 
 
 class _MarkedText(WorldEdit):
-    """``marks``: the endpoint that needs nothing but the texts."""
+    """A change that takes nothing but texts. ``marks``: its endpoint."""
 
     read_back = "get_text"
     marks: ClassVar[Callable[[SmsEndpoints, Sequence[str]], Awaitable[ActionDone]]]

@@ -1,4 +1,4 @@
-"""One simulated world as a participant's key opens it, and what every operation on it has in common."""
+"""One simulated world as a participant's key opens it, and the base of all operations on it."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable
@@ -17,18 +17,18 @@ USERS_CHAT = "user-assistant"  # the conversation in which the user speaks with 
 
 
 class WorldRefused(Exception):
-    """The world did not carry out an action; nothing was changed."""
+    """The world refused an action; nothing was changed."""
 
 
 class ConnectedWorld:
-    """A client of one world. ``has_acted``: whether something went out that may have changed it."""
+    """A client of one world. ``has_acted``: whether something was sent that may have changed it."""
 
     def __init__(self, client: AsyncUESClient) -> None:
         self.ues = client
         self.has_acted = False
 
     async def act(self, action: Awaitable[ActionDone]) -> ActionDone:
-        """Carry out the one change of an operation; raises ``WorldRefused`` where it failed."""
+        """Carry out the one change of an operation; raises ``WorldRefused`` if it failed."""
         self.has_acted = True
         done = await action
         if done.status == "failed":
@@ -63,7 +63,7 @@ class Operation(BaseModel):
 
     @abstractmethod
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        """Carry it out; raises ``UESError`` or ``WorldRefused``."""
+        """Carry out the operation; raises ``UESError`` or ``WorldRefused``."""
 
 
 class WorldRead(Operation):
@@ -77,20 +77,20 @@ class WorldEdit(Operation):
 
 
 def record_fields(answer: Answer, *left_out: str) -> JsonObject:
-    """A record as the world has it, without what is empty."""
+    """A record as JSON without empty fields."""
     given = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
     return {name: value for name, value in as_exact(given).items() if value not in ([], {}, "")}
 
 
 def row_fields(answer: Answer, *left_out: str) -> JsonObject:
-    """A record as a list shows it: without what is as usual, too. The tool that gives one record tells all of it."""
+    """A record as a list shows it: without empty fields and those at their defaults. Single records show all."""
     fields = type(answer).model_fields.items()
     usual = (name for name, field in fields if name not in _TOLD and getattr(answer, name) == field.default)
     return record_fields(answer, *left_out, *usual)
 
 
 def page(name: str, rows: list[JsonObject], total: int) -> JsonObject:
-    """One part of a list, as lists that come in parts are told."""
+    """One page of a list, with its counts, as the worker's paging expects it."""
     return {name: cast(Json, rows), "total_count": total, "returned_count": len(rows)}
 
 
@@ -99,5 +99,5 @@ def as_exact(given: dict[str, JsonValue]) -> JsonObject:
 
 
 def created_ids(done: ActionDone, name: str) -> JsonObject:
-    """What an action made, under ``id`` and under its own name; nothing where an older server tells no id."""
+    """The id of what an action made, as ``id`` and under its own name; ``accepted`` if an old server gives none."""
     return {"id": done.entity_id, name: done.entity_id} if done.entity_id else {"accepted": True}

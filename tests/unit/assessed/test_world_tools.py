@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.ports.tools import ToolSilent
-from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, Came, WorldCalls
+from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, CallResult, WorldCalls
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
 from tests.http_client import open_http
@@ -172,7 +172,7 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_begun(world: WorldS
     misshapen = await world.call("send_email", to_addresses="all", subject="x", body_text="y")
     invented = await world.call("advance_time", seconds=60)
 
-    assert [reply.came for reply in (unknown, misshapen, invented)] == [Came.NOTHING] * 3
+    assert [reply.result for reply in (unknown, misshapen, invented)] == [CallResult.NOTHING] * 3
     refused = await world.tools.call(world.connection, "star_email", {"message_id": "nobody"}, 5.0)
     assert (refused.is_error, refused.not_begun) == (True, True)
 
@@ -189,7 +189,7 @@ async def test_a_lost_answer_is_silence_and_a_call_that_never_left_is_not(world:
 
     world.line.cut.add("/email/star")
     unsent = await world.call("star_email", message_id=await world.mail(ANNA, "Bill"))
-    assert (unread.not_begun, unsent.came) == (True, Came.NOTHING)
+    assert (unread.not_begun, unsent.result) == (True, CallResult.NOTHING)
     assert (await world.said("find_sent_emails", subject="Plan"))["total_count"] == 1
 
 
@@ -259,7 +259,7 @@ async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world:
     async with WorldCalls(transport=Hostile(deep)) as calls:
         reply = await calls.call(BridgedWorld(URL, "key"), "get_time", {}, 5.0)
 
-    assert reply.came is not Came.DONE
+    assert reply.result is not CallResult.DONE
 
 
 @pytest.mark.promise("I12.world_key")
@@ -268,7 +268,7 @@ async def test_a_line_that_breaks_off_with_the_key_in_its_words_does_not_tell_it
     async with WorldCalls(transport=Hostile(None, key)) as calls:
         reply = await calls.call(BridgedWorld(URL, key), "get_time", {}, 5.0)
 
-    assert (reply.came, key in str(reply.content)) == (Came.UNKNOWN, False)
+    assert (reply.result, key in str(reply.content)) == (CallResult.UNKNOWN, False)
 
 
 @pytest.mark.promise("participant.world_failures")
@@ -276,7 +276,7 @@ async def test_a_line_that_breaks_off_with_the_key_in_its_words_does_not_tell_it
 async def test_an_appointment_at_no_possible_time_is_refused_before_it_is_sent(world: WorldStage, start: str) -> None:
     reply = await world.call("create_calendar_event", title="Plan", start=start, end="2026-03-01T10:00:00Z")
 
-    assert reply.came is Came.NOTHING
+    assert reply.result is CallResult.NOTHING
 
 
 @pytest.mark.promise("participant.world_tools")

@@ -14,7 +14,7 @@ from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.mcp_tools import McpTools
 from services.gateway.worlds.addresses import world_endpoint
-from services.gateway.worlds.calls import BridgedWorld, Came, WorldCalls, WorldReply
+from services.gateway.worlds.calls import BridgedWorld, CallResult, WorldCalls, WorldReply
 from services.gateway.worlds.server import AssessedWorlds, WorldsEndpoint
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
@@ -90,7 +90,7 @@ class WorldStage(NamedTuple):
     async def said(self, tool: str, **arguments: Json) -> JsonObject:
         """The answer of a call that has to work."""
         reply = await self.call(tool, **arguments)
-        assert reply.came is Came.DONE, reply.content
+        assert reply.result is CallResult.DONE, reply.content
         assert isinstance(reply.content, dict)
         return reply.content
 
