@@ -50,9 +50,17 @@ class ForkedService:
 @contextmanager
 def forked_service(module: str, *arguments: str, **settings: str) -> Iterator[ForkedService]:
     """With these settings beside the environment of the tests; killed in the end, if it still runs."""
+    with forked_process(module, arguments, {**os.environ, **settings}) as service:
+        yield service
+
+
+@contextmanager
+def forked_process(
+    module: str, arguments: tuple[str, ...], environ: Mapping[str, str], errors: str = ""
+) -> Iterator[ForkedService]:
+    """In that environment alone; what it says on its standard error goes to the file ``errors``, if one is named."""
     begin_imports()
-    given = (module, arguments, {**os.environ, **settings})
-    process = _CONTEXT.Process(target=_become, args=given, name=module, daemon=True)
+    process = _CONTEXT.Process(target=_become, args=(module, arguments, environ, errors), name=module, daemon=True)
     process.start()
     service = ForkedService(process)
     try:
@@ -61,8 +69,10 @@ def forked_service(module: str, *arguments: str, **settings: str) -> Iterator[Fo
         service.kill()
 
 
-def _become(module: str, arguments: tuple[str, ...], environ: Mapping[str, str]) -> None:
+def _become(module: str, arguments: tuple[str, ...], environ: Mapping[str, str], errors: str) -> None:
     death_signal(signal.SIGKILL)()
+    if errors:
+        os.dup2(os.open(errors, os.O_WRONLY), sys.stderr.fileno())
     os.environ.clear()
     os.environ.update(environ)
     sys.argv = [module, *arguments]

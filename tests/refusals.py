@@ -2,12 +2,14 @@
 
 import io
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr
+from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 from unittest.mock import patch
+
+from tests.forked_service import forked_process
 
 _KEPT = ("PATH", "HOME")
 
@@ -19,10 +21,8 @@ class Refusal(NamedTuple):
 
 def refusal_of_process(module: str, environ: Mapping[str, str]) -> Refusal:
     """What ``python -m module`` says and ends with, in that environment alone."""
-    ended = subprocess.run(
-        [sys.executable, "-m", module], env=_bare(environ), capture_output=True, text=True, timeout=60, check=False
-    )
-    return Refusal(ended.returncode, ended.stderr)
+    with NamedTemporaryFile("r") as errors, forked_process(module, (), _bare(environ), errors.name) as process:
+        return Refusal(process.wait(60), errors.read())
 
 
 def refusal_of(main: Callable[[], int], environ: Mapping[str, str]) -> Refusal:

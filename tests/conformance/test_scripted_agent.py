@@ -64,7 +64,9 @@ async def _run(*command: str | Path, environment: Mapping[str, str]) -> str:
 
 
 @pytest.mark.promise("gateway.scripted_agent")
-@pytest.mark.parametrize(("card", "lacks"), [("1.0", "url"), ("0.3", "supportedInterfaces")])
+@pytest.mark.parametrize(
+    ("card", "lacks"), [("1.0", "url"), pytest.param("0.3", "supportedInterfaces", marks=pytest.mark.long)]
+)
 async def test_one_command_starts_an_agent_with_the_card_of_its_generation(card: str, lacks: str) -> None:
     async with _started("--card", card) as (url, _), open_http(base_url=url, trust_env=False) as http:
         assert lacks not in loads_object((await http.get("/.well-known/agent-card.json")).text)

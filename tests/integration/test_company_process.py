@@ -1,10 +1,8 @@
 """The example company as a process of its own: its settings, its end, its faults at run time."""
 
 import asyncio
-import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,34 +14,23 @@ from examples.company import ledger
 from examples.company.__main__ import main
 from services.executor.adapters.mcp_tools import McpTools
 from shared.contracts.tenant import Connection
+from tests.forked_service import ForkedService, forked_service
 from tests.http_client import open_http
 from tests.refusals import refusal_of, refusal_of_process
 
 START_SECONDS = 90
 
 
-async def spawn(*options: str, **environ: str) -> asyncio.subprocess.Process:
-    clean = {name: value for name, value in os.environ.items() if name not in ("DATABASE", "PORT", "HOST")}
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "examples.company", *options, env=clean | environ, stderr=asyncio.subprocess.PIPE
-    )
-
-
 @asynccontextmanager
-async def started(*options: str, **environ: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def started(*options: str, **environ: str) -> AsyncIterator[tuple[ForkedService, str]]:
     """A running company and its URL; it is killed at the end if it has not ended before."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    process = await spawn(*options, PORT=str(port), **environ)
     url = f"http://127.0.0.1:{port}"
-    try:
+    with forked_service("examples.company", *options, PORT=str(port), **environ) as process:
         async with asyncio.timeout(START_SECONDS):
             await answers(url)
         yield process, url
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
 
 
 async def answers(url: str) -> None:
@@ -86,11 +73,9 @@ async def test_a_write_survives_a_kill_and_a_restart_keeps_the_books(tmp_path: P
     async with started("--database", str(database), "--reset") as (process, url), McpTools() as servers:
         await servers.call(Connection(id="c", url=url), "approve_expense", {"expense_id": "EXP-1001"}, 10)
         process.kill()
-        await process.wait()
     async with started(DATABASE=str(database), SEED_DATA="true") as (process, _):
-        process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(10):
-            assert await process.wait() == 0
+        process.signal(signal.SIGTERM)
+        assert await asyncio.to_thread(process.wait, 10) == 0
 
     assert ledger.count(database, "approve_expense") == 1
     assert (ledger.row(database, "expenses", "EXP-1001") or {})["status"] == "approved"
