@@ -1,4 +1,4 @@
-"""What is remembered of the ids that clients choose stays small."""
+"""What is remembered of the ids that clients choose: little, and for a stated time."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -8,10 +8,12 @@ from redis.asyncio import Redis
 
 from services.gateway.features.tasks.model import Thread
 from services.gateway.features.tasks.store import MOST, RedisThreads
+from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.keys import thread_key
 from shared.infra.reads import Reads
 from shared.infra.task_store import TaskStore
+from tests.integration.gateway_stage import Stage, at, stage
 from tests.integration.state_stage import accepted
 
 
@@ -83,3 +85,42 @@ async def test_who_knows_a_tasks_session_looks_up_no_id(redis: Redis, task_store
     assert standing is not None
     assert (standing.record, standing.newest, event.kind) == (record, first, "submitted")
     assert await task_store.record(tenant, task_id) is None
+
+
+_NEW = {"A2A-Version": "1.0"}
+_CARD = "/.well-known/agent-card.json"
+
+
+async def _sent(play: Stage) -> str:
+    said: JsonObject = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+    reply = await play.client.post("/message:send", json={"message": said}, headers=_NEW)
+    return str(at(loads_object(reply.text), "task.id"))
+
+
+@pytest.mark.promise("gateway.message_id_window")
+async def test_within_the_window_the_same_id_is_the_same_task(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url, message_id_window=120) as play:
+        assert await _sent(play) == await _sent(play)
+    keys = [key async for key in redis.scan_iter("*:dedupe:*")]
+    assert [0 < await redis.ttl(key) <= 120 for key in keys] == [True]
+
+
+@pytest.mark.promise("gateway.message_id_window")
+async def test_without_a_window_ids_may_repeat(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url, message_id_window=0) as play:
+        assert await _sent(play) != await _sent(play)
+
+
+@pytest.mark.promise("gateway.card")
+@pytest.mark.parametrize(
+    ("card", "has", "lacks"), [("1.0", "supportedInterfaces", "url"), ("0.3", "url", "supportedInterfaces")]
+)
+async def test_a_setting_says_which_card_is_the_usual_one(
+    redis: Redis, redis_url: str, card: str, has: str, lacks: str
+) -> None:
+    async with stage(redis, redis_url, a2a_card=card) as play:
+        usual = loads_object((await play.client.get(_CARD)).text)
+        new = loads_object((await play.client.get(_CARD, headers=_NEW)).text)
+    assert has in usual
+    assert lacks not in usual
+    assert "url" not in new

@@ -1,4 +1,4 @@
-"""The company's tools over both protocols: found as what they are, and acting the same, faults included."""
+"""The company's tools over both protocols: found as what they are, and acting the same, faults and keys included."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from examples.company import ledger
 from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFault
+from examples.company.over_mcp import KEY
 from examples.company.protocols import ToolProtocol
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
@@ -256,3 +257,26 @@ async def test_the_process_takes_protocol_and_renames_from_its_settings_and_at_r
 
     assert (shown["business"], "trade" in shown) == ("stationery", False)
     assert table == {"get_order": {"fail": "down"}, "rename": {"vendors.trade": "business"}}
+
+
+REFUND: JsonObject = {"order_id": "ORD-2001", "amount": "10.00", "reason": "late"}
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_over_mcp_a_second_call_with_the_same_key_writes_nothing(tmp_path: Path) -> None:
+    async with company(tmp_path) as running, McpTools() as servers:
+        first, second = [
+            await servers.call(running.connection, "create_refund", {**REFUND, KEY: "k1"}, 5) for _ in range(2)
+        ]
+    assert (first.is_error, first.content) == (False, second.content)
+    assert ledger.count(running.database, "create_refund") == 1
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_over_the_bridge_there_is_no_place_for_a_key(tmp_path: Path) -> None:
+    async with company(tmp_path, protocol=ToolProtocol.REST) as running, RestBridge() as servers:
+        tools = await servers.discover(running.connection)
+        refund = next(tool for tool in tools if tool.name == "create_refund")
+        assert KEY not in str(refund.input_schema)
+        assert (await servers.call(running.connection, "create_refund", {**REFUND, KEY: "k1"}, 5)).is_error
+    assert ledger.count(running.database, "create_refund") == 0

@@ -1,10 +1,11 @@
-"""What evaluators see of what an agent wrote."""
+"""What evaluators see of what an agent wrote, and what a run changed, row by row."""
 
 from datetime import UTC, datetime
 from typing import cast
 
 import pytest
 
+from services.assessor.core.differences import Difference, differences
 from services.assessor.core.evaluation import EvalContext
 from services.assessor.core.expectations import leaks, messages, strangers
 from services.assessor.core.spellings import says
@@ -76,3 +77,31 @@ def test_a_time_is_said_by_itself_and_not_by_another_that_ends_alike(text: str, 
 @pytest.mark.parametrize(("text", "said"), [("32.40 eur", True), ("eur 132.40", False), ("eur 1,032.40", False)])
 def test_an_amount_is_not_said_by_a_larger_one(text: str, said: bool) -> None:
     assert says(text, "32.40|32,40") is said
+
+
+@pytest.mark.promise("assessor.differences")
+def test_rows_that_came_went_and_changed_are_told() -> None:
+    before: JsonObject = {
+        "email": {"emails": {"a": {"is_read": False, "folder": "inbox"}, "b": {}}, "threads": {"t": {"n": 1}}},
+        "chat": {"messages": [{"message_id": "m1", "content": "Hi"}], "total": 1},
+        "time": {"current_time": "1"},
+    }
+    after: JsonObject = {
+        "email": {"emails": {"a": {"is_read": True, "folder": "trash"}, "c": {}}, "threads": {"t": {"n": 2}}},
+        "chat": {"messages": [{"message_id": "m1", "content": "Hi"}, {"message_id": "m2"}], "total": 2},
+        "time": {"current_time": "2"},
+    }
+
+    assert differences(before, after) == [
+        Difference("chat", "messages", "m2", "added"),
+        Difference("email", "emails", "a", "changed", ("folder", "is_read")),
+        Difference("email", "emails", "b", "removed"),
+        Difference("email", "emails", "c", "added"),
+    ]
+
+
+@pytest.mark.promise("assessor.differences")
+def test_a_world_that_stands_still_has_none() -> None:
+    world: JsonObject = {"email": {"emails": {"a": {"labels": ["x"]}}}, "sms": None}
+
+    assert differences(world, world) == []

@@ -1,4 +1,4 @@
-"""The company's own rules: what it refuses, what its writes leave behind, and how it counts them."""
+"""The company's own rules: what it refuses, what its writes leave behind, its keys and the faults it has on purpose."""
 
 from pathlib import Path
 
@@ -6,8 +6,10 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from examples.company import ledger
-from examples.company.books import CompanyBooks, ToolRefused
+from examples.company.books import CompanyBooks, KeyReused, ToolRefused
 from examples.company.catalogue import TOOLS
+from examples.company.faults import ToolFault, ToolFaults
+from examples.company.over_mcp import KEY, schema_of
 from services.executor.core.tools.classes import by_name
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
@@ -173,3 +175,46 @@ def test_a_plain_copy_of_the_file_shows_every_write(books: CompanyBooks, databas
 
     assert ledger.count(copy) == 1
     assert (ledger.row(copy, "expenses", "EXP-1001") or {})["status"] == "approved"
+
+
+REFUND = {"order_id": "ORD-2001", "amount": "10.00", "reason": "late"}
+
+
+def test_a_second_call_under_the_same_key_writes_nothing_and_gets_the_first_result(
+    books: CompanyBooks, database: Path
+) -> None:
+    first = TOOLS["create_refund"].call(books, REFUND, "k1")
+    before = ledger.count(database)
+    assert TOOLS["create_refund"].call(books, REFUND, "k1") == first
+    assert ledger.count(database) == before
+    assert TOOLS["create_refund"].call(books, REFUND, "k2") != first
+
+
+def test_a_key_of_another_call_is_refused(books: CompanyBooks) -> None:
+    TOOLS["create_refund"].call(books, REFUND, "k1")
+    with pytest.raises(KeyReused):
+        TOOLS["create_refund"].call(books, {**REFUND, "amount": "11.00"}, "k1")
+
+
+def test_only_keyed_tools_take_a_key_and_only_over_mcp() -> None:
+    for tool in TOOLS.values():
+        properties = schema_of(tool)["properties"]
+        assert isinstance(properties, dict)
+        assert (KEY in properties) is tool.keyed
+        own = tool.input_schema()["properties"]
+        assert isinstance(own, dict)
+        assert KEY not in own
+        assert not (tool.keyed and tool.hints.read_only)
+
+
+def test_a_fault_with_times_ends_after_so_many_calls() -> None:
+    faults = ToolFaults({"get_order": ToolFault(fail="down", times=2)})
+
+    assert [faults.take("get_order").fail for _ in range(3)] == ["down", "down", None]
+
+
+def test_only_the_named_tool_lies_about_reading() -> None:
+    faults = ToolFaults({"create_refund": ToolFault(claim_read_only=True)})
+
+    assert faults.claims_read_only("create_refund")
+    assert not faults.claims_read_only("cancel_order")

@@ -1,9 +1,13 @@
-"""Questions: each half has its answer or is said to have none, and nobody's record answers for another's."""
+"""Questions have their answers or are said to have none; lists are read to their end; facts are what holds."""
 
 import pytest
 
+from services.planner.core.facts import facts
 from services.planner.core.intents import understand
-from shared.domain.exact_json import Json, JsonObject
+from services.planner.core.pages import next_parts, read_in_part
+from services.planner.core.records import ToolFact
+from services.planner.core.request import Request, ToolSpec, objects
+from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 
 _PERSON: Json = {
@@ -162,3 +166,92 @@ def test_a_day_without_a_year_is_the_next_one_and_takes_no_number_from_an_identi
 def test_nothing_found_is_an_answer_and_a_record_that_speaks_of_it_is_something(result: Json, is_absent: bool) -> None:
     text = planned("Who owns KIT-7?", [fact("f1", "get_kite", {"id": "KIT-7"}, result)], []).text
     assert ("KIT-7 was not found." in text) is is_absent
+
+
+_ROWS: list[Json] = [{"id": f"KIT-{number}", "state": "open"} for number in range(1, 4)]
+
+
+def _lister(*places: str) -> ToolSpec:
+    properties: dict[str, JsonObject] = {name: {"type": "integer"} for name in places}
+    return ToolSpec("list_kites", "", properties, ())
+
+
+@pytest.mark.promise("planner.reads_all_parts")
+@pytest.mark.parametrize(
+    ("around", "places", "arguments", "further"),
+    [
+        ({"page": 1, "limit": 3, "total": 7}, ("page", "limit"), {}, {"page": 2}),
+        ({"page": 2, "per_page": 3, "total_pages": 3}, ("page", "per_page"), {"page": 2}, {"page": 3}),
+        ({"offset": 3, "limit": 3, "has_more": True}, ("offset", "limit"), {"offset": 3}, {"offset": 6}),
+        ({"hasMore": True}, ("skip",), {"state": "open"}, {"state": "open", "skip": 3}),
+        ({"total": 9}, ("offset",), {}, {"offset": 3}),
+        ({"next_cursor": "abc"}, ("cursor", "limit"), {}, {"cursor": "abc"}),
+        ({"nextPageToken": "t"}, ("pageToken",), {}, {"pageToken": "t"}),
+    ],
+)
+def test_what_follows_a_part_is_asked_for_in_the_tools_own_way(
+    around: JsonObject, places: tuple[str, ...], arguments: JsonObject, further: JsonObject
+) -> None:
+    """By page and total, by offset and whether there is more, or by an opaque mark; the criteria stay."""
+    part = ToolFact("f1", "list_kites", arguments, {"items": _ROWS, **around})
+    assert [given for _, given in next_parts([part], [_lister(*places)])] == [further]
+    assert read_in_part((part,)) == ("list_kites",)
+
+
+@pytest.mark.promise("planner.reads_all_parts")
+@pytest.mark.parametrize(
+    "around",
+    [
+        {"page": 3, "limit": 3, "total": 9},
+        {"has_more": False, "offset": 0},
+        {"next_cursor": None},
+        {"count": 3},
+        {},
+    ],
+)
+def test_a_list_at_its_end_is_not_asked_for_more(around: JsonObject) -> None:
+    """The last part, and a list that is whole."""
+    part = ToolFact("f1", "list_kites", {}, {"items": _ROWS, **around})
+    assert not [*next_parts([part], [_lister("page", "offset", "cursor")])]
+    assert read_in_part((part,)) == ()
+
+
+@pytest.mark.promise("planner.reads_all_parts")
+def test_every_one_of_a_list_that_was_not_read_to_its_end_is_not_planned() -> None:
+    """``every`` means the whole list: with a part of it, nothing is written and the reason is said."""
+    approve: Json = tool("approve_kite", kite_id="string")
+    seen: JsonObject = {"items": _ROWS, "next_cursor": "abc"}
+    plan = planned("Approve every open kite.", [fact("f1", "list_kites", {}, seen)], [approve])
+    assert calls(plan) == []
+    assert "not read to its end" in plan.text
+    whole = fact("f2", "list_kites", {"cursor": "abc"}, {"items": [], "next_cursor": None})
+    assert len(calls(planned("Approve every open kite.", [fact("f1", "list_kites", {}, seen), whole], [approve]))) == 3
+
+
+def _found(task: str, answer: str = "", *entities: str) -> list[tuple[str, str, str]]:
+    sections = {"task": task, "answer": answer, "entities": dumps(list(entities))}
+    said = facts(Request("FACTS", sections, "", (), None, ()))
+    return [(str(one["subject"]), str(one["attribute"]), str(one["value"])) for one in objects(said["facts"])]
+
+
+@pytest.mark.promise("knowledge.good_tasks")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Pay it. Initech's payment terms are net 30.", ("Initech", "payment terms", "net 30")),
+        ("The account manager for Initech is Dana Miller", ("Initech", "account manager", "Dana Miller")),
+        ("The credit limit of Initech is now EUR 10,000.", ("Initech", "credit limit", "EUR 10,000")),
+        ("Initech pays within 45 days", ("Initech", "pays", "within 45 days")),
+    ],
+)
+def test_what_holds_of_somebody_is_a_fact(text: str, found: tuple[str, str, str]) -> None:
+    assert _found(text, "Done.", "Initech", "INV-7") == [found]
+    assert _found("Do it", text, "Initech", "INV-7") == [found]
+
+
+@pytest.mark.promise("knowledge.good_tasks")
+@pytest.mark.parametrize(
+    "text", ["Pay invoice INV-7 of Initech for $1,200.", "Initech was paid $1,200.", "Which claims are pending?", ""]
+)
+def test_what_was_done_or_is_to_be_done_is_none(text: str) -> None:
+    assert _found(text, "Paid $1,200 to Initech.", "Initech", "INV-7") == []

@@ -1,11 +1,16 @@
-"""Which targets of `purple bench worth` figures miss, and what a wrong write is blamed on."""
+"""Which targets figures miss, what is kept of plays, and the guard's promises over worlds that nobody has chosen."""
 
+import subprocess
 from collections import Counter
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from shared.domain.words import Strategy
 from tools.bench.worth.faults import NATURES, ModelFault
+from tools.bench.worth.kept_plays import CannotKeepPlays, KeptPlay, KeptPlays
+from tools.bench.worth.measure import WorthOptions, measure
 from tools.bench.worth.plays import (
     FLAT,
     ModelKind,
@@ -14,6 +19,7 @@ from tools.bench.worth.plays import (
     choose_attacks,
     choose_places,
     list_orders,
+    load_tasks,
     play,
 )
 from tools.bench.worth.tally import list_missed, tally_plays
@@ -120,3 +126,73 @@ def test_the_perfect_model_plays_in_every_run() -> None:
     orders = list_orders(1, [0], [FLAT, "fsm"], [ModelKind.GULLIBLE], [0.2])
 
     assert {order.model for order in orders} == {ModelKind.PERFECT, ModelKind.GULLIBLE}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_perfect_model_meets_every_target(seed: int, strategy: Strategy) -> None:
+    options = WorthOptions((seed,), None, (strategy.value,), (ModelKind.PERFECT,))
+
+    plays = measure(options, lambda played, _: played)
+
+    assert list_missed(plays, tally_plays(plays)) == []
+
+
+ORDER = PlayOrder(1, 3, Strategy.FSM.value, ModelKind.FAULTY, 0.4)
+
+
+def test_a_play_is_read_as_it_was_written(tmp_path: Path) -> None:
+    kept, played = KeptPlays(tmp_path / "plays"), play(ORDER)
+    kept.add(KeptPlay(ORDER, played))
+    attacked = ORDER._replace(model=ModelKind.GULLIBLE, rate=0.0, attack=AttackKind.MAIL)
+    kept.add(KeptPlay(attacked, None))
+
+    assert KeptPlays(tmp_path / "plays").plays == {ORDER: played, attacked: None}
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "plays"
+    KeptPlays(file).add(KeptPlay(ORDER, None))
+    file.write_text(file.read_text().removesuffix("\n"))
+
+    assert KeptPlays(file).plays == {}
+
+
+def test_plays_of_other_code_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "plays"
+    file.write_text("code 1\n")
+
+    with pytest.raises(CannotKeepPlays, match="name another file"):
+        KeptPlays(file)
+
+
+TASKS = 8
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def plays() -> list[WorthPlay]:
+    """The perfect model through the worker; in a checkout without a history, the same worlds each time."""
+    said = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seed = int.from_bytes(sha256(said.stdout.strip().encode()).digest()[:4])
+    places = choose_places(len(load_tasks(seed)), TASKS)
+    played = [play(PlayOrder(seed, place, Strategy.FSM.value, ModelKind.PERFECT)) for place in places]
+    return [each for each in played if each is not None]
+
+
+def test_a_perfect_model_makes_no_wrong_write(plays: list[WorthPlay]) -> None:
+    assert [(each.task, dict(each.wrong_writes)) for each in plays if each.wrong_writes] == []
+
+
+def test_nothing_is_left_out_silently(plays: list[WorthPlay]) -> None:
+    assert [each.task for each in plays if each.silent_omission] == []
+
+
+def test_nobody_is_asked_where_no_rule_asks(plays: list[WorthPlay]) -> None:
+    assert [each.task for each in plays if each.asked_unasked] == []

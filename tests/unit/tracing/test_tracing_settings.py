@@ -1,16 +1,22 @@
-"""Without a collector: nothing is loaded, nothing is made, and what cannot be used is refused by name."""
+"""Where spans go: nowhere without a collector, by the standard variables in every service, under documented names."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 
+import services
+from cli.stack.plan import StackOptions, StackPorts, plan_stack
+from shared.domain import span_names
 from shared.infra.service_settings import TracingSettings
 from shared.infra.starting import CannotStart, read_settings
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
 from shared.ports.tracing import NO_TRACER, SpanKind
+from tests.deployment.dockerfile import settings_of
 
 _AT = "http://collector:4318"
 _LOADED = """
@@ -75,3 +81,54 @@ def test_a_variable_that_cannot_be_used_stops_the_start_by_its_name(variable: st
 def test_an_error_of_the_process_passes_through() -> None:
     with pytest.raises(RuntimeError, match="ours"), tracing(TracingSettings(), "gateway"):
         raise RuntimeError("ours")
+
+
+_SERVICES = sorted(path.parent.name for path in Path(services.__path__[0]).glob("*/settings.py"))
+
+
+@pytest.mark.promise("trace.standard_variables")
+@pytest.mark.parametrize("name", _SERVICES)
+def test_a_service_reads_opentelemetrys_variables(name: str) -> None:
+    assert issubclass(settings_of(f"services.{name}"), TracingSettings)
+
+
+@pytest.mark.promise("trace.told_to_whom_asks")
+@pytest.mark.parametrize(("environ", "told"), [({}, "true"), ({"ANTHROPIC_API_KEY": "a-key"}, None)])
+def test_the_launcher_lets_its_own_planner_take_part_and_no_other_model(
+    environ: dict[str, str], told: str | None, tmp_path: Path
+) -> None:
+    options = StackOptions(tmp_path, environ)
+    specs = plan_stack(options, StackPorts.from_free(tuple(range(1, 1 + StackPorts.count_needed(1)))), "redis://x")
+    (executor,) = (spec for spec in specs if spec.name == "executor-1")
+    assert executor.environ.get("TRACEPARENT_TO_MODEL") == told
+
+
+_PAGE = (Path(__file__).parents[3] / "docs" / "tracing.md").read_text()
+_NOT_SHOWN = {"CHAT_OPERATION", "TOOL_OPERATION"}  # the names of spans before it is known of what
+
+
+def _names() -> dict[str, str]:
+    said = vars(span_names).items()
+    return {name: value for name, value in said if name.isupper() and isinstance(value, str) and name not in _NOT_SHOWN}
+
+
+def _documented() -> set[str]:
+    """What stands in backticks in the tables and in the line on events."""
+    rows = [line for line in _PAGE.splitlines() if line.startswith(("| `", "Events"))]
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+@pytest.mark.promise("trace.names")
+def test_every_name_is_documented() -> None:
+    assert set(_names().values()) - _documented() == set()
+
+
+@pytest.mark.promise("trace.names")
+def test_nothing_else_is_documented_as_a_name() -> None:
+    prefixes = ("purple.", "gen_ai.", "http.", "url.", "error.")
+    assert {name for name in _documented() if name.startswith(prefixes)} - set(_names().values()) == set()
+
+
+@pytest.mark.promise("trace.names")
+def test_no_two_names_are_the_same() -> None:
+    assert len(set(_names().values())) == len(_names())
