@@ -1,4 +1,4 @@
-"""What a tenant's targets are told of an approval, and in which form."""
+"""Notices about approvals: what a tenant's targets are told, and in which form."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ _CALLS = 20
 
 
 class ApprovalNews(NamedTuple):
-    """Something that happened to an approval; ``step`` counts the levels that it had passed."""
+    """An event of an approval to be told. ``step`` counts the levels that it had passed."""
 
     event: NoticeEvent
     step: int
@@ -40,7 +40,7 @@ class ApprovalNews(NamedTuple):
 
 
 class AddressedTarget(NamedTuple):
-    """A target whose references are read."""
+    """A target whose URL and secret have been read from their references."""
 
     target: NoticeTarget
     url: str
@@ -48,7 +48,7 @@ class AddressedTarget(NamedTuple):
 
 
 def deliveries(told: ApprovalNews, addressed: AddressedTarget, console: str, now: datetime) -> SignedPost:
-    """One signed POST: the same id for the same event and target, however often it is put together."""
+    """The signed POST for one target. Its id depends only on event and target, so a repeat has the same one."""
     approval, record = told.question
     parts = (record.tenant, approval.approval_id, told.event.value, str(told.step), addressed.url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
@@ -65,7 +65,7 @@ def deliveries(told: ApprovalNews, addressed: AddressedTarget, console: str, now
 
 
 def headline(told: ApprovalNews) -> str:
-    """What happened, in one sentence without anything of the task."""
+    """One sentence on what happened, without anything of the task's content."""
     approval, record = told.question
     who, what = _who(approval), f"Approval {approval.approval_id}"
     match told.event:
@@ -85,7 +85,7 @@ def _standard(told: ApprovalNews, link: str, now: datetime) -> JsonObject:
 
 
 def _data(told: ApprovalNews, link: str) -> JsonObject:
-    """Nothing that the privacy guard marks is in it."""
+    """The notice's data, without anything the privacy guard marks."""
     approval, record = told.question
     said: dict[str, JsonValue] = {
         "approval_id": approval.approval_id,
@@ -118,7 +118,7 @@ def _call(call: PlannedCall) -> JsonValue:
 
 
 def _slack(told: ApprovalNews, link: str) -> JsonObject:
-    """``text`` is what a notification shows; the blocks are the message."""
+    """A Slack message. ``text`` is what a notification shows; the blocks are the message."""
     return {"text": redact_text(headline(told)), "blocks": [*_blocks(told, link)]}
 
 
@@ -147,7 +147,7 @@ def _line(call: PlannedCall) -> str:
 
 
 def _mild(text: str) -> str:
-    """Text that cannot mention anybody or link anywhere."""
+    """Text escaped so that it can mention nobody and link nowhere."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -170,16 +170,16 @@ _NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_
 
 
 class NoticeWebhooks(NamedTuple):
-    """By whom notices are delivered, and to which URLs they may go."""
+    """How notices are delivered, and which URLs they may go to."""
 
     posts: Posts
     urls: UrlCheck
 
 
 class Notifier:
-    """``console``: the gateway's public URL, for links. ``webhooks``: None where none are offered.
+    """Sends notices about approvals. ``console``: the gateway's public URL, for links.
 
-    A target that cannot be told is said in the log, and passed.
+    ``webhooks``: None where none are offered. A target that cannot be notified is logged and skipped.
     """
 
     def __init__(
@@ -195,11 +195,11 @@ class Notifier:
         self._references, self._console, self._clock = references, console, clock
 
     async def take_owed(self) -> Sequence[OwedNotice]:
-        """What is to be told now. Raises ``StoreUnavailable``; it is another's to tell should this process die."""
+        """Claim notices that are due; another process takes them should this one die. Raises ``StoreUnavailable``."""
         return await self._notices.take()
 
     async def tell(self, owed: OwedNotice) -> None:
-        """Hand one of them on; the same again is harmless. Raises ``StoreUnavailable``."""
+        """Queue one notice for delivery; a repeat is harmless. Raises ``StoreUnavailable``."""
         question = await self._approvals.find(owed.tenant, owed.approval_id)
         if question is not None:
             await self._tell(owed, question)
@@ -237,7 +237,10 @@ _AGAIN_SECONDS = 1.0
 
 
 class NoticeLoop:
-    """``listen``: an event that is set whenever something is owed. Nothing is lost when it is cancelled or killed."""
+    """Sends due notices while its context lasts. ``listen``: an event that is set when one becomes due.
+
+    Nothing is lost when it is cancelled or killed.
+    """
 
     def __init__(self, notifier: Notifier, listen: Listen) -> None:
         self._notifier, self._listen = notifier, listen
@@ -272,7 +275,7 @@ class NoticeLoop:
                 continue
 
     async def _round(self) -> int:
-        """How many were owed. What breaks one of them keeps nobody from being told of the others."""
+        """Send the notices that are due; returns how many there were. A failure of one does not stop the others."""
         owed = await self._notifier.take_owed()
         for one in owed:
             try:

@@ -1,4 +1,4 @@
-"""The approvals that wait: who sees which, and how one is answered."""
+"""Approvals that wait: who may see which, and how they are answered."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -21,24 +21,24 @@ from shared.domain.words import Role, TaskState
 
 
 class Question(NamedTuple):
-    """An approval, and the task that waits for it."""
+    """An approval, and the record of the task that waits for it."""
 
     approval: Approval
     record: TaskRecord
 
 
 class Approvals(Protocol):
-    """Both may raise ``StoreUnavailable``."""
+    """The tenants' approvals. Both methods may raise ``StoreUnavailable``."""
 
     async def waiting(self, tenant: str) -> Sequence[Question]:
-        """Every approval of the tenant that is not decided."""
+        """Every undecided approval of the tenant."""
 
     async def find(self, tenant: str, approval_id: str) -> Question | None:
-        """That approval, decided or not; None if there is none, or its deadline is over."""
+        """The approval, decided or not; None if there is none, or its deadline has passed."""
 
 
 class OwedNotice(NamedTuple):
-    """Something to be told of an approval. ``name`` is its own in the store."""
+    """A notice that is due. ``name``: its key in the store."""
 
     name: str
     event: NoticeEvent
@@ -51,24 +51,24 @@ class OwedNotices(Protocol):
     """Notices about approvals that were not sent yet. Every method may raise ``StoreUnavailable``."""
 
     async def take(self) -> Sequence[OwedNotice]:
-        """What is owed now. It is another's to take after a while, should this taker die."""
+        """Claim the notices that are due. Another process takes them after a while, should this one die."""
 
     async def mark_done(self, owed: OwedNotice) -> None: ...
 
 
 class UnreadableReference(Exception):
-    """A target refers to what is not there, or may not be referred to; the message says which, and no secret."""
+    """A target refers to a variable that is not set or not permitted; the message names it, and no secret."""
 
 
 class References(Protocol):
     def read(self, text: str, tenant: str) -> str:
-        """What a target's field refers to, or the field itself; raises ``UnreadableReference``."""
+        """The value that a target's field refers to, or the field itself; raises ``UnreadableReference``."""
 
 
 def approval_view(
     question: Question, who: Principal | None = None, now: datetime | None = None
 ) -> dict[str, JsonValue]:
-    """Everything that an approver needs. With ``who`` and ``now`` also whether that person's answer would count."""
+    """All that an approver needs, as JSON. With ``who`` and ``now`` also whether that person's answer would count."""
     approval, record = question
     return {
         "approval_id": approval.approval_id,
@@ -112,7 +112,7 @@ def _decisions(approval: Approval) -> list[JsonValue]:
 
 
 def _call(call: PlannedCall, approval: Approval) -> JsonValue:
-    """``origins``: where each argument's value stands, in words; ``provenance``: the same for programs."""
+    """A call as JSON. ``origins``: where each argument comes from, in words; ``provenance``: the same for programs."""
     sources = _sources(call, approval)
     return {
         "call_id": call.call_id,
@@ -131,7 +131,7 @@ def _call(call: PlannedCall, approval: Approval) -> JsonValue:
 
 
 def _sources(call: PlannedCall, approval: Approval) -> list[ArgumentSource]:
-    """As they were found; an approval that knows none has what the plan says of them."""
+    """The sources of a call's arguments, as frozen in the approval or, if it has none, as the plan says."""
     found = [one for one in approval.grounds.arguments if one.call_id == call.call_id]
     return found or [
         ArgumentSource(call_id=call.call_id, argument=one.argument, source=one.source, ref=one.ref)
@@ -148,7 +148,7 @@ def _confirmation(approval: Approval) -> JsonValue:
 
 
 def _policy(approval: Approval) -> JsonValue:
-    """The rules that ask, each with the values that decided it."""
+    """The rules that require the approval, each with the values that decided it."""
     grounds = approval.grounds
     rules: list[JsonValue] = [_rule(rule) for rule in grounds.rules]
     return {"rules": rules, "policy_hash": grounds.policy_hash, "versions": list(grounds.policy_versions)}
@@ -183,7 +183,7 @@ def _read(read: ReadFound) -> JsonValue:
 
 
 def _escalations(approval: Approval) -> list[JsonValue]:
-    """The levels that let their time pass."""
+    """The levels that did not decide in time."""
     return [
         {"level": one.level, "deadline": one.deadline.isoformat(), "at": one.at.isoformat()}
         for one in approval.escalations
@@ -196,7 +196,7 @@ def _rights(approval: Approval, who: Principal, now: datetime) -> dict[str, Json
 
 
 def _json(text: str) -> JsonValue:
-    """JSON text as data; one that was cut stays a text."""
+    """The value of a JSON text; a text that was cut stays a text."""
     try:
         return _plain(loads(text))
     except ValueError:
@@ -211,14 +211,14 @@ _LONGEST_COMMENT = 2000
 
 
 class ApproverAnswer(NamedTuple):
-    """What an approver says of the calls as they stand in one approval."""
+    """An approver's decision on the calls of one approval, with a comment."""
 
     decision: str
     comment: str = ""
 
 
 def read_answer(body: JsonObject) -> ApproverAnswer:
-    """``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
+    """Parse ``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
     word = required_id(body, "decision", "decision").strip().lower()
     if word not in WORDS:
         raise InvalidField("decision", f"must be {' or '.join(WORDS)}")
@@ -229,31 +229,31 @@ def read_answer(body: JsonObject) -> ApproverAnswer:
 
 
 class ApprovalService:
-    """What people do with the approvals of their tenant. All methods raise ``StoreUnavailable``."""
+    """Lists, shows and answers a tenant's approvals. All methods raise ``StoreUnavailable``."""
 
     def __init__(self, approvals: Approvals, tasks: TaskService, clock: Callable[[], datetime]) -> None:
         self._approvals, self._tasks, self._clock = approvals, tasks, clock
 
     async def waiting(self, caller: Caller) -> list[Question]:
-        """Those that the caller may see, the nearest deadline first."""
+        """The waiting approvals that the caller may see, the nearest deadline first."""
         questions = [one for one in await self._approvals.waiting(caller.tenant) if _may_see(caller.principal, one)]
         return sorted(questions, key=lambda one: (one.approval.deadline, one.approval.approval_id))
 
     def view(self, question: Question, caller: Caller) -> dict[str, JsonValue]:
-        """As the caller is shown it, with whether their answer would count."""
+        """The approval as JSON, with whether the caller's answer would count."""
         return approval_view(question, caller.principal, self._clock())
 
     async def show(self, approval_id: str, caller: Caller) -> Question:
-        """One of them, also a decided one until its deadline comes. Raises ``UnknownApproval``."""
+        """One approval; a decided one only until its deadline. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
         if question is None or not _may_see(caller.principal, question):
             raise UnknownApproval(approval_id)
         return question
 
     async def answer(self, approval_id: str, answer: ApproverAnswer, caller: Caller) -> tuple[Question, bool]:
-        """Hand the answer to the task that waits and wait a little for what it does; whether it is heeded already.
+        """Pass an answer to the waiting task, and wait a little; returns whether it has taken effect yet.
 
-        The same answer of the same person is one answer, however often it is sent. Raises ``NotAnApprover``,
+        The same answer by the same person counts once, however often it is sent. Raises ``NotAnApprover``,
         ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
         """
         if Role.APPROVER not in caller.principal.roles:
@@ -290,7 +290,7 @@ def _check_open(question: Question) -> None:
 
 
 def _withdrawal_reason(question: Question) -> str:
-    """Why nobody asks it any more, and what is asked instead."""
+    """Why the approval is no longer asked for, and what is asked instead."""
     now = question.record.metadata.get("approval_id")
     if question.record.state is not TaskState.INPUT_REQUIRED or now in (None, question.approval.approval_id):
         return "it is superseded: its task ended, or goes on without it"
@@ -298,7 +298,7 @@ def _withdrawal_reason(question: Question) -> str:
 
 
 def _has_said(approval: Approval, answer: ApproverAnswer, principal: Principal) -> bool:
-    """Whether that is among the decisions, on a question that was not taken back since."""
+    """Whether that answer is among the decisions of an approval that was not superseded."""
     if approval.status is ApprovalStatus.SUPERSEDED:
         return False
     approve = answer.decision == "approve"
@@ -306,7 +306,7 @@ def _has_said(approval: Approval, answer: ApproverAnswer, principal: Principal) 
 
 
 def _turn(question: Question, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
-    """The same answer to the same level with the same rights is the same turn."""
+    """The turn that carries an answer. The same answer to the same level with the same rights has the same id."""
     asked, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
     name = "\x00".join(("answer", caller.tenant, asked.timer_subject, answer.decision, caller.principal.id, *rights))
     return Turn(

@@ -1,4 +1,4 @@
-"""Approvals and the notices owed of them, in Redis."""
+"""Approvals and their due notices, in Redis."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ class _Row(NamedTuple):
 
 
 class RedisApprovals(approvals.Approvals):
-    """Two round trips, whatever other tenants have waiting: one name of each partition, then what is found."""
+    """Reads approvals in two round trips: their names in each partition, then their contents."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -46,7 +46,7 @@ class RedisApprovals(approvals.Approvals):
         return next(iter(await self._questions(asked)), None)
 
     async def _questions(self, asked: Iterable[keys.AskedMember]) -> list[approvals.Question]:
-        """Those that are still kept, with their tasks."""
+        """The approvals that still exist, with their tasks."""
         wanted = [*asked]
         if not wanted:
             return []

@@ -1,4 +1,4 @@
-"""Kept assessments: who may have one kept, and who sees which."""
+"""Stored assessments: who may store and see which."""
 
 import re
 from collections.abc import Sequence
@@ -25,18 +25,21 @@ class KeptAssessment(NamedTuple):
 
 
 class KeptAssessments(Protocol):
-    """A tenant's, bounded in number and time. All may raise ``StoreUnavailable``, and may be repeated."""
+    """The stored assessments of tenants, limited in number and time.
+
+    All methods may raise ``StoreUnavailable`` and may be repeated.
+    """
 
     async def keep(self, tenant: str, kept: KeptAssessment) -> bool:
-        """Whether it was kept; one over ``MOST_CHARACTERS`` is not."""
+        """Store an assessment; False if it is over ``MOST_CHARACTERS``."""
 
     async def cards(self, tenant: str) -> Sequence[AssessmentCard]:
-        """The newest first."""
+        """The summaries of the tenant's assessments, newest first."""
 
     async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None: ...
 
     async def drop(self, tenant: str, assessment_id: str) -> None:
-        """Harmless for what is not there."""
+        """Delete an assessment, if it exists."""
 
 
 _URL = "participant_url"
@@ -45,7 +48,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
 
 
 class AssessmentService:
-    """Operators see their tenant's, others their own; where nobody is verified, names wall nothing off.
+    """Stores and shows assessments. Operators see their tenant's, others their own; all, if nobody is verified.
 
     All methods may raise ``StoreUnavailable``.
     """
@@ -54,7 +57,7 @@ class AssessmentService:
         self._kept = kept
 
     async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
-        """``{"assessment": ...}`` as ``purple assess`` keeps it; the same once more is the same.
+        """Store ``{"assessment": ...}`` as ``purple assess`` writes it; a repeat changes nothing.
 
         Raises ``MayNotKeep`` and ``InvalidField``.
         """
@@ -72,14 +75,14 @@ class AssessmentService:
         return [card for card in await self._kept.cards(caller.tenant) if _sees(caller, card)]
 
     async def show(self, assessment_id: str, caller: Caller) -> KeptAssessment:
-        """Raises ``UnknownAssessment``."""
+        """One assessment. Raises ``UnknownAssessment``."""
         found = await self._kept.find(caller.tenant, assessment_id)
         if found is None or not _sees(caller, found.card):
             raise UnknownAssessment(assessment_id)
         return found
 
     async def drop(self, assessment_id: str, caller: Caller) -> None:
-        """Whoever sees it may let it go. Raises ``UnknownAssessment``."""
+        """Delete an assessment; whoever may see it may do so. Raises ``UnknownAssessment``."""
         await self.show(assessment_id, caller)
         await self._kept.drop(caller.tenant, assessment_id)
 
@@ -102,7 +105,7 @@ def _id_of(owner: str, assessment: Assessment) -> str:
 
 
 def _without_credentials(assessment: Assessment) -> Assessment:
-    """An agent's address may hold a name, a password or a token; a page needs none of them."""
+    """The assessment without credentials in the agent's address (name, password, token)."""
     runs = tuple(_bare(run) for run in assessment.runs)
     return assessment.model_copy(update={"agent": _bare_url(assessment.agent), "runs": runs})
 
@@ -117,6 +120,6 @@ def _bare_update(update: Wire) -> Wire:
 
 
 def _bare_url(url: str) -> str:
-    """Scheme, host, port and path."""
+    """The scheme, host, port and path of a URL."""
     found = _ADDRESS.match(url)
     return f"{found[1] or ''}{found[2]}" if found else ""

@@ -1,4 +1,4 @@
-"""Kept assessments in state Redis: three keys of one slot a tenant, the runs compressed."""
+"""Stored assessments in state Redis: three keys of one slot for each tenant, the runs compressed."""
 
 import binascii
 import zlib
@@ -66,7 +66,7 @@ class RedisAssessments(KeptAssessments):
 
 
 def _times(pairs: Sequence[object]) -> dict[str, datetime]:
-    """Id -> when it was kept; a server tells them in pairs or one after the other."""
+    """When each id was stored; servers give ids and times as pairs or as one flat list."""
     flat = [part for pair in pairs for part in (pair if isinstance(pair, list | tuple) else (pair,))]
     return {str(name): _moment(score) for name, score in zip(flat[::2], flat[1::2], strict=True)}
 

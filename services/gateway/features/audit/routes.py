@@ -55,7 +55,7 @@ class AuditEndpoints:
 
 
 def read_query(given: Mapping[str, str]) -> AuditQuery:
-    """Raises ``InvalidField``."""
+    """Parse the parameters of an export. Raises ``InvalidField``."""
     limit = given.get("limit", str(USUAL))
     if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST):
         raise InvalidField("limit", f"must be a number from 1 to {MOST}")
@@ -73,7 +73,7 @@ def read_query(given: Mapping[str, str]) -> AuditQuery:
 
 
 def _moment(given: Mapping[str, str], name: str) -> datetime | None:
-    """A time without a zone is UTC."""
+    """A time in the parameters, in UTC unless it has a zone; None if it is absent. Raises ``InvalidField``."""
     text = given.get(name, "")
     if not text:
         return None
@@ -94,7 +94,7 @@ def _json(page: AuditPage) -> Response:
 
 
 async def _lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
-    """What breaks the export off is its last line: an export without one is whole."""
+    """The writes as JSON lines. If the export breaks off, the last line is an error; otherwise it is complete."""
     for row in first.writes:
         yield dumps(row) + "\n"
     try:

@@ -1,4 +1,4 @@
-"""Each write of a task as an auditor is told of it: who asked and approved, what was sent, why it might, the proof."""
+"""Each write of a task as an auditor sees it: who asked and approved, what was sent, why it was allowed, the proof."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,14 +18,14 @@ from shared.domain.redaction import without_marks
 
 
 def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
-    """One object for each write, the first sent first. What the privacy guard marks is masked; digests are exact."""
+    """One object for each write, in the order of sending. What the privacy guard marks is masked; digests are exact."""
     hidden = marked_values(task.record.request.text)
     rows = [_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_of)]
     return [_mask_row(row, hidden) for row in rows]
 
 
 def rows_of_record(record: TaskRecord) -> list[JsonObject]:
-    """The same of a task of which only its record is left: less is known, and nothing is made up."""
+    """The writes of a task of which only the record is left: with fewer fields."""
     writes = record.metadata.get("writes")
     hidden = marked_values(record.request.text)
     rows = (
@@ -35,7 +35,7 @@ def rows_of_record(record: TaskRecord) -> list[JsonObject]:
 
 
 def time_of(row: JsonObject) -> datetime | None:
-    """When it happened, as far as is known."""
+    """When the write was sent, or else when its task last changed; None if neither is known."""
     for name in ("sent_at", "task_updated_at"):
         if isinstance(moment := row.get(name), str):
             return datetime.fromisoformat(moment)
@@ -95,7 +95,7 @@ def _short_row(record: TaskRecord, write: Mapping[str, JsonValue]) -> JsonObject
 
 
 def _provenance(entry: LedgerEntry, asked: Sequence[Approval]) -> list[Json]:
-    """Where each argument's value stood: as it was found for the approval, or else as the plan says."""
+    """Where each argument's value comes from, as frozen in an approval or else as the plan says."""
     call = entry.call
     found = [one for ap in asked for one in ap.grounds.arguments if one.call_id == call.call_id]
     sources = {one.argument: one for one in found} or {
@@ -106,7 +106,7 @@ def _provenance(entry: LedgerEntry, asked: Sequence[Approval]) -> list[Json]:
 
 
 def _figures(record: TaskRecord, asked: Sequence[Approval]) -> list[Json]:
-    """The figures that were worked out: how and from what, as an approver was shown them, or else their values."""
+    """The computed figures, with operation and operands if an approval has frozen them, else only their values."""
     found = next((one.grounds.figures for one in reversed(asked) if one.grounds.figures), ())
     if found:
         return [
@@ -141,7 +141,7 @@ def _approval(approval: Approval) -> Json:
 
 
 def _policy(record: TaskRecord, asked: Sequence[Approval]) -> Json:
-    """The verdict on the plan: by the approval that let it through, or else by the task's record."""
+    """The verdict on the plan, from the approval that was granted or else from the task's record."""
     granted = next((one for one in reversed(asked) if one.status is ApprovalStatus.APPROVED), None)
     verdict = record.metadata.get("verdict")
     said = cast(JsonObject, verdict) if isinstance(verdict, dict) else {}
@@ -162,7 +162,7 @@ def _rules(verdict: JsonObject) -> Iterator[Json]:
 
 
 def _proof(entry: LedgerEntry) -> JsonObject:
-    """Why it counts as what it is, and what the read-back showed."""
+    """Why the write has its status, and what the read-back showed."""
     read = entry.call.read_back
     return {
         "note": entry.note,
@@ -202,12 +202,12 @@ _OURS = frozenset({"task_id", "session_id", "plan_hash", "policy_hash", "approva
 
 
 def _mask_row(row: JsonObject, hidden: Mapping[str, MarkKind]) -> JsonObject:
-    """Names and digests of ours stay as they are: a digest may look like the number of a card."""
+    """The row with its values masked. Our own names and digests stay: a digest may look like a card number."""
     return {name: value if _is_ours(name) else _mask(name, value, hidden) for name, value in row.items()}
 
 
 def _mask(name: str, value: Json, hidden: Mapping[str, MarkKind]) -> Json:
-    """Within what a caller or a server said, names tell too what is secret."""
+    """A value with marks removed; inside arguments and read results, names also tell what is secret."""
     if name in ("arguments", "shows") or not isinstance(value, dict | list):
         return without_marks(value, hidden)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The audit export: the writes of a tenant, from the store while it has them and from the archive after that."""
+"""The audit export: a tenant's writes, from the store while it has them and then from the archive."""
 
 import base64
 import binascii
@@ -16,33 +16,33 @@ from shared.domain.words import Role
 
 
 class Kept(NamedTuple):
-    """A task with what is still kept of it: all, or the record alone (``details`` is None)."""
+    """A task with what is still stored of it; ``details`` is None if only the record is left."""
 
     record: TaskRecord
     details: ArchivedTask | None
 
 
 class KeptPage(NamedTuple):
-    """``after``: where the next page goes on; empty if there is none."""
+    """A page of tasks. ``after``: where the next page begins; empty if there is none."""
 
     tasks: Sequence[Kept]
     after: str
 
 
 class LiveTasks(Protocol):
-    """The tasks that are in the store. All may raise ``StoreUnavailable``."""
+    """The tasks in the store. All methods may raise ``StoreUnavailable``."""
 
     async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
-        """The last changed first; raises ``ValueError`` for a place that is none."""
+        """A page of tasks, the last changed first; raises ``ValueError`` for an invalid ``after``."""
 
     async def one(self, tenant: str, task_id: str) -> Kept | None: ...
 
 
 class ArchivedTasks(Protocol):
-    """The tasks that are in the archive. All may raise ``ArchiveUnavailable``."""
+    """The tasks in the archive. All methods may raise ``ArchiveUnavailable``."""
 
     async def names(self, tenant: str) -> Sequence[str]:
-        """Sorted."""
+        """The ids of the tenant's archived tasks, sorted."""
 
     async def one(self, tenant: str, task_id: str) -> ArchivedTask | None: ...
 
@@ -53,7 +53,7 @@ _LIVE, _ARCHIVE = "live", "archive"
 
 
 class AuditQuery(NamedTuple):
-    """``since`` and ``until`` are about the writes: from the one until before the other. ``size`` counts tasks."""
+    """What to export: writes from ``since`` until before ``until``. ``size`` counts tasks a page."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -64,7 +64,7 @@ class AuditQuery(NamedTuple):
 
 
 class AuditPage(NamedTuple):
-    """``token`` is empty on the last page; a page may have no writes and be followed by others."""
+    """A page of writes. ``token`` is empty on the last one; a page may have no writes and yet be followed by others."""
 
     writes: Sequence[JsonObject]
     token: str
@@ -72,20 +72,23 @@ class AuditPage(NamedTuple):
 
 
 class AuditService:
-    """For operators: all raise ``NotAnOperator``, ``InvalidField``, ``StoreUnavailable`` and ``ArchiveUnavailable``."""
+    """The audit export, for operators.
+
+    All methods raise ``NotAnOperator``, ``InvalidField``, ``StoreUnavailable`` and ``ArchiveUnavailable``.
+    """
 
     def __init__(self, live: LiveTasks, archive: ArchivedTasks | None) -> None:
         self._live, self._archive = live, archive
 
     async def page(self, query: AuditQuery, caller: Caller) -> AuditPage:
-        """Also raises ``NoVisibleTask`` where one is asked for and there is none."""
+        """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""
         _check(caller)
         rows, token = await self._rows(query, caller)
         wanted = [row for row in rows if _falls_into(row, query)]
         return AuditPage(wanted, token, self._archive is not None)
 
     async def all(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
-        """Every page from the query's place on."""
+        """Yields all pages from the query's place on."""
         page = await self.page(query, caller)
         yield page
         while page.token:
@@ -93,9 +96,9 @@ class AuditService:
             yield page
 
     async def read_kept(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
-        """What there still is of a task, for whoever may read its record: from the store, or else from the archive.
+        """What is stored of a task, for a caller who may read its record: from the store, else from the archive.
 
-        ``whole``: with its journal and its events, which only the archive has. Raises no ``NotAnOperator``.
+        ``whole``: with its journal and its events, which only the archive has. Does not raise ``NotAnOperator``.
         """
         found = await self._live.one(record.tenant, record.task_id)
         details = found.details if found else None
@@ -131,7 +134,7 @@ class AuditService:
         return rows, _token(_ARCHIVE, "") if self._archive else ""
 
     async def _rows_told(self, kept: Kept) -> list[JsonObject]:
-        """In full while the store has it, or the archive; else what the record says."""
+        """The task's writes, in full if the store or the archive has them, else as the record says."""
         if kept.details is not None:
             return audit_rows(kept.details, "store")
         found = await self._archive.one(kept.record.tenant, kept.record.task_id) if self._archive else None
@@ -140,7 +143,7 @@ class AuditService:
     async def _archived_rows(
         self, archive: ArchivedTasks, query: AuditQuery, tenant: str, place: str
     ) -> tuple[list[JsonObject], str]:
-        """Those that have left the store; the others were told before."""
+        """The writes of tasks that have left the store; the others were exported before."""
         left = [name for name in await archive.names(tenant) if name > place]
         rows: list[JsonObject] = []
         for name in left[: query.size]:
@@ -153,7 +156,7 @@ class AuditService:
 
 
 def _check(caller: Caller) -> None:
-    """Where nobody is verified, the gateway is everybody's."""
+    """Raises ``NotAnOperator``, unless nobody is verified here."""
     if caller.principal.verified and Role.OPERATOR not in caller.principal.roles:
         raise NotAnOperator
 

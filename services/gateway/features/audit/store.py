@@ -1,4 +1,4 @@
-"""What the archive and state Redis still have of tasks."""
+"""Reads what the archive and state Redis still have of tasks."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class _Listing(NamedTuple):
 
 
 class ArchivedAudit(ArchivedTasks):
-    """An export goes page by page: its pages share one listing, which in a bucket costs a request a thousand names."""
+    """Reads archived tasks. The pages of an export share one listing, since listing a bucket is slow."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -44,7 +44,7 @@ class ArchivedAudit(ArchivedTasks):
         return known.names
 
     async def one(self, tenant: str, task_id: str) -> ArchivedTask | None:
-        """What cannot be read is no reason to leave it out in silence: ``ArchiveUnavailable``."""
+        """The archived task; raises ``ArchiveUnavailable`` for one that cannot be read, rather than skip it."""
         content = await self._archive.get(tenant, task_id)
         if content is None:
             return None
@@ -85,7 +85,7 @@ class RedisAudit(LiveTasks):
 
 
 def _details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, str]) -> ArchivedTask | None:
-    """None where the ledger has left although the record tells of writes."""
+    """The task with its ledger and approvals; None if the ledger is gone although the record tells of writes."""
     if not ledger and record.metadata.get("writes"):
         return None
     entries = {key: read_entry(row) for key, row in ledger.items()}
@@ -95,7 +95,7 @@ def _details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, st
 
 
 def _place(after: str) -> ListPlace | None:
-    """Raises ``ValueError``."""
+    """The place in a list that a page's ``after`` names; None for the start. Raises ``ValueError``."""
     if not after:
         return None
     micros, _, task = after.partition(" ")

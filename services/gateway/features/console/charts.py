@@ -1,8 +1,8 @@
-"""Charts as SVG, drawn on the server: they need no script, and their colours are those of the page's theme.
+"""Charts as SVG, drawn on the server: they need no script, and take their colours from the page's theme.
 
-The library writes colours and sizes as attributes, never as styles, so the page's content policy holds for them;
-the style sheet overrides the colours. A series is named by its tone (``s1`` to ``s4``), which the sheet draws in a
-colour and a stroke of its own. What a chart says stands in its label too, for those who do not see it.
+The library writes colours and sizes as attributes, never as styles, so the page's content policy permits them; the
+style sheet overrides the colours. A series is named by its tone (``s1`` to ``s4``), for which the sheet has a colour
+and a stroke. Each chart's content is in its label too, for screen readers.
 """
 
 import re
@@ -41,14 +41,14 @@ class ChartBar(NamedTuple):
 
 
 class ChartLine(NamedTuple):
-    """Points from left to right. ``tone`` names its colour and stroke."""
+    """A line through points from left to right. ``tone`` names its colour and stroke."""
 
     tone: str
     points: Sequence[tuple[float, float]]
 
 
 class Frame(NamedTuple):
-    """What a chart of lines or columns stands in; ``ticks`` are the values that the upright axis names."""
+    """The size of a chart and its vertical axis. ``ticks``: the values labelled on the axis."""
 
     width: int
     height: int
@@ -84,7 +84,7 @@ class _DrawableChart(Protocol):
 
 
 def bars(rows: Sequence[ChartBar], name: str, width: int, low: float, high: float) -> Markup:
-    """Horizontal bars, the first on top, for readers and for who listens: ``name`` and the values are its words."""
+    """A chart of horizontal bars, the first on top. ``name`` and the values are its text for screen readers."""
     chart = _empty()
     chart.add_bars([(row.value, row.label) for row in rows])
     chart.add_x_scale(low, high)
@@ -93,7 +93,7 @@ def bars(rows: Sequence[ChartBar], name: str, width: int, low: float, high: floa
 
 
 def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
-    """Lines over one stretch of time, each with a dot at its end. The ends of the stretch are the caller's to name."""
+    """A chart of lines over one period, each with a dot at its end. The caller labels the period's ends."""
     chart, tones = _empty(), []
     xs = [x for line in drawn for x, _ in line.points]
     start, length = min(xs), (max(xs) - min(xs)) or 1
@@ -109,7 +109,7 @@ def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
 
 
 def columns(rows: Sequence[ChartBar], words: str, frame: Frame, tone: str = "s1") -> Markup:
-    """One column for each row; only the values are named, the rows are the caller's to name."""
+    """A chart with a column for each row. Only values are labelled; the caller labels the rows."""
     chart = _empty()
     chart.add_columns([(row.label, row.value) for row in rows])
     chart.add_x_axis(tick_formatter=_nothing)
@@ -118,7 +118,7 @@ def columns(rows: Sequence[ChartBar], words: str, frame: Frame, tone: str = "s1"
 
 
 def round_ticks(most: float) -> tuple[float, ...]:
-    """From 0 to a round number that is not below ``most``, in two or four steps."""
+    """Three ticks, from 0 to a round number that is at least ``most``."""
     if most <= 0:
         return (0.0, 1.0)
     step = 10.0 ** len(str(int(most))) if most >= 1 else 1.0
@@ -142,7 +142,7 @@ def _nothing(_value: float, _number: int, _count: int) -> str:
 
 
 def _draw(chart: _DrawableChart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
-    """The picture with its words; the series get their tones in the order in which they were added."""
+    """The chart as SVG with its text for screen readers. Series get their tones in the order they were added."""
     head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
     drawn = _LONG.sub(r"\1", _LEGEND.sub("", chart.to_svg(width=width, height=height)))
     left = iter(tones)
@@ -159,7 +159,7 @@ _NANO = 1_000_000_000
 
 
 def quality_chart(found: Quality, *, small: bool = False) -> Markup:
-    """The mean of all tasks, and of those just before."""
+    """The chart of quality over time: the mean of all tasks, and of the latest."""
     drawn = [ChartLine("s2 faint", found.mean), ChartLine("s1", found.recent)]
     last = found.samples[-1]
     words = (
@@ -170,7 +170,7 @@ def quality_chart(found: Quality, *, small: bool = False) -> Markup:
 
 
 def arms_chart(card: ProcessCard) -> Markup:
-    """The mean reward of each arm over time; empty where nothing was kept of it."""
+    """The chart of each arm's mean reward over time; empty if no trend is stored."""
     if not card.lines:
         return Markup()
     drawn = [ChartLine(tone, points) for tone, points in card.lines]
@@ -178,7 +178,7 @@ def arms_chart(card: ProcessCard) -> Markup:
 
 
 def spend_chart(days: Sequence[DaySpent], *, small: bool = False) -> Markup:
-    """What each day has cost; the tokens, where nothing is paid for."""
+    """The chart of each day's cost, or of its tokens if nothing is paid for."""
     paid = any(day.nanos for day in days)
     rows = [ChartBar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]
     most = max(row.value for row in rows)
@@ -189,7 +189,7 @@ def spend_chart(days: Sequence[DaySpent], *, small: bool = False) -> Markup:
 
 
 def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
-    """How many tasks ended on each day, from the first of them to the last; a day without any is a gap."""
+    """The chart of how many tasks ended on each day, from the first to the last."""
     ended = {date.fromisoformat(day.date): day.events for day in days}
     first, last = min(ended), max(ended)
     every = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]

@@ -1,4 +1,4 @@
-"""What every page of the console works with, and how a request becomes a page."""
+"""What all pages of the console use, and how a request becomes a page."""
 
 import asyncio
 from collections import OrderedDict
@@ -50,12 +50,12 @@ class Glance:
         self._looks: OrderedDict[_Sight, _Look] = OrderedDict()
 
     async def waiting(self, caller: Caller) -> Sequence[Question]:
-        """What the caller may see waiting, no older than a second; raises ``StoreUnavailable``."""
+        """The waiting approvals that the caller may see, at most a second old; raises ``StoreUnavailable``."""
         return (await self._look(caller)).questions
 
     async def version(self, caller: Caller) -> str:
-        """A word that is another one whenever an approval or a task that the caller may see has changed, or something
-        was learned.
+        """A word that changes whenever an approval or task that the caller may see changes, or
+        something was learned.
         """
         return (await self._look(caller)).version
 
@@ -85,11 +85,11 @@ class Glance:
             return ""
 
     async def count(self, caller: Caller) -> int:
-        """How many of them the caller can answer."""
+        """How many of the waiting approvals the caller can answer."""
         return len(needs(await self.waiting(caller), caller.principal, self.clock()))
 
     def forget(self, caller: Caller) -> None:
-        """Look anew the next time: something was just answered."""
+        """Drop the cached look, since something was just answered."""
         self._looks.pop(_sight_of(caller), None)
 
 
@@ -110,7 +110,7 @@ _TAKEN_UP = timedelta(seconds=15)
 
 @dataclass(frozen=True)
 class ConsoleContext:
-    """``secure``: whether cookies are for https alone. ``trusted``: whose ``X-Forwarded-For`` is believed."""
+    """What the pages share. ``secure``: cookies are for https only. ``trusted``: proxies to believe."""
 
     services: FeatureServices
     gate: Gate
@@ -120,7 +120,7 @@ class ConsoleContext:
     trusted: tuple[Network, ...] = ()
 
     def shows(self, show: Show) -> Handler:
-        """A page for who is signed in; others are asked to sign in, and come back to it."""
+        """A handler that shows a page to a visitor; others are asked to sign in, and then return to it."""
 
         async def answer(request: Request) -> Response:
             visitor = await self.gate.visitor(request)
@@ -132,7 +132,7 @@ class ConsoleContext:
         return answer
 
     def acts(self, act: Act) -> Handler:
-        """What a form of who is signed in does; raises ``BadForm`` for a form that no page of theirs gave them."""
+        """A handler for a visitor's form; raises ``BadForm`` for a form that no page of theirs gave them."""
 
         async def answer(request: Request) -> Response:
             visitor = await self.gate.visitor(request)
@@ -144,12 +144,12 @@ class ConsoleContext:
         return answer
 
     async def totals(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
-        """How many of the tasks that the caller may see ended how since then."""
+        """For each end state, how many tasks that the caller may see have ended so since then."""
         ends = {state: TaskQuery(states=(state,), since=since, size=1) for state in ENDS}
         return {state: (await self.services.lists.tasks(query, caller)).total for state, query in ends.items()}
 
     async def stands_still(self, caller: Caller, state: TenantState) -> bool:
-        """Whether tasks wait for longer than a worker needs to take them up, and nothing is worked on."""
+        """Whether tasks have waited longer than a worker needs to begin them, and none is worked on."""
         if not state.waiting or state.running or state.stopped is not None:
             return False
         every = TaskQuery(states=(TaskState.SUBMITTED,), size=1)
@@ -158,20 +158,20 @@ class ConsoleContext:
         return totals[0] > totals[1]
 
     def source(self, request: Request) -> str:
-        """The address from which a request comes; empty where it cannot be told."""
+        """The address that a request comes from; empty if it cannot be known."""
         peer = request.client.host if request.client else ""
         return source_of(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
 
     async def page(
         self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object
     ) -> Response:
-        """A page with the number of approvals that wait for its reader."""
+        """A page, with the number of approvals that wait for its reader."""
         badge, version = await self.glance.count(visitor.caller), await self.glance.version(visitor.caller)
         return self.pages.page(request, template, visitor, status, badge=badge, version=version, **values)
 
 
 def _redirect_to_sign_in(request: Request) -> Response:
-    """A script is told in its own way: it then loads the whole page anew."""
+    """The answer to a visitor who is not signed in; a script gets a 401, and then reloads the page."""
     if request.headers.get("x-part") or request.headers.get("accept") == "text/event-stream":
         return Response(status_code=401, headers={"Cache-Control": "no-store"})
     wanted = request.url.path if request.method == "GET" else "/console/"

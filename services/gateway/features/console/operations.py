@@ -1,5 +1,6 @@
-"""``/console/`` and ``/console/operations``: is it working, is it getting better, what needs me, what does it cost; for
-operators also what waits and what fails.
+"""``/console/`` and ``/console/operations``: does it work, does it improve, what needs me, what does it cost.
+
+Operators also see what waits and what fails.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ _DAYS_DRAWN = 14
 
 
 class _Seen(NamedTuple):
-    """What the page is made of; ``state`` and what follows are for operators alone."""
+    """The data of the overview page; ``state`` and the fields after it are for operators only."""
 
     history: LearningHistory
     waiting: Sequence[Question]
@@ -135,7 +136,7 @@ class LearningPages:
         self._context = context
 
     async def progress(self, request: Request, visitor: Visitor) -> Response:
-        """Numbers alone, so every caller of the tenant may see them."""
+        """The page on learning. It shows only numbers, so every caller of the tenant may see it."""
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.statistics.learning(tenant), await services.statistics.history(tenant)
         cards = process_cards(learning.arms, history.arms)
@@ -234,7 +235,7 @@ class OperationsPages:
         return await self._letters(request, visitor)
 
     async def requeue(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
-        """Put back to work; a turn that wrote only where the operator says that it may write again."""
+        """Requeue a dead letter; a turn that made writes only if the operator agrees to repeat them."""
         letter_id = request.path_params["letter_id"]
         try:
             done = await self._context.services.dead_letters.requeue(

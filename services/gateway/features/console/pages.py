@@ -1,4 +1,4 @@
-"""Pages: templates filled in, with the headers that let nothing foreign in."""
+"""Renders templates to pages, with headers that keep foreign content out."""
 
 import gzip
 import hashlib
@@ -31,7 +31,7 @@ class Asset(NamedTuple):
 
 
 class ConsoleAssets:
-    """Read and compressed once."""
+    """The console's static files, read and compressed once."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._urls: dict[str, str] = {}
@@ -103,7 +103,7 @@ WEBHOOKS = Tab("/console/webhooks", "Webhooks")
 
 
 def tabs_of(tabs: Sequence[Tab], visitor: Visitor) -> tuple[Tab, ...]:
-    """Those that this reader may open; none where there is but one."""
+    """The tabs that this reader may open; none if there is only one."""
     found = tuple(tab for tab in tabs if visitor.has(Role.OPERATOR) or not tab.for_operators)
     return found if len(found) > 1 else ()
 
@@ -158,7 +158,7 @@ def console_assets() -> ConsoleAssets:
 
 @cache
 def _compile_templates() -> Environment:
-    """Made for the first page: a process that shows none compiles no template."""
+    """The template environment, made for the first page that is shown."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -181,7 +181,7 @@ class Pages:
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
-        """``values`` are what the template speaks of, beside what every page has."""
+        """Render a page. ``values``: the template's own variables, beside those of every page."""
         html = (
             _compile_templates()
             .get_template(template)
@@ -194,19 +194,19 @@ class Pages:
         return Response(html, status, headers, "text/html; charset=utf-8")
 
     def _links(self, visitor: Visitor | None) -> tuple[Link, ...]:
-        """Where this reader has something to look at."""
+        """The navigation links that this reader may use."""
         if visitor is None:
             return ()
         return (*_LINKS, _OPERATIONS) if visitor.has(Role.OPERATOR) else _LINKS
 
 
 def go_to(place: str) -> Response:
-    """Answer a form with another page."""
+    """A redirect to another page, as the answer to a form."""
     return RedirectResponse(place, 303, SAFE)
 
 
 def in_path(task_id: str) -> str:
-    """A task's id as a part of an address, whatever its client has chosen."""
+    """A task's id, quoted for a URL's path."""
     return quote(task_id, safe="")
 
 

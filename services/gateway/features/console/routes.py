@@ -31,7 +31,7 @@ class InboxPages:
         self._context = context
 
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
-        """What the reader can answer first, then what waits for others."""
+        """The approvals that the reader can answer, then those that wait for others."""
         now, reader = self._context.glance.clock(), visitor.caller.principal
         questions = await self._context.glance.waiting(visitor.caller)
         pages = [approval_page(one, reader, now) for one in questions]
@@ -45,7 +45,7 @@ class InboxPages:
         return await self._one(request, visitor)
 
     async def answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
-        """The answer is handed on; one that does not count is refused with its reason, and what was typed stays."""
+        """Pass on an answer; one that does not count is refused with its reason, and the typed comment stays."""
         approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
         try:
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
@@ -119,7 +119,7 @@ class AssessmentPages:
         )
 
     async def compare_page(self, request: Request, visitor: Visitor) -> Response:
-        """``?a=`` and ``?b=``: two of the same scenario, or of each the one run that ``run_a`` and ``run_b`` name."""
+        """Two assessments of one scenario (``?a=``, ``?b=``), or one run of each (``run_a``, ``run_b``)."""
         query = request.query_params
         kept = [await self._one(query.get(name, ""), visitor) for name in ("a", "b")]
         runs = [_number(query.get(name, "")) for name in ("run_a", "run_b")]
@@ -138,12 +138,15 @@ class AssessmentPages:
 
 
 def _number(text: str) -> int:
-    """0 for what is no number."""
+    """The number in a text; 0 if it is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
 class FaultWords(NamedTuple):
-    """A page for what was refused. ``{}`` in its text is what the refusal says; without ``href`` it leads to itself."""
+    """The page for a kind of refusal. ``{}`` in ``text`` stands for the refusal's message.
+
+    Without ``href``, the page's link leads to the page itself.
+    """
 
     status: int
     heading: str
@@ -153,7 +156,7 @@ class FaultWords(NamedTuple):
     retry_seconds: int = 0
 
     def of_fault(self, fault: Exception) -> Self:
-        """With what only the fault itself knows."""
+        """The page for one refusal, with what only the exception knows."""
         match fault:
             case BadForm():
                 return self._replace(status=fault.status)

@@ -1,4 +1,4 @@
-"""Who looks at a page: the credential behind the cookie, checked anew with each request."""
+"""Signed-in visitors of the console: the credential behind the cookie is checked at each request."""
 
 import hmac
 from collections.abc import AsyncGenerator
@@ -15,7 +15,7 @@ from shared.domain.words import Level, Role
 
 
 def form_token(secret: str) -> str:
-    """What every form of whoever holds the secret carries."""
+    """The token in every form of the holder of ``secret``."""
     return hmac.digest(secret.encode(), b"purple console form", "sha256").hex()
 
 
@@ -24,7 +24,7 @@ def is_form_of(secret: str, token: str) -> bool:
 
 
 def place_after(wanted: str) -> str:
-    """Where to go after a form: a page of the console, never another site."""
+    """Where to go after a form: ``wanted`` if it is a page of the console, else its start page."""
     plain = wanted.isprintable() and "\\" not in wanted and "//" not in wanted
     return wanted if plain and wanted.startswith("/console/") else "/console/"
 
@@ -33,7 +33,7 @@ _MOST_BYTES = 64 * 1024
 
 
 class BadForm(Exception):
-    """A form that is not heeded; the message says what to do."""
+    """A refused form; the message says what to do."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class BadForm(Exception):
 
 
 async def read_form(request: Request, *secrets: str) -> dict[str, str]:
-    """The fields; raises ``BadForm`` where the form is not one that a page gave to the holder of such a secret."""
+    """The form's fields; raises ``BadForm`` unless a page gave the form to the holder of one of ``secrets``."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise BadForm("The page did not send a form. Go back and try again.", 415)
     fields = {name: value for name, value in (await _parse_form(request)).items() if isinstance(value, str)}
@@ -67,13 +67,13 @@ MOST_REFUSALS = 10
 
 
 class Visitor(NamedTuple):
-    """Somebody who is signed in. ``secret`` is the cookie's: the tokens of their forms are made with it."""
+    """A signed-in person. ``secret``: the cookie's, from which the tokens of their forms are made."""
 
     caller: Caller
     secret: str
 
     def has(self, *roles: Role) -> bool:
-        """Whether they have one of the roles; where nobody checks keys, whoever looks has them all."""
+        """Whether the visitor has one of the roles. Where nobody checks keys, every visitor has all roles."""
         return bool({*roles} & {*self.caller.principal.roles})
 
 
@@ -110,14 +110,14 @@ class Gate:
         return self._identity.caller_of(let_in, {} if let_in else {"principal": _all_of(credential.name)})
 
     async def checks_keys(self) -> bool:
-        """Whether anybody is asked for a key here."""
+        """Whether this gateway requires credentials."""
         try:
             return await self._identity.identify({}) is not None
         except (Unauthenticated, NotEntitled, IssuerUnavailable):
             return True
 
     async def sign_in(self, credential: SignInCredential) -> str:
-        """The cookie's secret; raises ``Unauthenticated`` and ``InvalidField``."""
+        """Sign in with a credential; returns the cookie's secret. Raises ``Unauthenticated`` and ``InvalidField``."""
         await self.caller_of(credential)
         return await self._sign_ins.begin(credential)
 
@@ -125,7 +125,7 @@ class Gate:
         await self._sign_ins.end(secret)
 
     async def is_braked(self, address: str) -> bool:
-        """Nobody is, whose address cannot be told: whoever guesses would shut all others out."""
+        """Whether an address has failed to sign in too often. False for an unknown address, which all might share."""
         return bool(address) and await self._sign_ins.refusals(address) >= MOST_REFUSALS
 
     async def count_refusal(self, address: str) -> None:
@@ -134,7 +134,7 @@ class Gate:
 
 
 def _all_of(name: str) -> dict[str, Json]:
-    """Where nobody checks: the name that was given, which may do everything."""
+    """The principal of a given name with every role and level, for a gateway where nobody checks."""
     roles: list[Json] = [role.value for role in Role]
     levels: list[Json] = [level.word for level in Level]
     return {"id": name, "roles": roles, "levels": levels}

@@ -24,7 +24,7 @@ class SignInPages:
         self._context = context
 
     async def ask(self, request: Request) -> Response:
-        """The form; somebody who is signed in goes on."""
+        """The sign-in form; a visitor who is signed in is sent on."""
         place = place_after(request.query_params.get("next", ""))
         if await self._context.gate.visitor(request) is not None:
             return go_to(place)
@@ -50,14 +50,14 @@ class SignInPages:
         return reply
 
     async def leave(self, _request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
-        """Signed out: the cookie opens nothing any more, wherever it was copied to."""
+        """Sign out: the cookie is void from now on, wherever it was copied to."""
         await self._context.gate.sign_out(visitor.secret)
         reply = go_to("/console/sign-in")
         reply.delete_cookie(COOKIE, _FOLDER)
         return reply
 
     async def theme(self, request: Request) -> Response:
-        """Light, dark, or as the device says; also for who has not signed in."""
+        """Set the theme, light, dark or the device's, also for visitors who are not signed in."""
         cookies = request.cookies
         fields = await read_form(request, cookies.get(COOKIE, ""), cookies.get(_FORM_COOKIE, ""))
         chosen = fields.get("theme", "")

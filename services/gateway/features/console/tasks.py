@@ -1,4 +1,4 @@
-"""``/console/tasks``: the list, and one task with its story."""
+"""``/console/tasks``: the list of tasks, and one task with its events."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ _STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 
 class LiveStreams:
-    """News of a task end with it; those of the inbox go on until the reader leaves or may no longer look."""
+    """Server-sent updates of pages. A task's end with it; the inbox's go on until the reader leaves."""
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
@@ -68,7 +68,7 @@ class LiveStreams:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _task(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
-        """Ends where the store fails: the browser comes back by itself, and goes on after the last id."""
+        """Yields a task's updates. Ends if the store fails: the browser reconnects after the last id."""
         try:
             while True:
                 try:
@@ -104,7 +104,7 @@ class TaskPages:
         self._context = context
 
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
-        """The last changed first; ``q`` leads to the task of that id."""
+        """The tasks, the last changed first; ``q`` leads to the task of that id."""
         wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
         if wanted:
             try:
@@ -118,13 +118,13 @@ class TaskPages:
         return await self._one(request, visitor)
 
     async def file(self, request: Request, visitor: Visitor) -> Response:
-        """A file of the task's messages, to be saved."""
+        """A file of the task's messages, for download."""
         tasks = self._context.services.tasks
         record = await tasks.read(request.path_params["task_id"], visitor.caller)
         return file_reply(*await tasks.files.one(record, request.path_params["file_id"]))
 
     async def cancel(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
-        """Asked for, and waited for a little: what was sent is settled before the task ends."""
+        """Ask for a task's end, and wait a little: what was sent is settled before the task ends."""
         task_id = request.path_params["task_id"]
         try:
             await self._context.services.tasks.cancel(task_id, visitor.caller)
@@ -135,7 +135,7 @@ class TaskPages:
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
 
     async def resolve(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
-        """An operator's word on a write in doubt, handed to its task."""
+        """Pass an operator's decision on a write in doubt to its task."""
         task_id = request.path_params["task_id"]
         try:
             word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
@@ -195,7 +195,7 @@ class TaskPages:
         )
 
     async def _story_of(self, record: TaskRecord) -> tuple[Told, ArchivedTask | None]:
-        """The task's events and details; from the archive once they have left the store, where it answers."""
+        """The task's events and details; from the archive once they have left the store, if it answers."""
         told = await self._context.services.stories.events_of(record)
         try:
             kept = await self._context.services.audit.read_kept(record, whole=not told)

@@ -1,4 +1,4 @@
-"""An approval as the console shows it: what is asked, why, on what grounds, and whether the reader may answer."""
+"""An approval as the console shows it: what is asked and why, what it rests on, and whether the reader may answer."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ class ArgumentRow(NamedTuple):
 
 
 class CallBlock(NamedTuple):
-    """One call, as it will be sent. ``undo`` is the call that would take it back."""
+    """One call, as it will be sent. ``undo``: the call that would take it back."""
 
     number: int
     title: str
@@ -47,7 +47,7 @@ class CallBlock(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """One thing that the plan rests on: a heading, a sentence, and its values."""
+    """One reason for the plan: a heading, a sentence, and its values."""
 
     heading: str
     text: str = ""
@@ -64,7 +64,7 @@ class DecisionRow(NamedTuple):
 
 
 class ApprovalPage(NamedTuple):
-    """``barred``: why the reader's answer would not count; empty if it would."""
+    """The content of an approval's page. ``barred``: why the reader's answer would not count; empty if it would."""
 
     approval_id: str
     task_id: str
@@ -145,12 +145,12 @@ def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
 
 
 def needs(questions: Sequence[Question], reader: Principal, now: datetime) -> list[Question]:
-    """Those of the questions that the reader can answer."""
+    """The questions that the reader can answer."""
     return [one for one in questions if not why_barred(one.approval, reader, now)]
 
 
 def summary_of(calls: tuple[CallBlock, ...]) -> str:
-    """What would be done, in a line: ``Approve expense (EXP-1001)``."""
+    """What would be done, in one line: ``Approve expense (EXP-1001)``."""
     if not calls:
         return "No call"
     first = calls[0]
@@ -178,7 +178,7 @@ def _block(number: int, call: PlannedCall, grounds: Grounds) -> CallBlock:
 
 
 def _argument_in_words(value: Json) -> str:
-    """A reference to an earlier call's result is said in words."""
+    """An argument's value as text; a reference to an earlier call's result in words."""
     if isinstance(value, dict) and set(value) == {"$ref"}:
         call, _, path = str(value["$ref"]).partition(".")
         return f"the {path or 'result'} of call {call.removeprefix('c')}"
@@ -208,13 +208,13 @@ def in_words(source: str, ref: str) -> str:
 
 
 def _without_code(reason: str) -> str:
-    """``RULE_ID: sentence`` without its id; the rule stands below with everything else about it."""
+    """The sentence of ``RULE_ID: sentence``, since the rule is shown below with all its details."""
     code, colon, text = reason.partition(": ")
     return text if colon and code.replace("_", "").replace("-", "").replace(".", "").isalnum() else reason
 
 
 def _rules(question: Question) -> tuple[Ground, ...]:
-    """What the approval froze; what the verdict says of it where an older worker froze nothing."""
+    """The rules that the approval froze, or those in the verdict if an older worker froze none."""
     found = question.approval.grounds.rules
     if found:
         return tuple(
@@ -267,7 +267,7 @@ def _question_in(arguments_json: str) -> str:
 
 
 def _fields_of(read: ReadFound) -> tuple[tuple[str, str], ...]:
-    """The fields of an answer; its text as it is where it is no whole object."""
+    """The fields of a read's answer, or its text if it is not a complete object."""
     try:
         fields = loads(read.shows)
     except ValueError:

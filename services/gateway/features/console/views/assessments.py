@@ -1,4 +1,4 @@
-"""Kept assessments as a reader sees them: a list, one of them by criterion, and two side by side."""
+"""Stored assessments as the console shows them: a list, one by criterion, and two side by side."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _ENDS = {
 
 
 class Points(NamedTuple):
-    """``share``: in whole per cent; ``tone``: whether that is good."""
+    """A score. ``share``: in whole per cent; ``tone``: whether that is good."""
 
     name: str
     score: str
@@ -46,7 +46,7 @@ class CardRow(NamedTuple):
 
 
 class CriterionRow(NamedTuple):
-    """``each``: the points of every run where they differ."""
+    """One criterion. ``each``: the points of every run, if they differ."""
 
     name: str
     badge: Badge
@@ -104,7 +104,7 @@ def points_of(name: str, score: OverallScore) -> Points:
 
 
 def passes_text(passed: int, runs: int) -> str:
-    """``pass^1 67 %, pass^2 33 %``: the first few, and the last."""
+    """The chance that k runs all pass, for the first few k and the last: ``pass^1 67 %, pass^2 33 %``."""
     found = pass_hat(passed, runs)
     show_value = [k for k in found if k <= _PASSES_SHOWN or k == runs]
     return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in show_value)
@@ -117,7 +117,7 @@ def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
 
 
 def of_run(kept: KeptAssessment, run: int) -> KeptAssessment:
-    """One of its runs by its number alone; the whole where there is no such run."""
+    """The assessment with only one of its runs, by number; the whole if there is no such run."""
     runs = kept.assessment.runs
     if not 1 <= run <= len(runs):
         return kept
@@ -130,7 +130,7 @@ def run_rows(assessment: Assessment) -> tuple[RunRow, ...]:
 
 
 def comparison_rows(before: Assessment, after: Assessment) -> tuple[ChangeRow, ...]:
-    """In all, by dimension, and by criterion."""
+    """The changes in total, by dimension, and by criterion."""
     figures = compare_assessments(before, after)
     dimensions = [_change(title_of(name), change, strong=True) for name, change in figures.dimensions.items()]
     criteria = [_change(figures.names[name], change) for name, change in figures.criteria.items()]

@@ -1,6 +1,6 @@
-"""What a task's end rests on: writes with their proof, the policy's word, approvals, figures, and what models took.
+"""What a task's end rests on: writes with proof, verdict, approvals, figures, and use of models.
 
-Writes come from the same rows as the audit export, so the same is masked here as there.
+Writes come from the same rows as the audit export, so the same is masked.
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ _OPERATORS_WORD = ("resolution", "by", "comment")
 
 
 class WriteLine(NamedTuple):
-    """``shows``: what the read-back showed, empty where there was none. ``words``: what operators said of it."""
+    """One write. ``shows``: what the read-back showed, empty if there was none; ``words``: operators' decisions."""
 
     call_id: str
     title: str
@@ -56,7 +56,7 @@ class RuleRow(NamedTuple):
 
 
 class PolicyEvidence(NamedTuple):
-    """``unknown``: rules that could not be judged, for want of a value."""
+    """A verdict as shown. ``unknown``: rules that could not be decided for want of a value."""
 
     word: Badge
     rules: tuple[RuleRow, ...]
@@ -65,7 +65,7 @@ class PolicyEvidence(NamedTuple):
 
 
 class ApprovalLine(NamedTuple):
-    """An approval in a line, with who decided."""
+    """An approval in one line, with who decided."""
 
     approval_id: str
     status: Badge
@@ -81,7 +81,7 @@ class FigureRow(NamedTuple):
 
 
 class TierUsage(NamedTuple):
-    """What the calls of one tier took. ``cost`` is empty where older events do not tell it."""
+    """The model calls of one tier. ``cost`` is empty if older events do not tell it."""
 
     tier: str
     calls: int
@@ -95,7 +95,7 @@ def writes(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteLi
 
 
 def policy(record: TaskRecord) -> PolicyEvidence | None:
-    """The verdict that the task's record tells of; None before there is one."""
+    """The verdict in the task's record; None before there is one."""
     verdict = record.metadata.get("verdict")
     if not isinstance(verdict, dict) or not verdict:
         return None
@@ -105,7 +105,7 @@ def policy(record: TaskRecord) -> PolicyEvidence | None:
 
 
 def unenforced_policy(record: TaskRecord) -> str:
-    """What the record says of the request's own policy that was not enforced; empty where all of it was."""
+    """What of the request's own policy was not enforced, as the record says; empty if all of it was."""
     return read_text(record.metadata.get("policy_unenforced"))
 
 
@@ -123,7 +123,7 @@ def approvals(asked: Iterable[Approval]) -> tuple[ApprovalLine, ...]:
 
 
 def figures(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...]:
-    """What was worked out; how and from what, where an approval has frozen that."""
+    """The computed figures, with operation and operands if an approval has frozen them."""
     told = {one.name: one for one in grounds.figures} if grounds else {}
     values = record.metadata.get("values")
     found = {one.name: one.value for one in told.values()}
@@ -132,7 +132,7 @@ def figures(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...
 
 
 def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
-    """The score as the sum that it is: ``Baseline 0.50``, ``Idle -0.05``."""
+    """The parts whose sum the score is: ``Baseline 0.50``, ``Idle -0.05``."""
     parts = record.metadata.get("quality_parts")
     items = parts.items() if isinstance(parts, dict) else ()
     return tuple(
@@ -143,7 +143,7 @@ def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
 
 
 def usage(told: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, ...]:
-    """By tier, as the events of the calls tell it."""
+    """The use of models by tier, from the events of their calls."""
     by_tier: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
     for _, event in told:
         if event.kind == "model":

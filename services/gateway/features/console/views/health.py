@@ -1,4 +1,4 @@
-"""How tasks fare lately: how they ended, how long they took, what broke and cost, what needs the reader."""
+"""How tasks fared lately: how they ended, how long they took, what failed and cost, and what needs the reader."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _AGAIN = {
 
 
 class LetterRow(NamedTuple):
-    """``writes``: what the task made, or may have made, and would make once more. ``again`` is the button's word."""
+    """A dead letter. ``writes``: those that a new start would make once more. ``again``: the button's label."""
 
     letter_id: str
     kind: Badge
@@ -81,7 +81,7 @@ _PARTS = {
 
 
 class DayCounts(NamedTuple):
-    """What ended on one day (UTC); ``units`` is the sum of the qualities of those that were no dry run."""
+    """The tasks that ended on one day (UTC). ``units``: the sum of their qualities, dry runs excepted."""
 
     date: str
     events: int = 0
@@ -92,12 +92,12 @@ class DayCounts(NamedTuple):
 
     @property
     def judged(self) -> int:
-        """How many were no dry run."""
+        """How many of the tasks were not dry runs."""
         return self.success + self.partial + self.failure
 
 
 class HealthItem(NamedTuple):
-    """A number with its name. ``tone`` is good, warn, bad or nothing."""
+    """A named number. ``tone`` is good, warn, bad or empty."""
 
     label: str
     value: str
@@ -113,7 +113,7 @@ class EndRow(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Why tasks failed: in words, how many, and one of them."""
+    """A reason why tasks failed, how many did, and one of them."""
 
     text: str
     number: int
@@ -130,7 +130,7 @@ class DayRow(NamedTuple):
 
 
 def load(state: TenantState, *, still: bool) -> tuple[HealthItem, ...]:
-    """What waits and what is worked on; a queue that stands ``still`` is bad."""
+    """How many sessions wait and are worked on; a queue that stands ``still`` is bad."""
     waiting = HealthItem(
         "Sessions that wait",
         f"{state.waiting:,}",
@@ -141,14 +141,14 @@ def load(state: TenantState, *, still: bool) -> tuple[HealthItem, ...]:
 
 
 def endings(totals: Mapping[TaskState, int]) -> tuple[EndRow, ...]:
-    """How many tasks ended how; none where none ended."""
+    """How many tasks ended in each state; empty if none ended."""
     whole = sum(totals.values())
     rows = [(state, totals.get(state, 0)) for state in ENDS]
     return tuple(EndRow(state_badge(state), state.value, n, _percent(n, whole)) for state, n in rows if whole)
 
 
 def error_rate(totals: Mapping[TaskState, int]) -> HealthItem:
-    """Failed tasks of those that ended by themselves; a refusal by policy or by a person is no error."""
+    """Failed tasks among those not canceled; a refusal by policy or a person is no failure."""
     whole = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
     tone = "" if not failed else "bad" if failed * 5 > whole else "warn"
@@ -161,7 +161,7 @@ def error_rate(totals: Mapping[TaskState, int]) -> HealthItem:
 
 
 def latencies(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
-    """From message to end, of tasks that waited for nobody; and of all of them, people included."""
+    """Durations from message to end, of tasks that waited for nobody and of all tasks."""
     alone = sorted(_took(one) for one in records if not waited_for_people(one))
     rest = sorted(_took(one) for one in records if waited_for_people(one))
     found = []
@@ -184,7 +184,7 @@ def latencies(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
 
 
 def causes(records: Sequence[TaskRecord]) -> tuple[Cause, ...]:
-    """Why the failed ones among them failed, the most frequent first."""
+    """Why tasks failed, the most frequent reason first."""
     failed = [one for one in records if one.state is TaskState.FAILED]
     named = [_cause(one) for one in failed]
     first = dict(zip(reversed(named), reversed([one.task_id for one in failed]), strict=True))
@@ -192,13 +192,13 @@ def causes(records: Sequence[TaskRecord]) -> tuple[Cause, ...]:
 
 
 def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
-    """As the learner has counted them, in their order."""
+    """The learner's counts by day, in order."""
     names = ("events", "success", "partial", "failure", "quality_units")
     return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
 
 
 def day_rows(days: Sequence[DayCounts]) -> tuple[DayRow, ...]:
-    """The newest first."""
+    """A row for each day, newest first."""
     return tuple(
         DayRow(day.date, day.events, day.success, day.partial, day.failure, _mean(day)) for day in reversed(days)
     )
@@ -210,7 +210,7 @@ def waited_for_people(record: TaskRecord) -> bool:
 
 
 def cost_of_a_task(spent: Sequence[DaySpent], days: Sequence[DayCounts]) -> int:
-    """In billionth parts of a dollar, over the days of which both are known."""
+    """The mean cost of a task in nano-dollars, over the days whose tasks and cost are both known."""
     ended = {day.date: day.events for day in days}
     tasks = sum(ended.get(day.date, 0) for day in spent)
     return round(sum(day.nanos for day in spent) / tasks) if tasks else 0
@@ -227,7 +227,7 @@ def _took(record: TaskRecord) -> timedelta:
 
 
 def _rank(count: int, percent: int) -> int:
-    """The place of the value that so many are not above."""
+    """The index of a percentile in a sorted list of ``count`` values."""
     return max(0, -(-count * percent // 100) - 1)
 
 
@@ -247,7 +247,7 @@ _ARROWS = {"up": "▲", "down": "▼"}
 
 
 class Tile(NamedTuple):
-    """A manager's question with its answer. ``mark`` stands beside the value; ``tone`` is good, warn, bad or empty."""
+    """A manager's question and its answer. ``mark`` is shown beside the value; ``tone`` is good, warn, bad or empty."""
 
     question: str
     value: str
@@ -258,7 +258,7 @@ class Tile(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """What waits for the reader: approvals, writes in doubt, dead letters, webhooks that were given up."""
+    """How much waits for the reader: approvals, writes in doubt, dead letters, failed webhooks."""
 
     approvals: int = 0
     doubts: int = 0
@@ -273,7 +273,7 @@ class Needs(NamedTuple):
 def working_tile(
     totals: Mapping[TaskState, int], open_now: int, state: TenantState | None, *, still: bool = False
 ) -> Tile:
-    """How tasks ended within a day, and whether anything stands ``still``. ``state`` is for operators alone."""
+    """How tasks ended in the last day, and whether the queue stands ``still``. ``state``: for operators only."""
     done, failed = totals.get(TaskState.COMPLETED, 0), totals.get(TaskState.FAILED, 0)
     rejected = totals.get(TaskState.REJECTED, 0)
     question, href = "Is it working?", "/console/operations" if state else "/console/tasks"
@@ -307,7 +307,7 @@ def better_tile(found: Direction | None) -> Tile:
 
 
 def needs_tile(needs: Needs, others: int, first: datetime | None, now: datetime) -> Tile:
-    """``others``: approvals that wait for somebody else; ``first``: when the nearest of the reader's is due."""
+    """What waits for the reader. ``others``: approvals for other people; ``first``: the reader's next deadline."""
     question = "What needs me?"
     parts = [
         count_of(number, one)
@@ -328,7 +328,7 @@ def needs_tile(needs: Needs, others: int, first: datetime | None, now: datetime)
 
 
 def cost_tile(spent: Sequence[DaySpent], days: Sequence[DayCounts], today: date) -> Tile:
-    """What today has cost, and what the week did. The tenant's calendar may be a day ahead of ours, or behind."""
+    """What today and the week cost. The tenant's day may be one ahead of UTC, or behind."""
     question, href = "What does it cost?", "/console/operations"
     now = next((one for one in reversed(spent) if one.calls and one.date >= today.isoformat()), None)
     week = sum(day.nanos for day in spent[-WEEK:])
@@ -345,12 +345,12 @@ def first_due(mine: Sequence[Question]) -> datetime | None:
 
 
 def last_days(today: date, count: int) -> list[str]:
-    """The dates up to tomorrow, which may have begun where the tenant is: the oldest first."""
+    """The dates of ``count`` days, oldest first, up to tomorrow, which may have begun in the tenant's time zone."""
     return [(today + timedelta(days=shift)).isoformat() for shift in range(2 - count, 2)]
 
 
 def begun_days(spent: Sequence[DaySpent]) -> Sequence[DaySpent]:
-    """Without tomorrow, unless it has begun where the tenant is."""
+    """The days without tomorrow, unless it has begun in the tenant's time zone."""
     return spent if not spent or spent[-1].calls else spent[:-1]
 
 

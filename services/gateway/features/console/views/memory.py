@@ -1,4 +1,4 @@
-"""What tasks have left for later ones, as an operator looks through it: cases, facts, entities, and predictions."""
+"""What tasks left for later ones, as an operator browses it: cases, facts, entities, and predictions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ Row = TypeVar("Row")
 
 
 class MemoryQuery(NamedTuple):
-    """What a reader looks for: words that must all be there, a kind (empty: any), and a page from 1."""
+    """A search: words that must all occur, a kind (empty: any), and a page from 1."""
 
     words: str = ""
     kind: str = ""
@@ -43,7 +43,7 @@ class KindChoice(NamedTuple):
 
 
 class MemoryPage(NamedTuple, Generic[Row]):
-    """A page of what was found. ``total`` is how many there are, ``kept`` how many before anything was asked for."""
+    """A page of results. ``total``: how many match; ``kept``: how many are stored."""
 
     rows: Sequence[Row]
     total: int
@@ -66,7 +66,7 @@ class CaseRow(NamedTuple):
 
 
 class FactRow(NamedTuple):
-    """``holds`` is false where a newer one contradicts it; ``note`` says what it replaces."""
+    """A fact. ``holds``: false if a newer one contradicts it; ``note``: what it replaces."""
 
     text: str
     process: str
@@ -122,7 +122,7 @@ def entities(things: Sequence[Thing], asked: MemoryQuery) -> MemoryPage[EntityRo
 
 
 def finding_words(finding: Mapping[str, int]) -> str:
-    """What finding facts has taken so far; empty where no task was read for them."""
+    """A sentence on what finding facts has cost so far; empty if no task was searched."""
     tasks, calls = finding.get("fact_tasks", 0), finding.get("fact_calls", 0)
     if not tasks:
         return ""
@@ -192,7 +192,7 @@ def _fact(fact: KnownFact) -> FactRow:
 
 
 def _entity(thing: Thing, names: Mapping[str, str]) -> EntityRow:
-    """``names``: as they were written, by how links name them."""
+    """An entity's row. ``names``: how entities are written, by the key that links use."""
     entity, links = thing
     together = tuple(names.get(name.casefold()) or name.partition(":")[2] or name for name in links.together[:6])
     tasks = tuple(one.task_id for one in links.tasks[:_TASKS_SHOWN])

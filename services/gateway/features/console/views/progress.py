@@ -1,4 +1,4 @@
-"""Whether the worker gets better: quality over time, and the arms of each process type as they came to be."""
+"""Whether the worker improves: quality over time, and the arms of each process type over time."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ _START = Moment(0, 0, 0.0, 0.0)
 
 
 class Direction(NamedTuple):
-    """``arrow`` is up, down, level or empty; ``text`` says it in a sentence."""
+    """Whether quality rises. ``arrow`` is up, down, level or empty; ``text`` says it in a sentence."""
 
     arrow: str
     tone: str
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """``recent``: the mean of the tasks just before; ``mean``: of all until then. Both by time (ms)."""
+    """Quality over time (ms). ``recent``: the mean of the latest tasks at each point; ``mean``: of all until then."""
 
     recent: Drawn
     mean: Drawn
@@ -51,7 +51,7 @@ class Quality(NamedTuple):
 
 
 class ArmRow(NamedTuple):
-    """``score`` is what UCB1 gives it now; empty for an arm that was never tried."""
+    """One arm. ``score``: its present UCB1 score; empty if it was never tried."""
 
     title: str
     tone: str
@@ -75,7 +75,7 @@ class ProcessCard(NamedTuple):
 
 
 def direction(points: Sequence[Moment]) -> Direction | None:
-    """The last tasks against as many before them; None before the first task."""
+    """Compares the latest tasks with as many before them; None before the first task."""
     if not points:
         return None
     last = points[-1]
@@ -92,12 +92,12 @@ def direction(points: Sequence[Moment]) -> Direction | None:
 
 
 def _by_chance(tasks: int) -> float:
-    """By how much two means of so many tasks differ where nothing has changed (one standard error)."""
+    """By how much two means of so many tasks differ by chance (one standard error)."""
     return _SPREAD * sqrt(2 / tasks)
 
 
 def quality(points: Sequence[Moment]) -> Quality | None:
-    """None before there are two points to draw."""
+    """Quality over time; None for fewer than two points."""
     if len(points) < 2:
         return None
     window = max(10, -(-points[-1].n // 10))
@@ -118,7 +118,7 @@ def quality(points: Sequence[Moment]) -> Quality | None:
 def process_cards(
     arms: Mapping[str, Mapping[str, Arm]], courses: Mapping[str, Mapping[str, Sequence[Moment]]]
 ) -> tuple[ProcessCard, ...]:
-    """One for each process type, the most used first."""
+    """A card for each process type, the most used first."""
     cards = [_card(process, strategies, courses.get(process, {})) for process, strategies in arms.items()]
     return tuple(sorted(cards, key=lambda card: (-card.tasks, card.process)))
 
@@ -182,7 +182,7 @@ def _mean_between(start: Moment, end: Moment) -> float:
 
 
 def _thin_out(rows: Sequence[T]) -> tuple[T, ...]:
-    """No more than a few of them, the last always among them."""
+    """At most ``_ROWS`` of the rows, evenly spaced, always with the last."""
     step = -(-len(rows) // _ROWS)
     return tuple(rows[::-1][::step][::-1]) if rows else ()
 

@@ -1,4 +1,4 @@
-"""One run of an assessment, turn by turn: how the world stood, what the agent did, and what time brought."""
+"""One run of an assessment, turn by turn: the state of the world, what the agent did, and what time brought."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _AS_WELL = ("folder", "labels", "response")
 
 
 class ActionRow(NamedTuple):
-    """``gist``: what of it tells most, such as a mail's subject; of several reads what was read how often."""
+    """One action, or several reads in one. ``gist``: what tells most, such as a mail's subject, or what was read."""
 
     title: str
     gist: str
@@ -31,7 +31,7 @@ class ActionRow(NamedTuple):
 
 
 def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) -> tuple[ActionRow, ...]:
-    """``titles``: what rows of the world are called, by their ids."""
+    """The actions, reads in a row as one. ``titles``: names of the world's rows, by id."""
     rows: list[ActionRow] = []
     for are_reads, group in groupby(entries, _is_read):
         found = [*group]
@@ -70,7 +70,7 @@ def _gist(said: JsonObject, titles: Mapping[str, str]) -> str:
 
 
 def _row_names(said: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
-    """What the rows are called whose ids were said; an id where nobody told that."""
+    """Yields the names of the rows whose ids were given; the id itself if its name is unknown."""
     for name, value in said.items():
         if name.endswith(("_id", "_ids")):
             ids: list[JsonValue] = value if isinstance(value, list) else [value]
@@ -92,7 +92,7 @@ _TURN_BEGINS = "update_turn_started"
 
 
 class TurnStop(NamedTuple):
-    """A turn on the time line; 0 is the world before the first. ``at``: the simulated time when it was over."""
+    """A turn on the time line; 0 is the world before the first. ``at``: the simulated time at its end."""
 
     turn: int
     title: str
@@ -115,7 +115,7 @@ class ChangedRow(NamedTuple):
 
 
 class TurnCount(NamedTuple):
-    """``moved``: how it differs from the turn before, such as ``+2``."""
+    """A count of the world. ``moved``: the change since the turn before, such as ``+2``."""
 
     name: str
     number: int
@@ -138,8 +138,10 @@ class CriterionLine(NamedTuple):
 
 
 class ReplayedTurn(NamedTuple):
-    """What is shown of one turn. ``known``: whether the assessor told how the world stood. ``said``: what the agent
-    said of it, and at the start what the user asks for; empty where nobody told."""
+    """What is shown of one turn. ``known``: whether the assessor told the world's state.
+
+    ``said``: what the agent said of the turn, or at the start what the user asks for; empty if unknown.
+    """
 
     stop: TurnStop
     began: datetime | None
@@ -154,7 +156,7 @@ class ReplayedTurn(NamedTuple):
 
 
 def stops_of(run: Run) -> tuple[TurnStop, ...]:
-    """Every turn. A run has as many as somebody says, so each thing of it is looked at once."""
+    """Every turn of a run. A run may have very many, so each of its parts is scanned once."""
     looks, begins = _looks(run), _begins(run)
     log = run.results.action_log
     done = Counter(entry.turn for entry in log)
@@ -173,12 +175,12 @@ def stops_of(run: Run) -> tuple[TurnStop, ...]:
 
 
 def stops_near(stops: Sequence[TurnStop], turn: int) -> Sequence[TurnStop]:
-    """Those that a time line shows beside a turn."""
+    """The turns that the time line shows around a turn."""
     return stops[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
 
 
 def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
-    """The turn, or the nearest that there is."""
+    """The turn of that number, or the nearest one."""
     looks = _looks(run)
     turn = min(max(turn, 0), len(stops) - 1)
     look, before = looks.get(turn), looks.get(turn - 1)
@@ -198,7 +200,7 @@ def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
 
 
 def criteria_of(run: Run) -> tuple[CriterionLine, ...]:
-    """The missed first: they are what somebody looks for."""
+    """The criteria, those with the fewest points first, since readers look for them."""
     rows = sorted(run.results.criteria_results, key=lambda one: (one.unjudged, one.score / one.max_score))
     return tuple(_criterion(one) for one in rows)
 
@@ -208,12 +210,12 @@ def _looks(run: Run) -> Mapping[int, WorldLook]:
 
 
 def _titles(run: Run) -> Mapping[str, str]:
-    """What the rows that were changed are called, by their ids."""
+    """The names of the rows that changed, by their ids."""
     return {change.key: change.title for look in run.results.world for change in look.changes if change.title}
 
 
 def _begins(run: Run) -> Mapping[int, datetime]:
-    """When each turn began, as the assessor told it then; for results that do not tell how the world stood."""
+    """When each turn began, as the assessor told it, for results without the world's state."""
     told = [update for update in run.updates if update.get("message_type") == _TURN_BEGINS]
     return {_number(update): at for update in told if (at := _moment(update.get("current_time"))) is not None}
 
@@ -226,7 +228,7 @@ def _moment(said: JsonValue) -> datetime | None:
 
 
 def _updates(run: Run, turn: int) -> list[JsonObject]:
-    """What was told from a turn's beginning to the next one's."""
+    """The assessor's updates from a turn's beginning to the next one's."""
     found: list[JsonObject] = []
     now = 0
     for update in run.updates:
@@ -280,7 +282,7 @@ def _whole(update: JsonObject, name: str) -> int:
 
 
 def _duration(written: str) -> str:
-    """``PT1H30M`` as people write it: 1 h 30 min."""
+    """A duration as people write it: ``PT1H30M`` is 1 h 30 min."""
     words = {"D": " d", "H": " h", "M": " min", "S": " s"}
     text = "".join(words.get(letter, letter) + " " if letter in words else letter for letter in written.strip("PT"))
     return text.replace("T", "").strip() or "no time"
