@@ -15,11 +15,12 @@ from cli.gateway.client import (
     GatewayClient,
     Name,
     ask_gateway,
-    objects_in,
     path_of,
+    say_rows,
     speaker_claim,
     talk_with_gateway,
 )
+from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL, levels_of
 from cli.task import say_task
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -47,11 +48,7 @@ def list_approvals(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
       purple approvals list
     """
     found = ask_gateway(url, "GET", "/approvals")
-    if as_json:
-        return say_json(dumps(found))
-    rows = objects_in(found.get("approvals"))
-    out.print(_list(rows) if rows else "Nothing waits for an approval.")
-    return None
+    say_rows(found, "approvals", _list, "Nothing waits for an approval.", as_json=as_json)
 
 
 @approvals.command()

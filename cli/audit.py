@@ -9,7 +9,8 @@ import typer
 from rich.text import Text
 
 from cli.console import Complaint, give_up, moment, out, say_json
-from cli.gateway.client import AsJson, GatewayClient, objects_in, talk_with_gateway
+from cli.gateway.client import AsJson, GatewayClient, talk_with_gateway
+from cli.gateway.messages import as_object, objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -79,9 +80,9 @@ def as_lines(writes: list[JsonObject]) -> str:
 
 
 def _flatten_write(write: JsonObject) -> JsonObject:
-    policy, proof = _object(write.get("policy")), _object(write.get("proof"))
+    policy, proof = as_object(write.get("policy")), as_object(write.get("proof"))
     return {
-        "asked_by": _object(write.get("asked_by")).get("id"),
+        "asked_by": as_object(write.get("asked_by")).get("id"),
         "approved_by": _approval_in_words(write),
         "rules": _why(write),
         "policy_hash": policy.get("policy_hash"),
@@ -116,7 +117,7 @@ def _decision_in_words(decision: JsonObject) -> str:
 
 
 def _why(write: JsonObject) -> str:
-    rules = objects_in(_object(write.get("policy")).get("rules"))
+    rules = objects_in(as_object(write.get("policy")).get("rules"))
     return "; ".join(f"{rule.get('rule')}: {rule.get('reason')}" for rule in rules)
 
 
@@ -128,7 +129,3 @@ def _show_value(value: Json) -> str:
 def _plain(value: Json) -> str:
     text = _show_value(value)
     return f"'{text}" if text.startswith(_FORMULAS) else text
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}

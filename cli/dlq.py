@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint, err, give_up, make_table, moment, out, say_json
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, objects_in
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
+from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -33,11 +34,7 @@ def list_dead_letters(
       purple dlq list
     """
     found = ask_as_operator(url, name, "dlq", "list", body={"limit": limit})
-    if as_json:
-        return say_json(dumps(found))
-    rows = objects_in(found.get("letters"))
-    out.print(_table(rows) if rows else "No dead letters.")
-    return None
+    say_rows(found, "letters", _table, "No dead letters.", as_json=as_json)
 
 
 @dlq.command()

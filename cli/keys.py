@@ -9,7 +9,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, moment, out, say_json
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, objects_in
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
 from cli.send import DEFAULT_URL, levels_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role
@@ -85,12 +85,7 @@ def list_keys(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = Fal
 
       purple keys list
     """
-    found = ask_as_operator(url, name, "keys", "list")
-    if as_json:
-        return say_json(dumps(found))
-    rows = objects_in(found.get("keys"))
-    out.print(_table(rows) if rows else "No keys.")
-    return None
+    say_rows(ask_as_operator(url, name, "keys", "list"), "keys", _table, "No keys.", as_json=as_json)
 
 
 @keys.command()

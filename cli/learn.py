@@ -12,6 +12,7 @@ from rich.text import Text
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, indent_json, out, say_json
 from cli.gateway import client as gateway
+from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -258,13 +259,13 @@ def report(
         found = asyncio.run(run_for_json("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS))
     except Complaint as complaint:
         give_up(complaint)
-    prepared = gateway.objects_in(found.pop("training_rows"))
+    prepared = objects_in(found.pop("training_rows"))
     if rows is not None:
         _write(rows, prepared)
         found["written"] = {"file": str(rows), "rows": len(prepared)}
     if as_json:
         return say_json(dumps(found))
-    for one in gateway.objects_in(found.get("reports")):
+    for one in objects_in(found.get("reports")):
         _show(one)
     return _say_rest(found, rows is not None)
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
+from cli.gateway.messages import as_list, as_object, objects_in
 from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -90,21 +91,19 @@ def _show_check(found: JsonObject) -> None:
     out.print(
         _table("rules, as they are understood", ("policy", "rule", "about", "what", "effect"), found.get("rules"))
     )
-    details = found.get("details")
-    known = details if isinstance(details, dict) else {}
+    known = as_object(found.get("details"))
     for name, title in (("problems", "invalid"), ("triggeredRules", "triggered"), ("refusals", "calls refused")):
-        for entry in _objects(known.get(name)):
+        for entry in objects_in(known.get(name)):
             said = entry.get("message") or entry.get("reason")
             values = f"  {dumps(entry['values'])}" if entry.get("values") else ""
             err.print(Text(f"{title}: {entry.get('ruleId')}: {said}{values}"), soft_wrap=True)
-    for unread in _list(found.get("unknown_fields")):
+    for unread in as_list(found.get("unknown_fields")):
         err.print(Text(f"unknown field, which nobody reads: {unread}"), soft_wrap=True)
-    if undecided := _list(known.get("indeterminate")):
+    if undecided := as_list(known.get("indeterminate")):
         err.print(Text(f"undecided, for want of facts: {', '.join(map(str, undecided))}"), style="dim")
-    text = known.get("text")
-    for violation in _list(text.get("violations")) if isinstance(text, dict) else []:
+    for violation in as_list(as_object(known.get("text")).get("violations")):
         err.print(Text(f"violated by the text: {violation}"), soft_wrap=True)
-    if unasked := _list(found.get("not_asked")):
+    if unasked := as_list(found.get("not_asked")):
         err.print(Text(f"not asked, for want of --task: {', '.join(map(str, unasked))}"), style="dim")
     if not found.get("rules"):
         err.print("no rule was understood: such a policy asks nothing and forbids nothing", style="bold red")
@@ -113,8 +112,8 @@ def _show_check(found: JsonObject) -> None:
 
 
 def _show_backtest(found: JsonObject) -> None:
-    different = _objects(found.get("different"))
-    rows: list[Json] = [{**one, "rules": "\n".join(map(str, _list(one.get("rules"))))} for one in different]
+    different = objects_in(found.get("different"))
+    rows: list[Json] = [{**one, "rules": "\n".join(map(str, as_list(one.get("rules"))))} for one in different]
     title = f"{len(different)} of {found.get('plans')} plans would have been decided otherwise"
     out.print(_table(title, ("task", "text", "before", "after", "rules"), rows))
     if found.get("without_plan"):
@@ -123,14 +122,6 @@ def _show_backtest(found: JsonObject) -> None:
 
 def _table(title: str, columns: tuple[str, ...], rows: Json) -> Table:
     table = make_table(*columns, title=title)
-    for row in _objects(rows):
+    for row in objects_in(rows):
         table.add_row(*(Text(str(row.get(column, ""))) for column in columns))
     return table
-
-
-def _objects(value: Json) -> list[JsonObject]:
-    return [item for item in _list(value) if isinstance(item, dict)]
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []

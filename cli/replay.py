@@ -10,8 +10,9 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
+from cli.gateway.messages import objects_in
 from cli.stack.registry import data_folder
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import JsonObject, dumps
 from shared.infra.archive_open import folder_url, key_of
 
 USUAL_FOLDER = Path(".purple")
@@ -80,7 +81,7 @@ def replay(
 
 def _show(done: JsonObject) -> None:
     table = make_table("turn", "step", "kind", "characters", title=f"{done.get('task')}: its steps, taken again")
-    for step in _steps(done):
+    for step in objects_in(done.get("steps")):
         table.add_row(*(Text(str(step.get(name, ""))) for name in ("turn", "step", "kind", "characters")))
     out.print(table)
     difference = done.get("difference")
@@ -88,8 +89,3 @@ def _show(done: JsonObject) -> None:
         err.print(f"First difference at {difference.get('at')}: {difference.get('how')}.", style="bold red")
     else:
         err.print(f"It ends the same: {done.get('state')}.", style="bold")
-
-
-def _steps(done: JsonObject) -> list[dict[str, Json]]:
-    steps = done.get("steps")
-    return [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []

@@ -13,11 +13,11 @@ from cli.gateway.client import (
     GatewayClient,
     Name,
     ask_gateway,
-    objects_in,
     path_of,
     speaker_claim,
     talk_with_gateway,
 )
+from cli.gateway.messages import as_object, objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Resolution, Role, TaskState
@@ -97,10 +97,10 @@ def _say(record: JsonObject, as_json: bool) -> None:
 
 def say_task(record: JsonObject) -> None:
     """Print a task: who asked for what, what came of it, and what it waits for."""
-    metadata = _object(record.get("metadata"))
+    metadata = as_object(record.get("metadata"))
     escalated = ", escalated" if metadata.get("escalated") else ""
     out.print(Text(f"task {record.get('task_id')}: {record.get('state')}{escalated}", "bold"))
-    asked, requester = _object(record.get("request")).get("text"), _object(metadata.get("requester")).get("id")
+    asked, requester = as_object(record.get("request")).get("text"), as_object(metadata.get("requester")).get("id")
     out.print(Text(f"asked by {requester}: {asked}"), soft_wrap=True)
     if record.get("reason"):
         out.print(Text(str(record["reason"])), soft_wrap=True)
@@ -147,7 +147,3 @@ def _cell(name: str, value: Json) -> Text:
     text = value if isinstance(value, str) else "" if value is None else dumps(value)
     text = moment(text) if name in ("sent", "waited_until", "at", "deadline") else text
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}

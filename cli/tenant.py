@@ -11,7 +11,8 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
-from cli.gateway.client import AsJson, Gateway, Name, ask_gateway, objects_in, path_of, speaker_claim
+from cli.gateway.client import AsJson, Gateway, Name, ask_gateway, path_of, speaker_claim
+from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL
 from cli.tenant_record import record
 from shared.domain.exact_json import JsonObject, dumps

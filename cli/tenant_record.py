@@ -11,7 +11,8 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, indent_json, make_table, out, say_json
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in, path_of, speaker_claim
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows, speaker_claim
+from cli.gateway.messages import as_object, objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
@@ -102,12 +103,8 @@ def history(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as
 
       purple tenant record history default
     """
-    found = _history(url, tenant_id, name)
-    if as_json:
-        return say_json(dumps(found))
-    rows = objects_in(found.get("versions"))
-    out.print(_table(rows) if rows else "No record is stored: that of TENANT_FILE holds.")
-    return None
+    found, nothing = _history(url, tenant_id, name), "No record is stored: that of TENANT_FILE holds."
+    say_rows(found, "versions", _table, nothing, as_json=as_json)
 
 
 @record.command()
@@ -197,8 +194,7 @@ def _check_policies(file: Path, document: JsonObject) -> None:
         found = asyncio.run(asking)
     except Complaint as complaint:
         give_up(complaint)
-    details = found.get("details")
-    problems = objects_in(details.get("problems")) if isinstance(details, dict) else []
+    problems = objects_in(as_object(found.get("details")).get("problems"))
     for one in problems:
         err.print(Text(f"policies: {one.get('policyId')}.{one.get('ruleId')}: {one.get('message')}"), soft_wrap=True)
     if problems:

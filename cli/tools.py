@@ -13,7 +13,8 @@ from rich.text import Text
 
 from cli.child_json import run_for_json
 from cli.console import Complaint, err, give_up, make_table, out, say_json
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, objects_in
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
+from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
@@ -35,11 +36,7 @@ def list_made_tools(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson
       purple tools made list
     """
     found = ask_as_operator(url, name, "tools", "made", "list")
-    if as_json:
-        return say_json(dumps(found))
-    rows = objects_in(found.get("tools"))
-    out.print(_table(rows) if rows else "No tools were made.")
-    return None
+    say_rows(found, "tools", _table, "No tools were made.", as_json=as_json)
 
 
 @made.command()
@@ -181,7 +178,7 @@ _ADVICE = "Is the server running, and is this the URL of its tools? `purple up` 
 
 
 def _show(found: JsonObject) -> None:
-    listed = [tool for tool in _list(found.get("tools")) if isinstance(tool, dict)]
+    listed = objects_in(found.get("tools"))
     out.print(as_table(found, listed, out.width))
     err.print(_MEANING, style="dim", soft_wrap=True)
     if found.get("may_have_unlisted"):
@@ -228,7 +225,3 @@ def _read_by(tool: JsonObject) -> Text:
         return Text(str(read_back.get("tool")) + ("" if read_back.get("usable") else " cannot be asked"))
     nothing = "nothing proves it" if tool.get("class") == ToolClass.CHANGE.value else ""
     return Text(str(tool.get("pages") or nothing))
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []

@@ -1,5 +1,6 @@
 """`purple webhooks`: how a task's webhooks fare, which of a tenant's fail, and the secret."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -7,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import make_table, out, say_json
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, objects_in, path_of
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import JsonObject, dumps
 
@@ -27,7 +28,7 @@ def list_webhooks(task: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = Fa
       purple webhooks list T1
     """
     found = ask_gateway(url, "GET", path_of("tasks", task, "webhooks"))
-    _say(found, objects_in(found.get("webhooks")), _OF_TASK, "The task has no webhooks.", as_json)
+    say_rows(found, "webhooks", partial(_table, _OF_TASK), "The task has no webhooks.", as_json=as_json)
 
 
 @webhooks.command()
@@ -39,7 +40,7 @@ def failing(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
       purple webhooks failing
     """
     found = ask_gateway(url, "GET", "/webhooks")
-    _say(found, objects_in(found.get("failing")), _FAILING, "Nothing fails.", as_json)
+    say_rows(found, "failing", partial(_table, _FAILING), "Nothing fails.", as_json=as_json)
 
 
 @webhooks.command()
@@ -59,14 +60,7 @@ def secret(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False)
     return None
 
 
-def _say(found: JsonObject, rows: list[JsonObject], shown: tuple[str, ...], none: str, as_json: bool) -> None:
-    if as_json:
-        return say_json(dumps(found))
-    out.print(_table(rows, shown) if rows else none)
-    return None
-
-
-def _table(rows: list[JsonObject], shown: tuple[str, ...]) -> Table:
+def _table(shown: tuple[str, ...], rows: list[JsonObject]) -> Table:
     table = make_table(*shown)
     for row in rows:
         table.add_row(*(Text("" if row.get(name) is None else str(row.get(name))) for name in shown))

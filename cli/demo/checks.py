@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cli.demo.books import Books, DemoTask
-from cli.gateway.messages import Event, TaskView
+from cli.gateway.messages import Event, TaskView, as_list, objects_in
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _PROVED = "verified"
@@ -29,11 +29,11 @@ class Observed:
 
     @property
     def states(self) -> tuple[str, ...]:
-        return tuple(str(state) for state in _list(self.final.metadata.get("states")))
+        return tuple(str(state) for state in as_list(self.final.metadata.get("states")))
 
     @property
     def reported_writes(self) -> tuple[JsonObject, ...]:
-        return tuple(write for write in _list(self.final.metadata.get("writes")) if isinstance(write, dict))
+        return tuple(objects_in(self.final.metadata.get("writes")))
 
 
 def problems(observed: Observed) -> tuple[str, ...]:
@@ -119,7 +119,3 @@ def _parse_answer(answer: str) -> Json:
         return loads(answer)
     except ValueError:
         return None
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []

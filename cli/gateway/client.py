@@ -11,9 +11,10 @@ from urllib.parse import quote
 import httpx
 import typer
 from httpx_sse import ServerSentEvent, aconnect_sse
+from rich.table import Table
 
-from cli.console import Complaint, give_up
-from cli.gateway.messages import Event, Speaker, TaskView, Utterance, task_view
+from cli.console import Complaint, give_up, out, say_json
+from cli.gateway.messages import Event, Speaker, TaskView, Utterance, objects_in, task_view
 from cli.stack.registry import gateway_url
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import Role
@@ -210,6 +211,12 @@ def speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...]
     return {"metadata": {"principal": speaker.as_json()}}
 
 
-def objects_in(value: Json) -> list[JsonObject]:
-    """The objects in a list; empty for any other value."""
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+def say_rows(
+    found: JsonObject, name: str, table: Callable[[list[JsonObject]], Table], nothing: str, *, as_json: bool
+) -> None:
+    """What stands under that name as a table, or a sentence where nothing does; as JSON all of the answer."""
+    rows = objects_in(found.get(name))
+    if as_json:
+        say_json(dumps(found))
+    else:
+        out.print(table(rows) if rows else nothing)

@@ -73,7 +73,7 @@ class TaskView:
     @property
     def level(self) -> str | None:
         """The level that must decide on a waiting task, if its verdict names one; else None."""
-        level = _object(self.metadata.get("verdict")).get("escalationLevel")
+        level = as_object(self.metadata.get("verdict")).get("escalationLevel")
         return level if isinstance(level, str) else None
 
     @property
@@ -94,17 +94,17 @@ class Event:
 
 def task_view(result: JsonObject) -> TaskView:
     """Parse a task in A2A 0.3 (``kind: task``). Metadata keys become those of the gateway's own records."""
-    status = _object(result.get("status"))
+    status = as_object(result.get("status"))
     text = _first_text(result.get("artifacts")) or _first_text([status.get("message")])
-    metadata = {to_snake(key): value for key, value in _object(_whole(result.get("metadata"))).items()}
+    metadata = {to_snake(key): value for key, value in as_object(_whole(result.get("metadata"))).items()}
     return TaskView(str(result.get("id", "")), str(status.get("state", "")), text, metadata)
 
 
 def _first_text(holders: Json) -> str:
     """The text of the first part of the first artifact (or message)."""
     for holder in holders if isinstance(holders, list) else ():
-        for part in _list(_object(holder).get("parts")):
-            text = _object(part).get("text")
+        for part in as_list(as_object(holder).get("parts")):
+            text = as_object(part).get("text")
             if isinstance(text, str):
                 return text
     return ""
@@ -123,9 +123,14 @@ def _whole(value: Json) -> Json:
             return value
 
 
-def _object(value: Json) -> JsonObject:
+def as_object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Json) -> list[Json]:
+def as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
+
+
+def objects_in(value: Json) -> list[JsonObject]:
+    """The objects in a list; empty for any other value."""
+    return [row for row in as_list(value) if isinstance(row, dict)]
