@@ -109,15 +109,6 @@ class _Connections(NamedTuple):
     webhooks: WebhookWiring
 
 
-class _OwnServices(NamedTuple):
-    """Services that only paths of our own need, beside those that several ways in share."""
-
-    keys: KeyService
-    made_tools: MadeToolService
-    learning_files: LearningFileService
-    records: RecordService
-
-
 class _A2aBindings(NamedTuple):
     rpc: JsonRpcEndpoint
     methods: A2aMethods
@@ -219,18 +210,6 @@ def _build_services(settings: GatewaySettings, opened: _Connections, tasks: Task
     )
 
 
-def _build_own_services(settings: GatewaySettings, opened: _Connections) -> _OwnServices:
-    state = opened.state
-    policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
-    addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.urls)
-    return _OwnServices(
-        keys=KeyService(RedisKeyring(state), fresh),
-        made_tools=MadeToolService(RedisMadeToolRepository(state), _now),
-        learning_files=LearningFileService(RedisLearningFiles(state)),
-        records=RecordService(RedisTenantRecords(state), policies, addresses, _now),
-    )
-
-
 def _profile(settings: GatewaySettings) -> GatewayProfile:
     return GatewayProfile(
         settings.card_url,
@@ -270,18 +249,22 @@ def _add_a2a_routes(
 
 
 def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
-    identity, others = opened.identity.identity, _build_own_services(settings, opened)
+    """The paths of our own, with the services that only they need."""
+    identity, state = opened.identity.identity, opened.state
     own = OwnPaths(identity, settings.max_body_bytes)
+    policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
+    addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.urls)
+    records = RecordService(RedisTenantRecords(state), policies, addresses, _now)
     return [
         resolve_routes(services.tasks, settings.model_notice, own),
         TenantEndpoints(services.tenants).routes(own),
         SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
         DeadLetterEndpoints(services.dead_letters).routes(own),
-        KeyEndpoints(others.keys).routes(own),
-        MadeToolEndpoints(others.made_tools).routes(own),
+        KeyEndpoints(KeyService(RedisKeyring(state), fresh)).routes(own),
+        MadeToolEndpoints(MadeToolService(RedisMadeToolRepository(state), _now)).routes(own),
         MemoryEndpoints(services.memory).routes(own),
-        LearningEndpoints(others.learning_files, services.statistics).routes(own),
-        RecordEndpoints(others.records).routes(own),
+        LearningEndpoints(LearningFileService(RedisLearningFiles(state)), services.statistics).routes(own),
+        RecordEndpoints(records).routes(own),
         WebhookEndpoints(services.webhooks).routes(own),
         ApprovalEndpoints(services.approvals).routes(own),
         AuditEndpoints(services.audit, identity).routes(),

@@ -23,8 +23,9 @@ from services.learner.core.memory.fact_worker import FactWorker, ModelFacts
 from services.learner.core.memory.forgetting import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
-from services.learner.entrypoints.cache import Cache, LearnedCache
 from services.learner.entrypoints.loops import (
+    Cache,
+    LearnedCache,
     SeedingStatus,
     keep_finding,
     keep_forgetting,

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator, RateStanding
+from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator, NoVisibleTenant, RateStanding
 from services.gateway.edge.fields import kind_of, list_at, object_at, required_id
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal, TaskRecord
@@ -200,3 +200,10 @@ def check_operator(caller: Caller) -> None:
     """Raises ``NotAnOperator``."""
     if Role.OPERATOR not in caller.principal.roles:
         raise NotAnOperator
+
+
+def check_operator_of(tenant: str, caller: Caller) -> None:
+    """An operator has to do with one tenant alone: raises ``NotAnOperator`` and ``NoVisibleTenant``."""
+    check_operator(caller)
+    if tenant != caller.tenant:
+        raise NoVisibleTenant(tenant)

@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import GatewayRefusal, InvalidField, NoVisibleTenant
+from services.gateway.edge.errors import GatewayRefusal, InvalidField
 from services.gateway.edge.fields import count_at, text_at
-from services.gateway.features.identity.model import Caller, check_operator
+from services.gateway.features.identity.model import Caller, check_operator_of
 from services.gateway.features.webhooks.model import UrlCheck
 from shared.contracts.policy import Policy
 from shared.contracts.tenant import TenantRecord
@@ -69,19 +69,19 @@ class RecordService:
 
     async def show(self, tenant: str, number: int | None, caller: Caller) -> TenantVersion:
         """That version, or the latest; raises ``NoRecord``."""
-        _check(tenant, caller)
+        check_operator_of(tenant, caller)
         found = await self._version(tenant, await self._records.latest(tenant) if number is None else number)
         if found is None or found.withdrawn:
             raise NoRecord(tenant, number)
         return found
 
     async def history(self, tenant: str, caller: Caller) -> Sequence[TenantVersion]:
-        _check(tenant, caller)
+        check_operator_of(tenant, caller)
         return await self._records.history(tenant)
 
     async def put(self, tenant: str, change: RecordChange, caller: Caller) -> TenantVersion:
         """The new version, once it holds. Raises ``BadRecord``, ``VersionConflict`` and ``PolicyUnchecked``."""
-        _check(tenant, caller)
+        check_operator_of(tenant, caller)
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
         record = read_owned_record(document, tenant)
@@ -218,9 +218,3 @@ def _who(version: TenantVersion) -> dict[str, Json]:
 def _changed_fields(before: JsonObject, after: JsonObject) -> list[Json]:
     names = sorted({*before, *after} - {"version"})
     return [name for name in names if before.get(name) != after.get(name)]
-
-
-def _check(tenant: str, caller: Caller) -> None:
-    check_operator(caller)
-    if tenant != caller.tenant:
-        raise NoVisibleTenant(tenant)

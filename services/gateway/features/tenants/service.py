@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import InvalidField, NoVisibleTenant
+from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import text_at
-from services.gateway.features.identity.model import Caller, check_operator
+from services.gateway.features.identity.model import Caller, check_operator_of
 from shared.domain.exact_json import JsonObject
 
 
@@ -72,24 +72,24 @@ class TenantService:
 
     async def stop(self, tenant: str, reason: str, caller: Caller) -> TenantState:
         """Refuse new messages, and let what runs stop before its next call. Repeated, it changes the reason."""
-        _check(tenant, caller)
+        check_operator_of(tenant, caller)
         await self._tenants.stop(tenant, reason)
         return await self._tenants.state(tenant, self._clock())
 
     async def resume(self, tenant: str, caller: Caller) -> TenantState:
         """Take messages again, and let what was stopped go on from where it stood."""
-        _check(tenant, caller)
+        check_operator_of(tenant, caller)
         await self._tenants.resume(tenant)
         return await self._tenants.state(tenant, self._clock())
 
     async def switch_made_tools(self, tenant: str, on: bool, caller: Caller) -> TenantState:
         """Whether calculators that are missing are made at run time, from the next turn on."""
-        _check(tenant, caller)
+        check_operator_of(tenant, caller)
         await self._tenants.switch_made_tools(tenant, on)
         return await self._tenants.state(tenant, self._clock())
 
     async def show(self, tenant: str, caller: Caller) -> TenantState:
-        _check(tenant, caller)
+        check_operator_of(tenant, caller)
         return await self._tenants.state(tenant, self._clock())
 
 
@@ -133,9 +133,3 @@ def _day_view(day: DaySpent) -> JsonValue:
 
 def _dollars(nanos: int) -> str:
     return format((Decimal(nanos) / _NANO).normalize(), "f")
-
-
-def _check(tenant: str, caller: Caller) -> None:
-    check_operator(caller)
-    if tenant != caller.tenant:
-        raise NoVisibleTenant(tenant)
