@@ -170,6 +170,13 @@ class ConsoleContext:
         return self.pages.page(request, template, visitor, status, badge=badge, version=version, **values)
 
 
+class ConsolePages:
+    """Pages of one kind."""
+
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+
+
 def _redirect_to_sign_in(request: Request) -> Response:
     """The answer to a visitor who is not signed in; a script gets a 401, and then reloads the page."""
     if request.headers.get("x-part") or request.headers.get("accept") == "text/event-stream":

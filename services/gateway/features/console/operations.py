@@ -13,7 +13,7 @@ from starlette.responses import Response
 from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
 from services.gateway.features.approvals.service import Question
 from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
-from services.gateway.features.console.context import ConsoleContext
+from services.gateway.features.console.context import ConsolePages
 from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import health, memory
@@ -52,10 +52,7 @@ class _Seen(NamedTuple):
         return health.Needs(len(self.mine), len(self.doubted), self.letters, self.hooks)
 
 
-class OverviewPage:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
+class OverviewPage(ConsolePages):
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         now, caller = self._context.glance.clock(), visitor.caller
         seen = await self._read_all(visitor)
@@ -117,10 +114,7 @@ class OverviewPage:
         return (await self._context.services.lists.tasks(query, visitor.caller)).records
 
 
-class WebhookPage:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
+class WebhookPage(ConsolePages):
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         failing = await self._context.services.webhooks.failing(visitor.caller)
         tabs = tabs_of((*OPERATIONS, WEBHOOKS), visitor)
@@ -131,10 +125,7 @@ _LONGEST = 200
 _CARDS = 24  # processes that are drawn, the most used ones
 
 
-class LearningPages:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
+class LearningPages(ConsolePages):
     async def progress(self, request: Request, visitor: Visitor) -> Response:
         """The page on learning. It shows only numbers, so every caller of the tenant may see it."""
         services, tenant = self._context.services, visitor.caller.tenant
@@ -192,10 +183,7 @@ _MADE_WRITES = (
 )
 
 
-class OperationsPages:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
+class OperationsPages(ConsolePages):
     async def load(self, request: Request, visitor: Visitor) -> Response:
         check_operator(visitor.caller)
         now, services, caller = self._context.glance.clock(), self._context.services, visitor.caller

@@ -13,7 +13,7 @@ from starlette.types import ExceptionHandler
 from services.gateway.edge import errors
 from services.gateway.features.approvals.service import read_answer
 from services.gateway.features.assessments.service import KeptAssessment
-from services.gateway.features.console.context import ConsoleContext
+from services.gateway.features.console.context import ConsoleContext, ConsolePages
 from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPage, WebhookPage
 from services.gateway.features.console.pages import LEARNING, Pages, console_assets, go_to, tabs_of
 from services.gateway.features.console.sessions import BadForm, Visitor
@@ -26,10 +26,7 @@ from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
 
 
-class InboxPages:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
+class InboxPages(ConsolePages):
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
         """The approvals that the reader can answer, then those that wait for others."""
         now, reader = self._context.glance.clock(), visitor.caller.principal
@@ -73,10 +70,7 @@ class InboxPages:
 _PLACE = "/console/learning/assessments"
 
 
-class AssessmentPages:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
+class AssessmentPages(ConsolePages):
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
         cards = await self._context.services.assessments.cards(visitor.caller)
         rows, tabs = [assessments.card_row(card) for card in cards], tabs_of(LEARNING, visitor)

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import InvalidField, NotEntitled, Unauthenticated
-from services.gateway.features.console.context import ConsoleContext
+from services.gateway.features.console.context import ConsolePages
 from services.gateway.features.console.pages import THEME, THEMES, go_to
 from services.gateway.features.console.sessions import COOKIE, Visitor, form_token, place_after, read_form
 from services.gateway.features.identity.model import SignInCredential
@@ -19,10 +19,7 @@ _LONGEST_NAME = 100
 _LONGEST_KEY = 16 * 1024
 
 
-class SignInPages:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
+class SignInPages(ConsolePages):
     async def ask(self, request: Request) -> Response:
         """The sign-in form; a visitor who is signed in is sent on."""
         place = place_after(request.query_params.get("next", ""))

@@ -15,7 +15,7 @@ from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToR
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import file_reply
 from services.gateway.features.audit.rows import audit_rows, rows_of_record
-from services.gateway.features.console.context import ConsoleContext
+from services.gateway.features.console.context import ConsolePages
 from services.gateway.features.console.pages import go_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence
@@ -37,11 +37,8 @@ LOOK_SECONDS = 1.5
 _STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 
-class LiveStreams:
+class LiveStreams(ConsolePages):
     """Server-sent updates of pages. A task's end with it; the inbox's go on until the reader leaves."""
-
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
 
     async def inbox(self, request: Request, visitor: Visitor) -> Response:
         return KeptAlive(self._inbox(request, visitor), "text/event-stream", SSE_BEAT)
@@ -99,10 +96,7 @@ _SIZE = 25
 _LONGEST_ID = 200
 
 
-class TaskPages:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-
+class TaskPages(ConsolePages):
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
         """The tasks, the last changed first; ``q`` leads to the task of that id."""
         wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
