@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from services.assessor.ports import simulation
 from shared.contracts.ues.modalities import ActionDone, JsonObject, TimeState
 from shared.infra.ues.client import AsyncUESClient, TimeEndpoints
-from shared.infra.ues.line import NotFoundError, WorldLine, given_values
+from shared.infra.ues.line import NotFoundError, WorldEndpoints, WorldLine, given_values
 
 
 class TimeControl(TimeEndpoints):
@@ -32,10 +32,7 @@ class TimeControl(TimeEndpoints):
         return await self._line.post(TimeState, "/simulator/time/set-scale", given_values(scale=scale))
 
 
-class SimulationEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class SimulationEndpoints(WorldEndpoints):
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> simulation.Started:
         settings = given_values(auto_advance=auto_advance, time_scale=time_scale)
         return await self._line.post(simulation.Started, "/simulation/start", settings)
@@ -67,10 +64,7 @@ class SimulationEndpoints:
         await self._line.tell(f"/simulation/release/{hold_id}")
 
 
-class EventsEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class EventsEndpoints(WorldEndpoints):
     async def list_events(
         self,
         *,
@@ -131,10 +125,7 @@ class EventsEndpoints:
         await self._line.delete(f"/events/{event_id}")
 
 
-class ScenarioEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class ScenarioEndpoints(WorldEndpoints):
     async def import_full(
         self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False
     ) -> simulation.ScenarioImport:
@@ -152,10 +143,7 @@ class ScenarioEndpoints:
         return await self._line.get_json("/scenario/export/events")
 
 
-class KeysEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class KeysEndpoints(WorldEndpoints):
     async def create(self, name: str, permissions: Sequence[str]) -> simulation.KeyMade:
         return await self._line.post(simulation.KeyMade, "/keys", given_values(name=name, permissions=permissions))
 
@@ -170,10 +158,7 @@ class KeysEndpoints:
             return
 
 
-class AccessLogsEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class AccessLogsEndpoints(WorldEndpoints):
     async def show(
         self,
         *,
@@ -195,11 +180,8 @@ class AccessLogsEndpoints:
         )
 
 
-class WorldsEndpoints:
+class WorldsEndpoints(WorldEndpoints):
     """``/worlds``: several worlds in one server."""
-
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
 
     async def open(self, world_id: str) -> simulation.World:
         return await self._line.post(simulation.World, "/worlds", given_values(world_id=world_id))
@@ -211,10 +193,7 @@ class WorldsEndpoints:
             return
 
 
-class EnvironmentEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class EnvironmentEndpoints(WorldEndpoints):
     async def get_state(self) -> JsonValue:
         return await self._line.get_json("/environment/state")
 

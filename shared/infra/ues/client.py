@@ -11,22 +11,16 @@ from pydantic import JsonValue
 from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
 from shared.infra.tls import trusted_certificates
 from shared.infra.ues.email import EmailEndpoints
-from shared.infra.ues.line import Value, WorldLine, given_values
+from shared.infra.ues.line import Value, WorldEndpoints, WorldLine, given_values
 from shared.infra.ues.sms import SmsEndpoints
 
 
-class TimeEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class TimeEndpoints(WorldEndpoints):
     async def get_state(self) -> TimeState:
         return await self._line.get(TimeState, "/simulator/time")
 
 
-class CalendarEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class CalendarEndpoints(WorldEndpoints):
     async def get_state(self) -> CalendarState:
         return await self._line.get(CalendarState, "/calendar/state")
 
@@ -83,10 +77,7 @@ class CalendarEndpoints:
         return await self._line.post(ActionDone, "/calendar/respond", answer)
 
 
-class ChatEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class ChatEndpoints(WorldEndpoints):
     async def get_state(self) -> ChatState:
         return await self._line.get(ChatState, "/chat/state")
 

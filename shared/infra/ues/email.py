@@ -6,13 +6,10 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from shared.contracts.ues.modalities import ActionDone, EmailsFound, EmailState, JsonObject
-from shared.infra.ues.line import WorldLine, given_values
+from shared.infra.ues.line import WorldEndpoints, given_values
 
 
-class EmailEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class EmailEndpoints(WorldEndpoints):
     async def get_state(self) -> EmailState:
         return await self._line.get(EmailState, "/email/state")
 

@@ -127,6 +127,13 @@ class WorldLine:
             raise UESError(f"{where} could not be asked: {error}") from error
 
 
+class WorldEndpoints:
+    """What one part of a world's interface answers."""
+
+    def __init__(self, line: WorldLine) -> None:
+        self._line = line
+
+
 def given_values(**values: Value | None) -> dict[str, JsonValue]:
     """The values that are not ``None``, as JSON; times become text."""
     return {name: _plain(value) for name, value in values.items() if value is not None}

@@ -6,13 +6,10 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from shared.contracts.ues.modalities import ActionDone, SmsFound, SmsState
-from shared.infra.ues.line import WorldLine, given_values
+from shared.infra.ues.line import WorldEndpoints, given_values
 
 
-class SmsEndpoints:
-    def __init__(self, line: WorldLine) -> None:
-        self._line = line
-
+class SmsEndpoints(WorldEndpoints):
     async def get_state(self) -> SmsState:
         return await self._line.get(SmsState, "/sms/state")
 
