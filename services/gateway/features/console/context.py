@@ -54,9 +54,7 @@ class Glance:
         return (await self._look(caller)).questions
 
     async def version(self, caller: Caller) -> str:
-        """A word that changes whenever an approval or task that the caller may see changes, or
-        something was learned.
-        """
+        """A word that changes whenever an approval or task that the caller may see does, or something was learned."""
         return (await self._look(caller)).version
 
     async def _look(self, caller: Caller) -> _Look:

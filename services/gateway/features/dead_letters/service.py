@@ -1,4 +1,4 @@
-"""What an operator does with dead letters: look at them, begin anew, put back, drop."""
+"""An operator's actions on dead letters: show, start again, requeue, drop."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -21,8 +21,8 @@ class LetterKind(StrEnum):
 class DeadLetter(NamedTuple):
     """A turn that was given up, or an outcome that could not be learned from.
 
-    ``tenant`` is None, and there is no ``content``, where it cannot be read; ``content`` is a ``DeadTurn`` or a
-    ``TaskOutcome``.
+    ``content`` is a ``DeadTurn`` or a ``TaskOutcome``. If it cannot be read, ``tenant`` is None and there is no
+    content.
     """
 
     letter_id: str
@@ -38,28 +38,34 @@ class DeadLetter(NamedTuple):
 
 
 class DeadLetters(Protocol):
-    """All may raise ``StoreUnavailable``. A letter whose tenant cannot be read belongs to every tenant's operators."""
+    """The dead letters. All methods may raise ``StoreUnavailable``.
+
+    A letter whose tenant cannot be read belongs to every tenant's operators.
+    """
 
     async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]: ...
 
     async def find(self, tenant: str, letter_id: str) -> DeadLetter | None: ...
 
     async def drop(self, letter: DeadLetter) -> bool:
-        """Take it out for good; False if it was gone."""
+        """Delete a letter; False if it was gone."""
 
     async def replay(self, letter: DeadLetter) -> bool:
-        """Hand an outcome to the learner once more and take the letter out, in one step; False if it was gone."""
+        """Hand an outcome to the learner again and delete the letter, in one step; False if it was gone."""
 
 
 class RequeueResult(NamedTuple):
-    """What became of a letter; ``task_id`` is the new task's where a turn was begun anew."""
+    """The requeued letter. ``task_id``: the new task's, if a turn was started again."""
 
     letter: DeadLetter
     task_id: str | None = None
 
 
 class DeadLetterService:
-    """Every method raises ``NotAnOperator``, those about one letter ``NoSuchLetter``. A tenant sees its own alone."""
+    """Actions on the dead letters of the caller's tenant.
+
+    Every method raises ``NotAnOperator``, those about one letter also ``NoSuchLetter``.
+    """
 
     def __init__(self, letters: DeadLetters, tasks: Tasks, wakes: Wakes, clock: Callable[[], datetime]) -> None:
         self._letters = letters
@@ -68,7 +74,7 @@ class DeadLetterService:
         self._clock = clock
 
     async def list_newest(self, caller: Caller, limit: int) -> Sequence[DeadLetter]:
-        """The newest first."""
+        """The tenant's latest letters, newest first."""
         check_operator(caller)
         return await self._letters.newest(caller.tenant, limit)
 
@@ -80,9 +86,9 @@ class DeadLetterService:
         return letter
 
     async def requeue(self, caller: Caller, letter_id: str, *, again: bool = False) -> RequeueResult:
-        """A dead turn's task begins anew in its session; a dead outcome goes back to the learner. Repeat it freely.
+        """Start a dead turn's task again in its session, or hand an outcome to the learner. It may be repeated.
 
-        Raises ``WouldRepeatWrites`` if the task made writes, or may have, and the operator does not say ``again``.
+        Raises ``WouldRepeatWrites`` if the task made writes, or may have, and ``again`` is not set.
         """
         letter = await self.show(caller, letter_id)
         if letter.kind is LetterKind.OUTCOME:
@@ -101,7 +107,7 @@ class DeadLetterService:
         return letter
 
     async def _begin_anew(self, letter: DeadLetter, dead: DeadTurn) -> str:
-        """The letter goes when its task is accepted: dying in between, it is accepted once all the same."""
+        """Accept the new task, then drop the letter: after a crash in between, a repeat finds the same task."""
         record, turn = fresh_task(dead, letter.letter_id, self._clock())
         accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{letter.letter_id}")
         await self._wakes.wake(record.tenant, record.session_id)
@@ -110,7 +116,7 @@ class DeadLetterService:
 
 
 def fresh_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
-    """A new task of the same request and session, which names the one it stands in for; always the same one."""
+    """A new task with the same request and session, which names the old one; always the same for one letter."""
     task_id = str(uuid5(NAMESPACE_OID, f"requeued\x00{dead.tenant}\x00{letter_id}"))
     turn_id = str(uuid5(NAMESPACE_OID, f"{task_id}\x00turn"))
     text = dead.request.text

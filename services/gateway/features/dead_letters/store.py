@@ -1,4 +1,4 @@
-"""Dead letters on Redis: two streams a partition, one of turns and one of outcomes."""
+"""Dead letters on Redis: two streams in each partition, one of turns and one of outcomes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ class _LetterPlace(NamedTuple):
 
 class RedisDeadLetters(ScriptedStore, DeadLetters):
     async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
-        """A stream holds the letters of many tenants: it is read on until it has given enough of this one's."""
+        """The tenant's latest letters. Streams mix tenants, so each is read until it has given enough."""
         mine: list[DeadLetter] = []
         places = [_LetterPlace(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
         for _ in range(_ROUNDS):
@@ -117,7 +117,7 @@ def _turn(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
 
 
 def _outcome(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
-    """One that cannot be read has no tenant that is known: its content is shown to nobody."""
+    """The letter of an outcome. If it cannot be read, its tenant is unknown and its content is shown to nobody."""
     content, error, tries = fields.get("o", ""), fields.get("error", ""), int(fields.get("tries", "0"))
     try:
         told = TaskOutcome.model_validate_json(content)
@@ -129,5 +129,5 @@ def _outcome(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
 
 
 def _time_of(place: _LetterPlace) -> datetime:
-    """When the letter was put there: a stream's ids begin with its server's milliseconds."""
+    """When the letter was added: stream ids begin with the server's milliseconds."""
     return datetime.fromtimestamp(int(place.entry_id.partition("-")[0]) / 1000, UTC)

@@ -1,4 +1,4 @@
-"""The loop that delivers what is due, and its client, which is guarded against addresses of our own network."""
+"""The loop that makes due deliveries, and its HTTP client, which cannot reach addresses of our own network."""
 
 import asyncio
 from collections import Counter
@@ -34,7 +34,7 @@ class ReachCheck(UrlCheck):
 
 
 class WebhookHttp(Post):
-    """Close it with ``aclose``. Of an answer only the status counts; a short one is read, to keep its connection."""
+    """Posts to receivers. Only an answer's status counts. Close it with ``aclose``."""
 
     def __init__(self, guard: Guard, seconds: float, connections: int) -> None:
         self._seconds = seconds
@@ -61,7 +61,7 @@ class WebhookHttp(Post):
 
 
 async def _drain_answer(response: httpx.Response) -> None:
-    """Read a short answer, as it is on the line, so that its connection can be used again; close any other."""
+    """Read a short answer, so that its connection can be reused; close any other."""
     length = response.headers.get("content-length", "")
     if len(length) < _DIGITS and length.isdecimal():
         async for _ in response.aiter_raw():
@@ -78,7 +78,10 @@ _GRACE_SECONDS = 2.0
 
 
 class DeliveryLoop:
-    """``listen``: an event that is set whenever something is due. Nothing is lost when it is cancelled or killed."""
+    """Makes due deliveries. ``listen``: an event that is set whenever something becomes due.
+
+    Nothing is lost when it is cancelled or killed.
+    """
 
     def __init__(self, service: DeliveryService, lines: Lines, listen: Listen, rules: DeliveryRules) -> None:
         self._service, self._lines, self._listen, self._rules = service, lines, listen, rules
@@ -88,7 +91,7 @@ class DeliveryLoop:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Deliver meanwhile; on leaving, deliveries under way are finished if they do not take long."""
+        """Delivers while the context lasts; at its end, finishes deliveries that do not take long."""
         async with asyncio.TaskGroup() as group:
             loop = group.create_task(self._run())
             yield
@@ -122,7 +125,7 @@ class DeliveryLoop:
                     continue
 
     async def _take(self, group: asyncio.TaskGroup) -> float:
-        """Begin what is due; in how many seconds to look again."""
+        """Begin due deliveries; returns the seconds after which to look again."""
         try:
             look = await self._lines.look(self._rules.slots, self._rules.per_tenant)
             wanted = choose_lines(look.due, self._busy, self._rules)

@@ -1,4 +1,4 @@
-"""What a webhook is told of its task (changes of state, results, the task at its end), and what that needs."""
+"""The updates that a webhook receives of its task (state changes, results, the final task), and the ports for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -13,11 +13,11 @@ from shared.domain.words import Dialect, TaskState
 
 class Posts(Protocol):
     async def enqueue(self, delivery: SignedPost) -> None:
-        """Keep it until it is delivered or given up. May raise ``StoreUnavailable`` and may be repeated."""
+        """Store a post until it is delivered or given up. May raise ``StoreUnavailable`` and may be repeated."""
 
 
 class DueLine(NamedTuple):
-    """A line of deliveries that may be claimed: the member of its queue, whose it is, and since when (ms)."""
+    """A line of deliveries that may be claimed: its member in the queue, its tenant, and since when it is due (ms)."""
 
     member: str
     tenant: str
@@ -25,14 +25,14 @@ class DueLine(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What is due, and in how many seconds something else will be (None: nothing is)."""
+    """The lines that are due, and the seconds until another will be (None: no other)."""
 
     due: Sequence[DueLine]
     next_in: float | None
 
 
 class ClaimedLine(NamedTuple):
-    """A line that is this process's own until its lease ends. ``token`` changes with each lease."""
+    """A line claimed by this process until its lease ends. ``token`` changes with each lease."""
 
     member: str
     tenant: str
@@ -40,7 +40,7 @@ class ClaimedLine(NamedTuple):
 
 
 class HookWork(NamedTuple):
-    """A webhook, how far it was told, its task and the events after that."""
+    """A webhook to deliver to: how far it was told, its task, and the events after that."""
 
     webhook: TaskHook
     told: HookState
@@ -49,14 +49,14 @@ class HookWork(NamedTuple):
 
 
 class SignedPostWork(NamedTuple):
-    """A notice that is signed already and only has to be posted, and how far it was."""
+    """A signed notice to post, and the state of its delivery."""
 
     delivery: SignedPost
     told: HookState
 
 
 class UnreadableLine(NamedTuple):
-    """A line whose content no key here opens. ``subject`` and ``config_id``: as far as its name tells."""
+    """A line that no key here can decrypt. ``subject`` and ``config_id``: from its name."""
 
     told: HookState
     subject: str
@@ -67,7 +67,7 @@ Work = HookWork | SignedPostWork | UnreadableLine
 
 
 class LineStep(StrEnum):
-    """What becomes of a line."""
+    """What happens to a line after a delivery."""
 
     HOLD = "hold"  # it is held for the next delivery
     DONE = "done"  # it rests until there is news
@@ -76,30 +76,30 @@ class LineStep(StrEnum):
 
 
 class Lines(Protocol):
-    """The durable queue of lines. All may raise ``StoreUnavailable``; a line is with one process at a time."""
+    """The durable queue of lines. One process at a time holds a line. All methods may raise ``StoreUnavailable``."""
 
     async def look(self, most: int, each: int) -> Look:
-        """The lines that are due, the longest due first; of each partition at most so many, and of each tenant."""
+        """The due lines, the longest due first; at most ``most`` of each partition and ``each`` of each tenant."""
 
     async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
-        """Those of them that nobody else was quicker to take, for so many seconds."""
+        """Claim lines for ``seconds``; returns those that no other process has."""
 
     async def read(self, claim: ClaimedLine) -> Work | None:
-        """What is to be delivered. None if there is nothing, and the line is gone; or another version wrote it."""
+        """What a line has to deliver; None if there is nothing, or another version wrote it."""
 
     async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
-        """Store how far it is told. ``seconds``: how long it is held, or until it is tried again.
+        """Store how far a line was told. ``seconds``: how long it stays claimed, or until the next try.
 
-        The token under which it is held; empty if another process has it by now, or it is gone.
+        Returns the token of the claim; empty if another process has the line by now, or it is gone.
         """
 
 
 class Undelivered(Exception):
-    """No answer came: the message says why, and names no secret and no address of a network."""
+    """The receiver gave no answer: the message says why, without secrets or network addresses."""
 
 
 class ReceiverAnswer(NamedTuple):
-    """``retry_after``: the header of that name, as the receiver wrote it."""
+    """A receiver's answer. ``retry_after``: the header of that name, as it was written."""
 
     status: int
     retry_after: str = ""
@@ -107,7 +107,7 @@ class ReceiverAnswer(NamedTuple):
 
 class Post(Protocol):
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
-        """What it answers; follows no redirect. Raises ``Undelivered``."""
+        """Post a body and return the receiver's answer; follows no redirect. Raises ``Undelivered``."""
 
 
 _END = "end"  # names the news of an end whose own event is not there any more
@@ -115,7 +115,7 @@ _STATUS, _TASK = 1_000_000, 1_000_001  # numbers of parts: results have theirs b
 
 
 class News(NamedTuple):
-    """One thing to tell, by a name that no other news of the task has, and how far that takes the webhook."""
+    """One update to deliver. ``name`` is unique among the task's; ``told``: the webhook's state after it."""
 
     name: str
     update: updates.Update
@@ -123,14 +123,14 @@ class News(NamedTuple):
 
 
 class _NewsPart(NamedTuple):
-    """A part of what one event tells."""
+    """A numbered part of what one event tells."""
 
     number: int
     update: updates.Update
 
 
 def news_of(work: HookWork) -> list[News]:
-    """All that is to be told by now, in order; a second reading gives the same names."""
+    """All updates to deliver by now, in order; reading again gives the same names."""
     told, found = work.told, list[News]()
     for event_id, event in work.events:
         parts = list(_parts(event, work.record, told.state, work.webhook.dialect))
@@ -143,7 +143,7 @@ def news_of(work: HookWork) -> list[News]:
 
 
 def _undelivered_parts(event_id: str, parts: Sequence[_NewsPart], told: HookState) -> Iterator[News]:
-    """Those that were not delivered yet. Between two parts of one event, the cursor stands before it."""
+    """Yields the parts not yet delivered. Between two parts of an event the cursor stays before it."""
     for number, update in parts:
         if number > told.part:
             after = _advance(event_id, parts, told) if number == parts[-1].number else told._replace(part=number)
@@ -151,7 +151,7 @@ def _undelivered_parts(event_id: str, parts: Sequence[_NewsPart], told: HookStat
 
 
 def _name(event_id: str, number: int) -> str:
-    """As streams name the same update; the whole task is told by webhooks alone."""
+    """The update's name, as in streams; the whole task, which only webhooks get, has a name of its own."""
     return event_id if number == _STATUS else f"{event_id}.{'task' if number == _TASK else number}"
 
 
@@ -162,7 +162,7 @@ def _advance(event_id: str, parts: Sequence[_NewsPart], told: HookState) -> Hook
 
 
 def _parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_NewsPart]:
-    """Each has its own number, whatever else there is: results may have gone by the time of a second reading."""
+    """Yields the parts that an event tells, with numbers that stay the same at each reading."""
     ends = ends_task(event)
     for part in updates.parts_of(event, record, final=ends):
         if _is_worth_telling(part.update, state, dialect):
@@ -172,7 +172,7 @@ def _parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -
 
 
 def _is_worth_telling(update: updates.Update, state: str, dialect: Dialect) -> bool:
-    """Progress within one state is not; and older receivers get whole tasks, so each change of state is all."""
+    """Whether a webhook gets the update: no progress within a state, and no results in older protocols."""
     if isinstance(update, updates.StatusUpdate):
         return update.state.value != state or update.state is TaskState.INPUT_REQUIRED
     return isinstance(update, updates.ArtifactUpdate) and dialect is Dialect.A2A_1_0

@@ -1,4 +1,4 @@
-"""Carries one line of deliveries: what is owed, in order, each until it is taken, tried again or given up."""
+"""Delivers what one line owes, in order, until it is accepted, to be tried again, or given up."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ _LONGEST = 64
 
 
 def seconds_in(text: str, now: datetime) -> float:
-    """From now on; 0 where it says nothing that can be understood, or a time that is over."""
+    """The seconds that a ``Retry-After`` header names; 0 if it cannot be understood or names a past time."""
     said = text.strip()
     if said.isascii() and said.isdecimal() and len(said) < 10:
         return float(said)
@@ -37,9 +37,9 @@ _LONGEST_EXPONENT = 30
 
 
 class DeliveryRules(NamedTuple):
-    """Seconds: for an answer, until the second try, and between two tries at most. ``tries`` in all, for one delivery.
+    """Limits of deliveries. Seconds for an answer, before the second try, and between two tries at most.
 
-    ``slots``: deliveries at once in this process, ``per_tenant`` of one tenant.
+    ``tries``: in all, for one delivery. ``slots``: deliveries at once in this process, ``per_tenant`` of one tenant.
     """
 
     timeout: float = 15
@@ -51,24 +51,24 @@ class DeliveryRules(NamedTuple):
 
     @property
     def lease(self) -> float:
-        """For one delivery, with time to note it: so long nobody else takes what a dead process had in hand."""
+        """The seconds for which a line is claimed: enough for one delivery and for storing its result."""
         return 2 * self.timeout + 1
 
 
 class Bodies(Protocol):
     def body(self, work: deliveries.HookWork, news: deliveries.News) -> str:
-        """The news as JSON, in the webhook's dialect."""
+        """The update as JSON, in the webhook's protocol."""
 
 
 class Edge(NamedTuple):
-    """What only the edge knows: the time, and a number from 0 to 1."""
+    """The clock, and a random number from 0 to 1."""
 
     now: Callable[[], datetime]
     luck: Callable[[], float]
 
 
 class _Parcel(NamedTuple):
-    """One request, and how far the line is told once it is taken."""
+    """One request, and the line's state once it is accepted."""
 
     delivery_id: str
     url: str
@@ -79,7 +79,10 @@ class _Parcel(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """``error``: why it was not taken, empty if it was. ``gone``: the receiver wants no more; ``wait``: for so long."""
+    """The result of a request. ``error``: why it was not accepted, else empty. ``gone``: the receiver wants no more.
+
+    ``wait``: the seconds for which the receiver wants to be left alone.
+    """
 
     error: str
     gone: bool = False
@@ -100,7 +103,7 @@ class DeliveryService:
         self._secrets, self._edge, self._rules = secrets, edge, rules
 
     async def carry(self, claim: deliveries.ClaimedLine) -> None:
-        """Deliver what a claimed line owes; may raise ``StoreUnavailable``, and then it is delivered again later."""
+        """Deliver what a claimed line owes. May raise ``StoreUnavailable``; it is then delivered later."""
         work = await self._lines.read(claim)
         if work is None:
             return
@@ -117,7 +120,7 @@ class DeliveryService:
         await self._lines.settle(claim, work, _tell_all(work), deliveries.LineStep.DONE, 0)
 
     async def count_own_failure(self, claim: deliveries.ClaimedLine) -> None:
-        """Count a failure of our own as one of the line, so that nothing is tried for ever."""
+        """Count a failure of this process as a failed try, so that nothing is tried for ever."""
         work = await self._lines.read(claim)
         if work is None:
             return
@@ -128,7 +131,7 @@ class DeliveryService:
     async def _settle(
         self, claim: deliveries.ClaimedLine, work: deliveries.Work, told: HookState, wait: float = 0
     ) -> tuple[deliveries.LineStep, str]:
-        """What becomes of the line, and the token under which it is held."""
+        """Store the line's state; returns what happens to it, and the token of its claim."""
         step = _step_after_delivery(told, work)
         token = await self._lines.settle(claim, work, told, step, self._seconds(told, step, wait))
         if step is deliveries.LineStep.OFF:
@@ -171,7 +174,7 @@ class DeliveryService:
         return before._replace(tries=tries, error=error, disabled=over, at=self._edge.now())
 
     def _seconds(self, told: HookState, step: deliveries.LineStep, wait: float) -> float:
-        """``wait``: for how long a receiver asked to be left alone; it is, up to the longest pause."""
+        """The seconds until the next try, at least ``wait`` (the receiver's wish), up to the longest pause."""
         if step is not deliveries.LineStep.RETRY:
             return self._rules.lease
         doubled = self._rules.first_pause * float(2 ** min(told.tries - 1, _LONGEST_EXPONENT))
@@ -182,7 +185,7 @@ class DeliveryService:
 def choose_lines(
     due: Sequence[deliveries.DueLine], busy: Counter[str], rules: DeliveryRules
 ) -> list[deliveries.DueLine]:
-    """Which lines to claim now: the longest due first, and of no tenant more than its share of the slots."""
+    """The lines to claim now: the longest due first, within the slots of the process and of each tenant."""
     taken, counts = list[deliveries.DueLine](), Counter(busy)
     for one in due:
         if counts.total() >= rules.slots:
@@ -202,7 +205,7 @@ def _step_after_delivery(told: HookState, work: deliveries.Work) -> deliveries.L
 
 
 def _tell_all(work: deliveries.HookWork | deliveries.SignedPostWork) -> HookState:
-    """All that was read is told."""
+    """The line's state once everything that was read is told."""
     if isinstance(work, deliveries.SignedPostWork) or not work.events:
         return work.told
     return work.told._replace(cursor=work.events[-1][0], part=0)

@@ -1,4 +1,4 @@
-"""The durable queue of webhooks and notices: sorted sets by due time, one a partition, claimed under short leases."""
+"""The durable queue of webhooks and notices: a sorted set by due time in each partition, claimed by short leases."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -28,7 +28,7 @@ _DUE_READ = 500  # of one partition in one look: among so many, each tenant gets
 
 
 class _LinePlace(NamedTuple):
-    """Where a line is kept."""
+    """The keys under which a line is stored."""
 
     deliveries: str
     hash: str
@@ -41,7 +41,7 @@ _NOBODY = NoMeter()
 
 
 class RedisLines(news.Lines, news.Posts):
-    """Every method may raise ``StoreUnavailable``."""
+    """The queue of lines on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: Seal, meter: Meter = _NOBODY) -> None:
         self._scripts = Scripts(redis)

@@ -1,4 +1,4 @@
-"""The files of messages: checked, kept in the archive before their task is, and given back."""
+"""The files of messages: checked, stored in the archive before their task is, and given back."""
 
 import base64
 import hashlib
@@ -21,7 +21,7 @@ _BYTES, _ADDRESS = ("raw", "bytes", "fileWithBytes"), ("url", "uri", "fileWithUr
 
 
 class ClientFile(NamedTuple):
-    """``content`` is None where the client gives an address. ``path`` is its place in the message."""
+    """A file in a message. ``content``: None if the client gave an address. ``path``: its place, for errors."""
 
     file: SentFile
     content: bytes | None
@@ -29,7 +29,7 @@ class ClientFile(NamedTuple):
 
     @property
     def kept_part(self) -> dict[str, JsonValue]:
-        """The part as a record keeps it, in the words of protocol 1.0 and without the bytes."""
+        """The part as the record stores it: in the words of protocol 1.0, without the bytes."""
         held = {FILE_ID: self.file.file_id} if self.content is not None else {"url": self.file.url}
         named = {"filename": self.file.name, "mediaType": self.file.media_type}
         return {**held, **{name: value for name, value in named.items() if value}}
@@ -45,7 +45,7 @@ def is_file(part: JsonObject) -> bool:
 
 
 def read_file(part: JsonObject, path: str) -> ClientFile:
-    """A part that has a file, in any dialect; raises ``InvalidField``."""
+    """Parse a file part of any protocol; raises ``InvalidField``."""
     nested = part.get("file") is not None
     held = object_at(part, "file", f"{path}.file") if nested else part
     place = f"{path}.file" if nested else path
@@ -66,7 +66,7 @@ def read_file(part: JsonObject, path: str) -> ClientFile:
 
 
 def _unwrap(content: bytes) -> bytes:
-    """The official library of 0.3 encodes files over REST twice; what decodes once more was meant so."""
+    """The content, decoded once more if it is base64 again, as the official library of 0.3 sends it over REST."""
     if len(content) < _SHORTEST_TWICE or len(content) % 4:
         return content
     try:
@@ -87,8 +87,9 @@ _NOT_KEPT = "this agent keeps no files (ARCHIVE_URL is not set at its gateway): 
 
 
 class MessageFiles:
-    """``archive`` is None where no files are taken. ``reach``: where a file's address may lead; who fetches it checks
-    again.
+    """The files of messages. ``archive``: None if files are not accepted.
+
+    ``reach``: where a file's address may lead; it is checked again when the file is fetched.
     """
 
     def __init__(self, archive: Archive | None, reach: Reach, most: int = 10, size: int = 10_000_000) -> None:
@@ -99,7 +100,7 @@ class MessageFiles:
         return self._archive is not None
 
     def check(self, files: Sequence[ClientFile]) -> None:
-        """Before anything is stored. Raises ``UnsupportedContent`` and ``InvalidField``."""
+        """Check files before anything is stored. Raises ``UnsupportedContent`` and ``InvalidField``."""
         if files and self._archive is None:
             raise UnsupportedContent(files[0].path, _NOT_KEPT)
         if len(files) > self._most:
@@ -108,7 +109,7 @@ class MessageFiles:
             self._check(file)
 
     async def keep(self, tenant: str, files: Sequence[ClientFile]) -> None:
-        """Durably; it may be repeated. Raises ``StoreUnavailable``."""
+        """Store files durably; it may be repeated. Raises ``StoreUnavailable``."""
         for file in files:
             if self._archive is not None and file.content is not None:
                 try:
@@ -117,14 +118,14 @@ class MessageFiles:
                     raise StoreUnavailable(f"the message's files could not be kept: {error}") from error
 
     async def with_contents(self, record: TaskRecord) -> TaskRecord:
-        """The record with the bytes of its messages' files as they were sent, as far as they are still there."""
+        """The record with the bytes of its messages' files, as far as they still exist."""
         if not any(FILE_ID in part for message in record.history for part in message.parts):
             return record
         history = [await self._with_contents(record.tenant, message) for message in record.history]
         return record.model_copy(update={"history": tuple(history)})
 
     async def one(self, record: TaskRecord, file_id: str) -> KeptFile:
-        """A file of a task that the caller may read. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
+        """One file of a task that the caller may read. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
         name = names_of_files(record).get(file_id)
         content = await self._content(record.tenant, file_id) if name is not None else None
         if name is None or content is None:
@@ -163,7 +164,7 @@ class MessageFiles:
 
 
 def names_of_files(record: TaskRecord) -> dict[str, str]:
-    """The names of a task's files that are kept, by their ids: those that were sent, and those that were fetched."""
+    """The names of a task's stored files by id: those that were sent, and those that were fetched."""
     sent = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
     parts = (part for message in record.history for part in message.parts if FILE_ID in part)
     sent |= {str(part[FILE_ID]): str(part.get("filename") or "file") for part in parts}

@@ -1,4 +1,4 @@
-"""API keys: how one is made, written and checked. A key reads ``pa_<id>_<secret>``."""
+"""API keys: how they are made, written and checked. A key reads ``pa_<id>_<secret>``."""
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ LIMITS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
 
 
 class Wish(NamedTuple):
-    """What a new key is to be."""
+    """The properties of a key to be made."""
 
     principal_id: str
     roles: tuple[Role, ...] = (Role.CLIENT,)
@@ -41,7 +41,7 @@ class Wish(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """What only the edge knows: the time, an id that nobody has used, and a secret that nobody can guess."""
+    """Values for a new key: the time, an unused id, and a random secret."""
 
     now: datetime
     key_id: str
@@ -49,7 +49,7 @@ class Fresh(NamedTuple):
 
 
 class MadeKey(NamedTuple):
-    """``token`` is what the holder sends; it is shown this once and kept nowhere."""
+    """A new key. ``token``: what the holder sends; it is shown this once and stored nowhere."""
 
     key: ApiKey
     token: str
@@ -75,7 +75,7 @@ def make(wish: Wish, tenant: str, created_by: str, fresh: Fresh) -> MadeKey:
 
 
 def split(token: str) -> tuple[str, str] | None:
-    """A token's id and secret; None if it is no key of ours."""
+    """The id and the secret of a token; None if it is not a key of ours."""
     parts = token.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX or not parts[1].isalnum():
         return None
@@ -83,7 +83,7 @@ def split(token: str) -> tuple[str, str] | None:
 
 
 def opens(key: ApiKey | None, secret: str, now: datetime) -> bool:
-    """Whether the secret is that of a key that is good; takes as long for a wrong secret as for a right one."""
+    """Whether the secret is that of a valid key; takes equally long for wrong and right secrets."""
     known = key.secret_sha256 if key else digest_of("")
     return hmac.compare_digest(digest_of(secret), known) and key is not None and key.is_good(now)
 
@@ -95,7 +95,7 @@ def holder(key: ApiKey) -> identity.Caller:
 
 
 def read_wish(body: JsonObject) -> Wish:
-    """``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
+    """Parse ``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
     label = text_at(body, "label", "key.label") or ""
     if len(label) > _LONGEST_LABEL:
         raise InvalidField("key.label", f"must be at most {_LONGEST_LABEL} characters")
@@ -115,13 +115,13 @@ def _limit_at(body: JsonObject, name: str) -> int | None:
 
 
 def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
-    """A key as operators see it: all but its secret."""
+    """The key as operators see it: everything but its secret."""
     shown = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
     return {**shown, "good": key.is_good(now), "warning": _warning(key, now)}
 
 
 def _warning(key: ApiKey, now: datetime) -> str | None:
-    """What whoever looks after keys should not learn by a refusal."""
+    """A warning that the key expires soon; None if it does not."""
     if key.expires_at is None or not key.is_good(now) or key.expires_at - now > _WARNING:
         return None
     days = (key.expires_at - now).days
@@ -129,19 +129,19 @@ def _warning(key: ApiKey, now: datetime) -> str | None:
 
 
 class HasOperator(Exception):
-    """The tenant's keys are in an operator's hands already."""
+    """An operator of the tenant has a key already."""
 
     def __init__(self, tenant: str, operator: str) -> None:
         super().__init__(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
 
 
 def operator_of(keys: Sequence[ApiKey], now: datetime) -> str | None:
-    """Who has a good operator's key; None if nobody has."""
+    """The principal of a valid operator's key; None if there is none."""
     return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_good(now)), None)
 
 
 class KeyService:
-    """What operators do with their tenant's keys. Every method raises ``NotAnOperator``."""
+    """Makes, lists and revokes the keys of the caller's tenant. Every method raises ``NotAnOperator``."""
 
     def __init__(self, keyring: identity.Keyring, fresh: Callable[[], Fresh]) -> None:
         self._keyring, self._fresh = keyring, fresh
@@ -154,13 +154,13 @@ class KeyService:
         return made, fresh.now
 
     async def list_keys(self, caller: identity.Caller) -> tuple[list[ApiKey], datetime]:
-        """The tenant's keys, the newest first, the revoked and expired ones too as long as they are kept."""
+        """The tenant's keys, newest first, with revoked and expired ones while they are stored."""
         identity.check_operator(caller)
         keys = await self._keyring.keys_of(caller.tenant)
         return sorted(keys, key=lambda key: key.created_at, reverse=True), self._fresh().now
 
     async def revoke(self, key_id: str, caller: identity.Caller) -> tuple[ApiKey, datetime]:
-        """Let nobody in by that key from now on; repeated, it changes nothing. Raises ``UnknownKey``."""
+        """Revoke a key; a repeat changes nothing. Raises ``UnknownKey``."""
         identity.check_operator(caller)
         now = self._fresh().now
         key = await self._keyring.find(key_id)
@@ -171,7 +171,7 @@ class KeyService:
 
 
 def digest_of(secret: str) -> str:
-    """What is kept of a secret."""
+    """The digest that is stored in place of a secret."""
     return sha256(secret.encode()).hexdigest()
 
 
@@ -189,7 +189,7 @@ _BEARER = "bearer "
 
 
 class KeyIdentity(identity.Identity):
-    """``usual`` is what a key may ask for that has no allowance of its own."""
+    """Identifies callers by API keys. ``usual``: the allowance of keys without one of their own."""
 
     def __init__(self, meter: identity.RateMeter, clock: Callable[[], datetime], usual: identity.Allowance) -> None:
         self._meter, self._clock, self._usual = meter, clock, usual

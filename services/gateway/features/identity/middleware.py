@@ -1,4 +1,4 @@
-"""Middleware that lets each request in or turns it away before anything of it is read."""
+"""Middleware that authenticates each request before anything of its body is read."""
 
 import re
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ MESSAGE_METHODS = frozenset(
 
 
 def cost_of(method: str, path: str) -> RequestCost:
-    """What a request costs as far as its first line tells; a JSON-RPC message is counted once its method is known."""
+    """The cost of a request by its first line; a JSON-RPC message is counted once its method is known."""
     is_message = method == "POST" and _MESSAGE_PATH.fullmatch(path)
     return RequestCost.REQUEST_AND_MESSAGE if is_message else RequestCost.REQUEST
 
 
 def check(standing: errors.RateStanding) -> errors.RateStanding:
-    """The same; raises ``TooManyRequests`` if a limit is used up."""
+    """Returns ``standing``; raises ``TooManyRequests`` if a limit is used up."""
     for one in standing.measures:
         if one.name == standing.used_up:
             raise errors.TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", standing.wait, standing)
@@ -48,7 +48,7 @@ def check(standing: errors.RateStanding) -> errors.RateStanding:
 
 
 def limit_headers(standing: errors.RateStanding) -> Mapping[str, str]:
-    """As the IETF's draft "RateLimit header fields for HTTP" has them: what is allowed, and what is left of it."""
+    """Rate-limit headers as in the IETF's draft "RateLimit header fields for HTTP"."""
     if not standing.measures:
         return {}
     return {
@@ -72,14 +72,14 @@ _CREDENTIALS = ("authorization", "x-api-key")
 
 
 class Watch(NamedTuple):
-    """Whose ``X-Forwarded-For`` is believed, and after how many failures an address has to wait."""
+    """The proxies whose ``X-Forwarded-For`` is believed, and the limit of failures of an address."""
 
     trusted: tuple[Network, ...] = ()
     strictness: Strictness = Strictness()
 
 
 class AdmittedRequest:
-    """Who came in with a request, and where they stand to their limits as it is worked on."""
+    """The caller of a request, and their rate limits as they are counted."""
 
     def __init__(self, admitted: AdmittedCaller) -> None:
         self.caller, self.standing = admitted.caller, admitted.standing
@@ -96,7 +96,7 @@ class AdmittedRequest:
 
 
 class CallerMiddleware:
-    """Middleware that asks ``identity`` once for each request and notes whom it let in."""
+    """Middleware that identifies the caller once for each request, and notes the result."""
 
     def __init__(self, app: ASGIApp, identity: Identity, watch: Watch | None = None) -> None:
         self._app, self._identity, self._watch = app, identity, watch or Watch()
@@ -114,7 +114,7 @@ class CallerMiddleware:
         return await self._app(scope, receive, _with_standing(send, entry))
 
     async def admit(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest | Response:
-        """Ask once who comes with the request, and note it in its scope; the reply to whoever is turned away."""
+        """Identify the caller and note it in the scope; returns the reply if the request is refused."""
         entry: AdmittedRequest | Response
         try:
             entry = await self._entry(scope, headers, forwarded)
@@ -149,13 +149,13 @@ class CallerMiddleware:
 
 
 def let_in(request: Request) -> Caller | None:
-    """Who sends this request, as the middleware found out; None where nobody checks."""
+    """The caller of this request, as the middleware noted it; None where nobody checks."""
     entry = cast("AdmittedRequest | None", request.scope.get(_ENTRY))
     return entry.caller if entry else None
 
 
 async def count_message(request: Request) -> None:
-    """Count a message whose method only its body told; raises ``TooManyRequests`` and ``StoreUnavailable``."""
+    """Count a message known only by its body's method; raises ``TooManyRequests`` and ``StoreUnavailable``."""
     entry = cast("AdmittedRequest | None", request.scope.get(_ENTRY))
     if entry:
         await entry.count_message()
@@ -179,7 +179,7 @@ def _challenge(error: str) -> dict[str, str]:
 
 
 def _later(scope: Scope, fault: errors.TooManyRequests) -> Response:
-    """As clients of the path read errors; nothing of the body was read, so a JSON-RPC error names no call."""
+    """The 429 reply in the form of the path. The body was not read, so a JSON-RPC error has no call id."""
     if scope["path"] == JSON_RPC_PATH:
         reply: Response = error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)
     else:

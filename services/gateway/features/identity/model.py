@@ -1,4 +1,4 @@
-"""Who calls, who is let in, and how much each may ask for."""
+"""Callers: who they are, what they may do, and how much they may ask for."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ class Caller(NamedTuple):
 
 
 class RequestCost(StrEnum):
-    """What a request costs: nothing, a request, a message, or both."""
+    """What a request counts as: nothing, a request, a message, or both."""
 
     LOOK = "look"
     REQUEST = "request"
@@ -29,16 +29,16 @@ class RequestCost(StrEnum):
 
 class Identity(Protocol):
     async def identify(self, headers: Mapping[str, str]) -> Caller | None:
-        """Who is let in by what came in the headers; None where nobody checks.
+        """The caller identified by the headers; None where nobody checks.
 
         Raises ``Unauthenticated``, and may raise ``StoreUnavailable``.
         """
 
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
-        """Who sends a request that was let in. ``metadata`` is what it says of itself; raises ``InvalidField``."""
+        """The caller of an accepted request. ``metadata``: what it says of itself; raises ``InvalidField``."""
 
     async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":  # noqa: ARG002  uncounted
-        """Like ``identify``, and what the request costs is counted, where anything is.
+        """Like ``identify``, and counts the request against the caller's limits, if there are any.
 
         Also raises ``TooManyRequests``.
         """
@@ -46,7 +46,7 @@ class Identity(Protocol):
 
 
 class Allowance(NamedTuple):
-    """How much a caller may ask for: requests and messages a minute, messages a day (UTC); 0 is without limit."""
+    """How much a caller may ask for: requests and messages a minute, messages a day (UTC); 0 is no limit."""
 
     requests: int = 0
     messages: int = 0
@@ -54,7 +54,7 @@ class Allowance(NamedTuple):
 
 
 class AdmittedCaller(NamedTuple):
-    """Who was let in, where they stand, and what counts one message of theirs (raises ``TooManyRequests``)."""
+    """An identified caller and their rate limits. ``count_message`` counts one message (``TooManyRequests``)."""
 
     caller: Caller | None
     standing: RateStanding = RateStanding()
@@ -62,21 +62,21 @@ class AdmittedCaller(NamedTuple):
 
 
 class RateMeter(Protocol):
-    """What callers have asked for lately, over all replicas. Both may raise ``StoreUnavailable``."""
+    """Counts what callers asked for lately, over all replicas. Both methods may raise ``StoreUnavailable``."""
 
     async def of_key(
         self, key_id: str, digest: str, cost: RequestCost, usual: Allowance
     ) -> tuple[ApiKey | None, RateStanding]:
-        """A key, and its standing once the errand is counted: by its own allowance, else by the usual one.
+        """A key, and its rate limits once the request is counted: by its own allowance, else the usual one.
 
-        Counted only where the digest is that of the key's secret, so that nobody uses up another's allowance.
+        Counted only if the digest is that of the key's secret, so that nobody uses up another's allowance.
         """
 
     async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateStanding: ...
 
 
 class Keyring(Protocol):
-    """The API keys. All may raise ``StoreUnavailable`` and may be repeated."""
+    """The API keys. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def find(self, key_id: str) -> ApiKey | None: ...
 
@@ -85,31 +85,31 @@ class Keyring(Protocol):
     async def add(self, key: ApiKey) -> None: ...
 
     async def revoke(self, key: ApiKey, at: datetime) -> None:
-        """The first time counts."""
+        """Revoke a key; only the first time counts."""
 
 
 class SignInCredential(NamedTuple):
-    """What somebody signed in to the console with: a key or token, or, where nobody checks, a name alone."""
+    """What somebody signed in to the console with: a key or token or, where nobody checks, a name."""
 
     token: str = ""
     name: str = ""
 
 
 class SignIns(Protocol):
-    """Who is signed in to the console, the same for every replica. All may raise ``StoreUnavailable``."""
+    """Who is signed in to the console, for all replicas. All methods may raise ``StoreUnavailable``."""
 
     async def begin(self, credential: SignInCredential) -> str:
-        """A secret that stands for the credential until it is ended or too old: what the browser's cookie holds."""
+        """Sign in; returns the secret for the browser's cookie, which expires or is ended."""
 
     async def find(self, secret: str) -> SignInCredential | None: ...
 
     async def end(self, secret: str) -> None: ...
 
     async def count_refusal(self, address: str) -> None:
-        """Count one sign-in that was refused."""
+        """Count a refused sign-in."""
 
     async def refusals(self, address: str) -> int:
-        """How many there were lately."""
+        """How many sign-ins were refused lately."""
 
 
 DEFAULT_TENANT = "default"
@@ -130,20 +130,20 @@ def claimed_principal(metadata: JsonObject) -> Principal:
 
 
 def check_claim(principal: Principal, metadata: JsonObject) -> None:
-    """A request that its sender is known by may name nobody else; raises ``InvalidField``."""
+    """Raises ``InvalidField`` if the request names another principal than its credential's."""
     claimed = object_at(metadata, "principal", _PATH).get("id")
     if claimed not in (None, principal.id):
         raise InvalidField(f"{_PATH}.id", "is not whom the key that came with the request belongs to")
 
 
 def check_client(caller: Caller) -> None:
-    """Who approves or operates does not by that give the worker tasks; of names that nobody verified all may."""
+    """Raises ``NotAClient`` for a verified caller without the role client: approvers and operators give no tasks."""
     if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
         raise NotAClient
 
 
 def may_read(principal: Principal, record: TaskRecord) -> bool:
-    """Names that nobody verified wall nothing off; otherwise the requester, approvers and operators may read."""
+    """Whether the principal may read the task: its requester, approvers and operators; anybody who is unverified."""
     return not principal.verified or _is_owner(principal, record) or Role.APPROVER in principal.roles
 
 
@@ -153,12 +153,12 @@ def may_stop(principal: Principal, record: TaskRecord) -> bool:
 
 
 def may_have_told(principal: Principal, record: TaskRecord) -> bool:
-    """Whether somebody may have the task's story sent somewhere: an approver, who may look, may not."""
+    """Whether the principal may have the task's updates sent somewhere. Approvers may read it, but not that."""
     return not principal.verified or _is_owner(principal, record)
 
 
 def may_decide(principal: Principal, record: TaskRecord) -> bool:
-    """Whether a decision may be handed on; whether it counts is judged where the approval is kept."""
+    """Whether a decision may be passed on; whether it counts is judged where the approval is stored."""
     return principal.id == record.requester.id or Role.APPROVER in principal.roles
 
 
@@ -167,7 +167,7 @@ def _is_owner(principal: Principal, record: TaskRecord) -> bool:
 
 
 def roles_in(claim: JsonObject, path: str) -> tuple[Role, ...]:
-    """The ``roles`` of an object at ``path``, a client's if there are none; raises ``InvalidField``."""
+    """The ``roles`` of an object at ``path``, by default a client's; raises ``InvalidField``."""
     if claim.get("roles") is None:
         return (Role.CLIENT,)
     known = ", ".join(role.value for role in Role)
@@ -178,7 +178,7 @@ def roles_in(claim: JsonObject, path: str) -> tuple[Role, ...]:
 
 
 def levels_in(claim: JsonObject, path: str) -> tuple[str, ...]:
-    """The ``levels`` of an object at ``path``, by their own words; raises ``InvalidField``."""
+    """The ``levels`` of an object at ``path``, normalised; raises ``InvalidField``."""
     if claim.get("levels") is None:
         return ()
     try:
@@ -197,7 +197,7 @@ def _words(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
 
 
 def check_operator(caller: Caller) -> None:
-    """Raises ``NotAnOperator``."""
+    """Raises ``NotAnOperator`` unless the caller has the role operator."""
     if Role.OPERATOR not in caller.principal.roles:
         raise NotAnOperator
 

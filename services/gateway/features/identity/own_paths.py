@@ -1,5 +1,6 @@
-"""The gateway's own paths: who asks is known by the request, what is asked stands in its JSON body, and each kind of
-refusal has its status.
+"""Routes of the gateway's own API: the request identifies the caller, its JSON body says what is asked.
+
+Each kind of refusal has its status.
 """
 
 from collections.abc import Awaitable, Callable
@@ -41,14 +42,17 @@ STATUSES: Statuses = {
 
 
 class OwnCall(NamedTuple):
-    """``body`` is empty where none is read. In the embedded profile the principal stands in its ``metadata``."""
+    """A request to the gateway's own API. ``body``: empty if none is read.
+
+    In the embedded profile the principal is in the body's ``metadata``.
+    """
 
     caller: Caller
     body: JsonObject
     request: Request
 
     def path_word(self, part: str) -> str:
-        """What stands in the path in place of ``{part}``."""
+        """The value of ``{part}`` in the path."""
         return str(self.request.path_params[part])
 
 
@@ -56,7 +60,7 @@ Act = Callable[[OwnCall], Awaitable[JsonValue | Response]]
 
 
 class OwnPath(NamedTuple):
-    """``act`` gives the answer, or the JSON of one. The docstring and the name of ``act`` describe the path."""
+    """A route. ``act`` gives the answer or its JSON; its name and docstring describe the route."""
 
     verb: str
     path: str
@@ -68,7 +72,7 @@ class OwnPaths:
         self._identity, self._max_body = identity, max_body
 
     def router(self, *paths: OwnPath, statuses: Statuses = STATUSES, may_be_empty: bool = False) -> APIRouter:
-        """``may_be_empty``: whether a body may be left out."""
+        """A router for these paths. ``may_be_empty``: whether the body may be left out."""
         router = APIRouter()
         for one in paths:
             router.add_api_route(

@@ -1,4 +1,4 @@
-"""The settings that say who is let in."""
+"""Settings of authentication."""
 
 from typing import Self
 
@@ -16,7 +16,7 @@ _WAYS = ("keys", "jwt")
 
 
 class IdentitySettings(BaseSettings):
-    """``AUTHENTICATION`` is ``keys``, ``jwt``, both with a comma, or ``off``."""
+    """Settings of authentication. ``AUTHENTICATION`` is ``keys``, ``jwt``, both with a comma, or ``off``."""
 
     authentication: str = Field(
         default="",
@@ -103,12 +103,12 @@ class IdentitySettings(BaseSettings):
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """How callers may show who they are; empty where nobody checks."""
+        """How callers may authenticate; empty where nobody checks."""
         return tuple(way for way in self.authentication.split(",") if way in _WAYS)
 
     @property
     def discovery(self) -> str:
-        """Where clients find out how a token is had; empty where the issuer's keys are stated by themselves."""
+        """Where clients learn how to get a token; empty if only the issuer's keys are configured."""
         return discovery_of(self.jwt_issuer) if "jwt" in self.ways and not self.jwt_jwks_url else ""
 
     @property

@@ -1,4 +1,4 @@
-"""The keys with which an issuer signs its tokens, fetched and kept."""
+"""The keys with which an issuer signs its tokens, fetched and cached."""
 
 import asyncio
 import re
@@ -20,12 +20,12 @@ _ON_THIS_MACHINE = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/
 
 
 def discovery_of(issuer: str) -> str:
-    """Where an issuer describes itself (OpenID Connect Discovery)."""
+    """The URL of an issuer's description (OpenID Connect Discovery)."""
     return issuer.rstrip("/") + "/.well-known/openid-configuration"
 
 
 def may_be_asked(url: str) -> bool:
-    """Keys are believed, so they come over TLS; on this machine they may come without."""
+    """Whether keys may be fetched from a URL: over TLS, or on this machine."""
     return bool(_OVER_TLS.fullmatch(url) or _ON_THIS_MACHINE.fullmatch(url))
 
 
@@ -38,7 +38,7 @@ _MOST_KEYS = 100
 
 
 class SigningKey(NamedTuple):
-    """A public key, and the algorithms that its kind permits: none that shares a secret, and not none at all."""
+    """A public key, and the asymmetric algorithms that its kind permits."""
 
     kid: str
     algorithms: Sequence[str]
@@ -47,11 +47,11 @@ class SigningKey(NamedTuple):
 
 class KeySource(Protocol):
     async def fetch(self) -> Sequence[JsonObject]:
-        """The JSON Web Keys that are published now; raises ``IssuerUnavailable``."""
+        """The JSON Web Keys that the issuer publishes now; raises ``IssuerUnavailable``."""
 
 
 class Patience(NamedTuple):
-    """Seconds: between two renewals, at least between two tries, and how long old keys count when none can be had."""
+    """Seconds between two renewals, at least between two tries, and for which old keys count when none can be had."""
 
     renew: float = 300
     again: float = 10
@@ -59,7 +59,7 @@ class Patience(NamedTuple):
 
 
 class SigningKeys:
-    """Known keys go on counting for a stated time while the issuer is away; then nobody is let in by a token."""
+    """The issuer's keys. While it is away they stay valid for a limited time; then no token is accepted."""
 
     def __init__(self, source: KeySource, clock: Callable[[], float], patience: Patience) -> None:
         self._source, self._clock, self._patience = source, clock, patience
@@ -70,10 +70,10 @@ class SigningKeys:
         self._turn = asyncio.Lock()
 
     async def find(self, kid: str | None, algorithm: str) -> SigningKey | None:
-        """The key of that id for that algorithm, asking the issuer once if it is not known.
+        """The key of that id for that algorithm; asks the issuer once if it is not known. None if there is none.
 
-        A token may leave the id out where the issuer has one such key. Raises ``IssuerUnavailable``, also where a new
-        key could not be asked for.
+        A token may omit the id if the issuer has one such key. Raises ``IssuerUnavailable``, also if a new key could
+        not be asked for.
         """
         if algorithm not in _ALL:
             return None
@@ -85,13 +85,13 @@ class SigningKeys:
         return found
 
     async def renew_for_ever(self) -> None:
-        """Keep the keys fresh, so that no request waits for it."""
+        """Keep the keys fresh, so that no request waits for them."""
         while True:
             await self._renew()
             await asyncio.sleep(self._patience.renew if self._problem == "" else self._patience.again)
 
     async def _renew_for(self, kid: str | None, algorithm: str) -> None:
-        """Many that miss a key ask once, and strangers' ids make nobody ask more often than the pause allows."""
+        """Fetch the keys if one is missing: once for all who wait, and not again before the pause has passed."""
         async with self._turn:
             missed = not self._are_good() or self._find_known(kid, algorithm) is None
             if missed and (self._tried_at is None or self._clock() - self._tried_at >= self._patience.again):
@@ -123,7 +123,7 @@ class SigningKeys:
 
 
 def usable(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
-    """Those that verify signatures by a public key that is long enough; the others are left out."""
+    """The public keys that verify signatures and are long enough."""
     return tuple(filter(None, (_usable(jwk) for jwk in published[:_MOST_KEYS])))
 
 
@@ -160,7 +160,7 @@ _SECONDS = httpx.Timeout(5.0, connect=3.0)
 
 
 class HttpJwks(KeySource):
-    """The operator named the address, so it may be anywhere; it is never followed elsewhere."""
+    """Fetches the issuer's keys over HTTP, from any address the operator configures, without redirects."""
 
     def __init__(self, http: httpx.AsyncClient, issuer: str, url: str = "") -> None:
         self._http, self._issuer, self._url = http, issuer, url

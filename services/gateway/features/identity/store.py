@@ -1,4 +1,4 @@
-"""API keys, what callers have used of their limits, and console sign-ins, in Redis."""
+"""API keys, use of rate limits, and console sign-ins, in Redis."""
 
 import hmac
 import json
@@ -46,7 +46,7 @@ class RedisMeter(ScriptedStore, identity.RateMeter):
 
 
 def read_key(json: str | None, revoked_at: str | None, used_at: str | None) -> ApiKey | None:
-    """A key as its hash has it, with what has happened to it since it was made."""
+    """The key in a hash, with its revocation and last use; None if there is none."""
     if not json:
         return None
     since = {
@@ -57,7 +57,7 @@ def read_key(json: str | None, revoked_at: str | None, used_at: str | None) -> A
 
 
 def _standing(reply: Sequence[str]) -> RateStanding:
-    """``reply`` is empty for a key that lets nobody in."""
+    """The rate limits in a script's reply, which is empty for a key that is not valid."""
     if not reply:
         return RateStanding()
     used_up, wait, *numbers = reply
@@ -87,7 +87,7 @@ class RedisKeyring(ScriptedStore, identity.Keyring):
         return [key for key in found.values() if key is not None]
 
     async def add(self, key: ApiKey) -> None:
-        """The key first: one that no list names can still be revoked by whoever holds its id."""
+        """Store the key, then list it: a key that is in no list can still be revoked by its id."""
         name = keys.api_key(key.key_id)
         await self._scripts.command("HSETNX", name, "limits", _limits(key))
         await self._scripts.command("HSETNX", name, "json", key.model_dump_json())
@@ -106,7 +106,7 @@ class RedisKeyring(ScriptedStore, identity.Keyring):
 
 
 def _limits(key: ApiKey) -> str:
-    """As the counting script reads them: empty where the usual ones hold."""
+    """The key's limits as the counting script reads them; empty where the usual ones hold."""
     own = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
     return ":".join("" if limit is None else str(limit) for limit in own)
 
@@ -131,7 +131,7 @@ class RedisSignIns(ScriptedStore, identity.SignIns):
         await self._scripts.command("DEL", _name(secret))
 
     async def count_refusal(self, address: str) -> None:
-        """Counted in a fixed window, which the first refusal opens."""
+        """Count a refusal in a fixed window, which the first refusal opens."""
         name = keys.console_refused_key(address)
         await self._scripts.command("INCR", name)
         await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")

@@ -1,4 +1,4 @@
-"""Addresses from which too many failed attempts came have to wait."""
+"""Delays addresses from which too many failed attempts came."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -10,16 +10,16 @@ _KEPT = 10_000  # addresses, and credentials; whoever was longest unheard of is 
 
 
 class Strictness(NamedTuple):
-    """So many failures within so many seconds; 0 failures is without a brake."""
+    """How many failures within how many seconds throttle an address; 0 failures turn it off."""
 
     failures: int = 20
     window: float = 60.0
 
 
 class FailureThrottle:
-    """Of this process alone: it spares the store the guesses, and a secret of 256 bits needs no more.
+    """Throttles addresses after failures, in this process alone: it only spares the store the guesses.
 
-    A credential that was good lately is never held off, so that a neighbour behind the same address goes on.
+    A credential that was valid lately is never delayed, so that others behind the same address can go on.
     """
 
     def __init__(self, clock: Callable[[], float], strictness: Strictness) -> None:
@@ -28,14 +28,14 @@ class FailureThrottle:
         self._good: OrderedDict[int, None] = OrderedDict()
 
     def wait(self, address: str, credential: int) -> float:
-        """Seconds until somebody there may try; 0 if now. Nobody is held off for an address that is not known."""
+        """The seconds until the address may try again; 0 for now, and for an unknown address."""
         since, failures = self._failures.get(address, (0.0, 0))
         if not self._strictness.failures or failures < self._strictness.failures or credential in self._good:
             return 0.0
         return max(0.0, since + self._strictness.window - self._clock())
 
     def count_failure(self, address: str, credential: int) -> bool:
-        """Whether it is this failure that sets the brake."""
+        """Count a failure; returns whether it is the one that throttles the address."""
         self._good.pop(credential, None)
         if not address:
             return False
@@ -65,15 +65,15 @@ _HOST_BITS = 64  # whoever has an IPv6 address has a whole network of so many bi
 
 
 def networks_in(words: Sequence[str]) -> tuple[Network, ...]:
-    """Addresses and networks by their words; raises ``ValueError``."""
+    """Parse addresses and networks; raises ``ValueError``."""
     return tuple(ip_network(word, strict=False) for word in words)
 
 
 def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """The nearest hop that is no trusted proxy. What stands before it in ``X-Forwarded-For`` anybody may have written.
+    """The nearest hop that is not a trusted proxy. Earlier entries of ``X-Forwarded-For`` may be forged.
 
-    An IPv6 address counts as its network of 64 bits. Empty where it cannot be told: of a peer without an address (a
-    socket file), and behind a proxy that no setting names, where all clients have one.
+    An IPv6 address counts as its network of 64 bits. Empty if it cannot be known: for a peer without an address (a
+    socket file), and behind a proxy that no setting names, where all clients would share one.
     """
     if not forwarded:
         return _peer_text(peer)

@@ -1,4 +1,4 @@
-"""Callers known by the tokens (JWT) of an issuer."""
+"""Identifies callers by the tokens (JWT) of an issuer."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -19,10 +19,10 @@ from shared.domain.words import Level, Role
 
 
 class ClaimNames(NamedTuple):
-    """Where an issuer writes what we need: a claim's name, or a path with dots into nested claims.
+    """The claims that an issuer uses: each a claim's name, or a path with dots into nested claims.
 
-    ``one_tenant``: every bearer belongs to it, and no claim names a tenant. ``roles_prefix`` stands before our words
-    among an issuer's other roles.
+    ``one_tenant``: the tenant of every bearer, if no claim names it. ``roles_prefix``: stands before our roles among
+    the issuer's.
     """
 
     tenant: str = "tenant"
@@ -34,7 +34,7 @@ class ClaimNames(NamedTuple):
 
 
 def caller_in(claims: JsonObject, names: ClaimNames) -> identity.Caller:
-    """Whom a token's claims speak for; raises ``NotEntitled`` with the claim that is missing or wrong."""
+    """The caller that a token's claims name; raises ``NotEntitled`` with the missing or wrong claim."""
     tenant = names.one_tenant or _text(claims, names.tenant, "tenant")
     principal_id = _text(claims, names.principal, "principal")
     roles, levels = _roles(claims, names), _levels(claims, names)
@@ -50,7 +50,7 @@ def _text(claims: JsonObject, name: str, meaning: str) -> str:
 
 
 def _roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
-    """Our roles among the issuer's; a token that names none of them opens nothing."""
+    """Our roles among the issuer's; raises ``NotEntitled`` if there are none."""
     known = {f"{names.roles_prefix}{role.value}": role for role in Role}
     found = tuple(dict.fromkeys(known[word] for word in _words(claims, names.roles) if word in known))
     if not found:
@@ -68,7 +68,7 @@ def _levels(claims: JsonObject, names: ClaimNames) -> tuple[str, ...]:
 
 
 def _words(claims: JsonObject, name: str) -> list[str]:
-    """A list of texts, or a text with blanks between, as scopes are written."""
+    """The words in a claim: a list of texts, or one text with blanks between, as scopes are written."""
     value = _claim(claims, name)
     if isinstance(value, str):
         return value.split()
@@ -80,7 +80,7 @@ def _words(claims: JsonObject, name: str) -> list[str]:
 
 
 def _claim(claims: JsonObject, name: str) -> Json:
-    """By its whole name first: an issuer's own claims are often URLs, with dots."""
+    """The value of a claim, by its whole name first: an issuer's own claims are often URLs, with dots."""
     if name in claims:
         return claims[name]
     value: Json = claims
@@ -103,7 +103,7 @@ _SAID: tuple[tuple[type[Exception], str], ...] = (
 
 
 class TokenDemands(NamedTuple):
-    """What a token has to say to be taken. ``leeway``: seconds by which the issuer's clock and ours may differ."""
+    """What a token must contain. ``leeway``: seconds by which the issuer's clock may differ from ours."""
 
     issuer: str
     audiences: tuple[str, ...]
@@ -111,7 +111,7 @@ class TokenDemands(NamedTuple):
 
 
 class JwtIdentity(identity.Identity):
-    """``usual`` is what each principal may ask for, whatever tokens it presents."""
+    """Identifies callers by tokens. ``usual``: the allowance of each principal, whatever tokens it presents."""
 
     def __init__(
         self,
@@ -131,14 +131,14 @@ class JwtIdentity(identity.Identity):
         return identity.AdmittedCaller(caller, check(standing), partial(self._count_message, caller))
 
     async def identify(self, headers: Mapping[str, str]) -> identity.Caller:
-        """Raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
+        """The caller in the bearer token. Raises ``Unauthenticated``, ``NotEntitled`` and ``IssuerUnavailable``."""
         given = headers.get("authorization", "")
         if not given.lower().startswith(_BEARER):
             raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")
         return await self.bearer_of(given[len(_BEARER) :].strip())
 
     async def bearer_of(self, token: str) -> identity.Caller:
-        """Who may present that token; the same errors."""
+        """The caller in a token; raises the same errors as ``identify``."""
         algorithm, kid = _header(token)
         key = await self._keys.find(kid, algorithm)
         if key is None:
@@ -157,7 +157,7 @@ class JwtIdentity(identity.Identity):
         return check(await self._meter.of_bearer(caller, identity.RequestCost.MESSAGE, self._usual))
 
     def _verify(self, token: str, key: object, algorithm: str) -> JsonObject:
-        """The claims. The algorithm is one that the key's kind permits, whatever else the token's header says."""
+        """The verified claims. Only the algorithm that the key permits is accepted, whatever the header says."""
         try:
             claims = jwt.decode(
                 token,
@@ -176,7 +176,7 @@ class JwtIdentity(identity.Identity):
 
 
 def _header(token: str) -> tuple[str, str | None]:
-    """The algorithm and the key's id that a token names, neither of which is believed."""
+    """The algorithm and the key's id in a token's header, neither of which is trusted."""
     if len(token) > _LONGEST:
         raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
     try:

@@ -1,4 +1,4 @@
-"""What is learned of a tenant, as statistics and as files that may be exported and imported."""
+"""What is learned of a tenant, as statistics and as files that can be exported and imported."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,8 +17,10 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 class Learning(NamedTuple):
-    """What was learned for one tenant: entries in the case log, counts over all ended tasks, arms by process type and
-    strategy, and how many tools and synthesized processes are known.
+    """What was learned for one tenant.
+
+    The number of cases, counts over all ended tasks, arms by process type and strategy, and how many tools and
+    synthesized processes there are.
     """
 
     cases: int = 0
@@ -29,9 +31,9 @@ class Learning(NamedTuple):
 
 
 class LearningHistory(NamedTuple):
-    """How it came to be: the quality of all tasks, each arm by process type and strategy, and counts by day (UTC).
+    """Learning over time: the quality of all tasks, each arm by process type and strategy, and counts by day (UTC).
 
-    Days are in order; one on which no task ended is not there.
+    Days are in order, without those on which no task ended.
     """
 
     quality: tuple[Moment, ...] = ()
@@ -41,27 +43,24 @@ class LearningHistory(NamedTuple):
 
 class LearningStatistics(Protocol):
     async def learning(self, tenant: str) -> Learning:
-        """The tenant's statistics as they stand; may raise ``StoreUnavailable``."""
+        """The tenant's statistics now; may raise ``StoreUnavailable``."""
 
     async def history(self, tenant: str) -> LearningHistory:
-        """How the tenant's statistics came to be; may raise ``StoreUnavailable``."""
+        """The tenant's statistics over time; may raise ``StoreUnavailable``."""
 
 
 class LearningFiles(Protocol):
-    """Both may raise ``StoreUnavailable``."""
+    """The learning files of tenants. Both methods may raise ``StoreUnavailable``."""
 
     async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
-        """The content of each file, as it stands."""
+        """The present content of each file."""
 
     async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
-        """Have a file imported by the service that keeps what is in it; None if it does not answer in time.
-
-        Repeat it freely.
-        """
+        """Have the responsible service import a file; None if it does not answer in time. It may be repeated."""
 
 
 def learning_view(learning: Learning) -> dict[str, JsonValue]:
-    """``n`` pulls, ``q`` the mean reward, ``ucb`` the present score of each arm; null for one that was never tried."""
+    """The statistics as JSON. Of each arm: ``n`` pulls, ``q`` the mean reward, ``ucb`` its score; null if untried."""
     return {
         "case_log": _case_log(learning),
         "bandit": {process_type: _arms(arms) for process_type, arms in sorted(learning.arms.items())},
@@ -71,7 +70,7 @@ def learning_view(learning: Learning) -> dict[str, JsonValue]:
 
 
 def history_view(history: LearningHistory) -> dict[str, JsonValue]:
-    """How it came to be: ``n`` tasks, the ``mean`` of all until then and the ``recent`` one since the point before."""
+    """The history as JSON: ``n`` tasks, the ``mean`` of all until then, and ``recent`` since the point before."""
     return {
         "quality": _line(history.quality),
         "bandit": {
@@ -95,12 +94,12 @@ def _line(line: Sequence[Moment]) -> JsonValue:
 
 
 def _case_log(learning: Learning) -> dict[str, JsonValue]:
-    """``size`` and ``cap`` are of the log; the rest counts every task that has ever ended."""
+    """The case log as JSON. ``size`` and ``cap`` are the log's; the rest counts every task that ever ended."""
     return {"size": learning.cases, "cap": CASES_KEPT, **_count_view(learning.counts)}
 
 
 def _count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
-    """A dry run is counted in ``total`` and has no quality."""
+    """Counts as JSON. A dry run counts in ``total`` and has no quality."""
     judged = {outcome.value: counts.get(outcome.value, 0) for outcome in CaseOutcome}
     cases = sum(judged.values())
     quality = round(counts.get("quality_units", 0) / (cases * REWARD_UNITS), 4) if cases else None
@@ -117,7 +116,10 @@ def _arm(arm: Arm, score: float | None) -> dict[str, JsonValue]:
 
 
 class LearningFileService:
-    """Both methods raise ``NotAnOperator``, and may raise ``StoreUnavailable``. It is about the caller's own tenant."""
+    """Exports and imports the learning files of the caller's tenant.
+
+    Both methods raise ``NotAnOperator``, and may raise ``StoreUnavailable``.
+    """
 
     def __init__(self, files: LearningFiles) -> None:
         self._files = files
@@ -127,7 +129,10 @@ class LearningFileService:
         return await self._files.export(caller.tenant)
 
     async def bring(self, caller: Caller, body: JsonObject) -> FileReport:
-        """``{"file", "content", "dry_run"}``. Raises ``InvalidField``, and ``NobodyImports`` where nobody answers."""
+        """Import ``{"file", "content", "dry_run"}``.
+
+        Raises ``InvalidField``, and ``NobodyImports`` if no service answers.
+        """
         check_operator(caller)
         file, dry_run = _file(body), body.get("dry_run", False)
         if not isinstance(dry_run, bool):

@@ -1,4 +1,4 @@
-"""What operators do with the tools that were made at run time for their tenant: see them, remove them."""
+"""Operators' view of the tools made at run time for their tenant: list, show, remove."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -14,17 +14,17 @@ _LONG = frozenset({"v", "code", "cases"})
 
 
 class MadeToolRepository(Protocol):
-    """The tools that were made at run time. All may raise ``StoreUnavailable`` and may be repeated."""
+    """The tools made at run time. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
-        """Every version there ever was, by name and version; the removed ones have no code."""
+        """Every version that ever was, by name and version; removed ones have no code."""
 
     async def remove(self, tenant: str, tool: MadeTool) -> None:
-        """Put the removed tool in the place of that version."""
+        """Replace a version by its removed form."""
 
 
 class MadeToolService:
-    """Every method raises ``NotAnOperator``; an operator sees the tools of its own tenant and no others."""
+    """Shows and removes the made tools of the caller's tenant. Every method raises ``NotAnOperator``."""
 
     def __init__(self, made_tools: MadeToolRepository, clock: Callable[[], datetime]) -> None:
         self._made_tools, self._clock = made_tools, clock
@@ -42,9 +42,9 @@ class MadeToolService:
         return found
 
     async def remove(self, name: str, caller: Caller) -> Sequence[MadeTool]:
-        """Take all versions from use, from the next task on; repeated, it changes nothing. Raises ``UnknownTool``.
+        """Remove all versions of a tool, from the next task on; a repeat changes nothing. Raises ``UnknownTool``.
 
-        What ran before can still be told by version and hash, and the same code is not accepted again.
+        Its versions and hashes stay known, and the same code is not accepted again.
         """
         for tool in await self.show(name, caller):
             if tool.removed_at is None:
@@ -57,5 +57,5 @@ def short_view(tool: MadeTool) -> dict[str, JsonValue]:
 
 
 def full_view(tool: MadeTool) -> dict[str, JsonValue]:
-    """With its code and the cases that it was accepted by."""
+    """The tool as JSON, with its code and the cases it was accepted by."""
     return tool.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}})

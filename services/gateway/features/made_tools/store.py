@@ -1,4 +1,4 @@
-"""Made tools as operators see and remove them, in state Redis."""
+"""Made tools, as operators see and remove them, in state Redis."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -15,6 +15,6 @@ class RedisMadeToolRepository(ScriptedStore):
         return sorted(tools, key=lambda tool: (tool.name, tool.version))
 
     async def remove(self, tenant: str, tool: MadeTool) -> None:
-        """The executor never writes a field that there is, so nothing is lost by writing it whole."""
+        """Overwrite the version's field; the executor never writes an existing one, so nothing is lost."""
         field = keys.made_field(tool.name, tool.version)
         await self._scripts.command("HSET", keys.learned_keys(tenant).made, field, tool.model_dump_json())

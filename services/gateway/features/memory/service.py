@@ -1,4 +1,4 @@
-"""What operators see of a tenant's memory, and what they have forgotten."""
+"""Operators' view of a tenant's memory, and requests to forget."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -15,16 +15,17 @@ from shared.domain.estimates import confidence, recent, trust
 
 
 class Thing(NamedTuple):
-    """An entity with what it was named together with, and the last tasks that named it."""
+    """An entity, with those it was named together with and the last tasks that named it."""
 
     entity: KnownEntity
     links: EntityLinks = EntityLinks()
 
 
 class TenantMemory(NamedTuple):
-    """``facts``: the newest first, also those that hold no more. ``accuracy`` is by process type and kind.
+    """What a tenant's tasks taught.
 
-    ``finding``: what finding facts took, by ``keys.LEARNED_KINDS``' ``memory``.
+    ``facts``: newest first, superseded ones too; ``accuracy``: by process type and kind.
+    ``finding``: what finding facts cost, by ``keys.LEARNED_KINDS``' ``memory``.
     """
 
     facts: tuple[KnownFact, ...] = ()
@@ -34,24 +35,24 @@ class TenantMemory(NamedTuple):
 
 
 class Memories(Protocol):
-    """Both may raise ``StoreUnavailable``. What cannot be read is left out."""
+    """Reads tenants' memories; unreadable rows are left out. Both methods may raise ``StoreUnavailable``."""
 
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
-        """The case log, the newest first."""
+        """The case log, newest first."""
 
     async def read_memory(self, tenant: str) -> TenantMemory: ...
 
 
 class Forgets(Protocol):
-    """Requests to forget; the learner carries them out. All may raise ``StoreUnavailable``."""
+    """Requests to forget, which the learner carries out. All methods may raise ``StoreUnavailable``."""
 
     async def ask(self, request: ForgetRequest) -> None:
-        """Repeat it freely."""
+        """Store a request; it may be repeated."""
 
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None: ...
 
     async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
-        """The newest first."""
+        """The tenant's requests, newest first."""
 
 
 def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
@@ -107,7 +108,10 @@ def _accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
 
 
 class MemoryService:
-    """Every method raises ``NotAnOperator``, and may raise ``StoreUnavailable``. A tenant sees its own alone."""
+    """Shows the memory of the caller's tenant, and takes requests to forget.
+
+    Every method raises ``NotAnOperator``, and may raise ``StoreUnavailable``.
+    """
 
     def __init__(
         self, memories: Memories, forgets: Forgets, clock: Callable[[], datetime], new_id: Callable[[], str]
@@ -123,7 +127,7 @@ class MemoryService:
         return await self._memories.read_memory(caller.tenant)
 
     async def forget(self, caller: Caller, scope: ForgetScope, subject: str) -> ForgetRequest:
-        """Ask for it. A learner does it, in a moment: ``progress`` tells how far it is."""
+        """Request that something be forgotten. A learner does it soon: ``progress`` tells how far it is."""
         check_operator(caller)
         if (scope is ForgetScope.TENANT) is bool(subject.strip()):
             raise InvalidField("subject", "names the entity or the session; it is empty for all of a tenant's")
@@ -139,7 +143,7 @@ class MemoryService:
         return request
 
     async def progress(self, caller: Caller, request_id: str) -> ForgetRequest:
-        """Also raises ``NoSuchRequest``."""
+        """The request as it is now. Also raises ``NoSuchRequest``."""
         check_operator(caller)
         found = await self._forgets.find(caller.tenant, request_id)
         if found is None:

@@ -1,4 +1,4 @@
-"""A tenant's memory on Redis, read as the learner wrote it; and the requests to forget, for the learner to find."""
+"""A tenant's memory on Redis, read as the learner wrote it, and the requests to forget."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ class RedisMemories(Memories):
 
 class RedisForgets(ScriptedStore, Forgets):
     async def ask(self, request: ForgetRequest) -> None:
-        """First the request, then the mark by which a learner finds it: a mark that was lost is made by asking anew."""
+        """Store the request, then the mark by which a learner finds it: a repeat mends a lost mark."""
         name = keys.learned_keys(request.tenant).forgets
         row = request.model_copy(update={"asked_at": await self._now()}).model_dump_json()
         await self._scripts.command("HSETNX", name, request.request_id, row)
@@ -61,7 +61,7 @@ class RedisForgets(ScriptedStore, Forgets):
         await self._scripts.command("ZADD", keys.FORGETTING, "NX", 0, member)
 
     async def _now(self) -> datetime:
-        """By the clock that outcomes are stamped with: what came before the request is told from what came after."""
+        """The time by the clock that stamps outcomes, so that those before and after the request can be told apart."""
         now_ms = cast(str, await self._scripts.run("queue_due", [keys.FORGETTING], ["NX", 0]))
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 
@@ -75,7 +75,7 @@ class RedisForgets(ScriptedStore, Forgets):
 
 
 def _things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thing, ...]:
-    """The most often seen first."""
+    """The entities with their links, the most often seen first."""
     linked = _rows_of(EntityLinks, links)
     found = [Thing(row, linked.get(field, EntityLinks())) for field, row in _rows_of(KnownEntity, entities).items()]
     return tuple(sorted(found, key=lambda thing: (-thing.entity.seen, -thing.entity.last_seen.timestamp())))

@@ -1,4 +1,4 @@
-"""Assessments in which this worker is measured: begun, each turn a task of their session, and ended."""
+"""Assessments that measure this worker: their beginning, each turn as a task of their session, and their end."""
 
 import re
 from collections.abc import Callable, Collection
@@ -25,7 +25,7 @@ from shared.ports.tasks import Tasks, Wakes
 
 
 class Participation(Contract):
-    """An assessment that a caller has begun in a session. ``sealed_key``: the user's key, opened at call time alone."""
+    """An assessment that a caller began in a session. ``sealed_key``: the encrypted key to its world."""
 
     assessment: str  # names this beginning; another one in the same session has another name
     session_id: str
@@ -38,7 +38,10 @@ class Participation(Contract):
 
 
 class Beginning(NamedTuple):
-    """``assessment`` names it: the same name again is the same beginning. ``api_key`` is kept sealed."""
+    """The beginning of an assessment. ``assessment``: its name; the same name is the same beginning.
+
+    ``api_key`` is stored encrypted.
+    """
 
     assessment: str
     session_id: str
@@ -54,14 +57,14 @@ class BegunByOther(Exception):
 
 
 class NoKey(Exception):
-    """The key to the assessed world cannot be opened here: ``ASSESSMENT_KEY`` is not the one it was sealed with."""
+    """The key to the assessed world cannot be decrypted: ``ASSESSMENT_KEY`` is another than it was sealed with."""
 
 
 class Participations(Protocol):
-    """Every method may raise ``StoreUnavailable``."""
+    """The assessments that run. Every method may raise ``StoreUnavailable``."""
 
     async def begin(self, tenant: str, beginning: Beginning) -> Participation:
-        """Store it in place of the same caller's earlier one in that session, and as the caller's latest.
+        """Store an assessment as its session's and its caller's latest, replacing the caller's earlier one there.
 
         Raises ``BegunByOther``.
         """
@@ -69,16 +72,16 @@ class Participations(Protocol):
     async def find(self, tenant: str, session_id: str) -> Participation | None: ...
 
     async def latest(self, tenant: str, caller: str) -> Participation | None:
-        """Of all that the caller has begun and that run still, the one begun last."""
+        """The caller's last begun assessment that still runs; None if there is none."""
 
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
-        """Note that a turn begins, and keep it for another day; false where it runs no longer."""
+        """Note that a turn begins, and keep the assessment for another day; False if it no longer runs."""
 
     async def drop(self, tenant: str, participation: Participation) -> None:
-        """Forget it and its key; another that has taken its place stays."""
+        """Delete an assessment and its key; another that replaced it stays."""
 
     def key_of(self, participation: Participation) -> str:
-        """The user's key, for the moment of a call: it is written nowhere. Raises ``NoKey``."""
+        """The decrypted key to the world, for one call: never store it. Raises ``NoKey``."""
 
 
 _T = TypeVar("_T", bound=Told)
@@ -96,7 +99,7 @@ class WordKind(StrEnum):
 
 
 class AssessmentWord(NamedTuple):
-    """``guessed``: it does not say what it is, and is that only where an assessment runs."""
+    """An assessor's message. ``guessed``: its type is not given, and it counts only where an assessment runs."""
 
     kind: WordKind
     data: JsonObject
@@ -104,7 +107,10 @@ class AssessmentWord(NamedTuple):
 
 
 def read_assessment_word(message: ClientMessage) -> AssessmentWord | None:
-    """What the message tells of an assessment; raises ``InvalidField`` for a key that stands in the wrong place."""
+    """The assessor's message in a client's; None if there is none.
+
+    Raises ``InvalidField`` for a key in the wrong place.
+    """
     found = None if message.solver else next(filter(None, map(_read, _objects(message))), None)
     if found is None or found.kind is not WordKind.START:
         _check_no_key(message, "task" if message.solver else "message.parts")
@@ -112,7 +118,7 @@ def read_assessment_word(message: ClientMessage) -> AssessmentWord | None:
 
 
 def start_of(data: JsonObject) -> AssessmentStart:
-    """Raises ``InvalidField``, which tells nothing of the values."""
+    """The start message in ``data``. Raises ``InvalidField``, which repeats no values."""
     start = _check_shape(AssessmentStart, {"initial_state_summary": {}, **data})
     if not (start.api_key.isascii() and start.api_key.isprintable() and 0 < len(start.api_key) <= 4096):
         raise InvalidField(f"{WordKind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
@@ -120,12 +126,12 @@ def start_of(data: JsonObject) -> AssessmentStart:
 
 
 def turn_of(data: JsonObject) -> TurnStart:
-    """Raises ``InvalidField``."""
+    """The turn message in ``data``. Raises ``InvalidField``."""
     return _check_shape(TurnStart, data)
 
 
 def _objects(message: ClientMessage) -> list[JsonObject]:
-    """The data parts, and the text if that is a JSON object."""
+    """The data parts, and the text if it is a JSON object."""
     parts = [_unwrap(part) for part in message.data]
     text = message.text.strip()
     if fenced := _FENCE.fullmatch(text):
@@ -184,25 +190,25 @@ OVER = "The assessment is over; the key to its world is forgotten."
 
 
 class PermittedWorlds(NamedTuple):
-    """Which worlds may be named: what the operator lists, and this machine's own where ``loopback`` says so."""
+    """The worlds that may be named: the operator's list, and this machine's own if ``loopback``."""
 
     allowed_hosts: Collection[str] = ()
     loopback: bool = False
 
 
 class UserUnheard(Exception):
-    """What the user of a world asks for cannot be read; the message says why."""
+    """The user's messages in a world cannot be read; the message says why."""
 
 
 class UsersWords(Protocol):
     async def read_words(self, ues_url: str, key: str) -> str:
-        """What the user has said in the world's chat, in order. Raises ``UserUnheard``."""
+        """What the user said in the world's chat, in order. Raises ``UserUnheard``."""
 
 
 class ParticipationService(Participating):
-    """``participations`` is None where no key to keep them under was given: then none is begun.
+    """Handles assessors' messages. ``participations``: None if no key to encrypt with is configured.
 
-    ``endpoint``: where executors find the world of a tenant's session and assessment.
+    ``endpoint``: the URL at which executors find the world of a tenant's session and assessment.
     """
 
     def __init__(
@@ -247,7 +253,7 @@ class ParticipationService(Participating):
     async def _begin(
         self, found: AssessmentWord, message: ClientMessage, caller: Caller, kept: Participations
     ) -> TaskRecord:
-        """A start that names no context has a session of its own; the caller's one before, if it was such, is over."""
+        """Begin an assessment. Without a context it gets its own session, and the caller's earlier such one ends."""
         start, now = start_of(found.data), self._clock()
         self._check_world(start.ues_url)
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
@@ -270,9 +276,9 @@ class ParticipationService(Participating):
         running: Participation | None,
         kept: Participations,
     ) -> ClientMessage | TaskRecord:
-        """The same turn again is the same task, whatever the message's id. The user's words in the chat are its text.
+        """Make a turn a task, whose text is the user's words in the chat; a repeated turn is the same task.
 
-        Where they cannot be read nothing can be done, and the turn is answered with the reason at once.
+        If the words cannot be read, the turn is answered with the reason at once.
         """
         turn = turn_of(found.data)
         if running is None or not await kept.renew(caller.tenant, running, turn.turn_number):
@@ -296,14 +302,14 @@ class ParticipationService(Participating):
     async def _complete(
         self, message: ClientMessage, caller: Caller, running: Participation | None, kept: Participations
     ) -> TaskRecord:
-        """The end may be told twice, and of what has ended by itself."""
+        """End an assessment; it may be told twice, or have ended by itself."""
         if running:
             await self._end(running, caller, kept)
         session = running.session_id if running else message.session_id
         return self._answer(message, caller, session or self._new_id(), OVER)
 
     async def _end(self, participation: Participation, caller: Caller, kept: Participations) -> None:
-        """The key goes first: from then on nothing more can be done in that world."""
+        """Drop the key first, so that nothing more can be done in the world, then stop the open turns."""
         await kept.drop(caller.tenant, participation)
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
         for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
@@ -322,7 +328,7 @@ class ParticipationService(Participating):
             await self._wakes.wake(record.tenant, record.session_id)
 
     def _check_world(self, url: str) -> None:
-        """As far as its text tells; the executor checks the address again when it connects."""
+        """Raises ``InvalidField`` for a world that may not be named; executors check its address again."""
         reach = tools_reach(self._world.allowed_hosts, loopback=self._world.loopback)
         try:
             check_url(url, reach)
@@ -348,7 +354,7 @@ class ParticipationService(Participating):
     def _fail_turn(
         self, message: ClientMessage, caller: Caller, session: str, practice: Practice, why: str
     ) -> TaskRecord:
-        """A task that nobody keeps, which has failed."""
+        """A failed task, which is not stored, as the answer to a turn."""
         record = self._answer(message, caller, session, why)
         update = {"state": TaskState.FAILED, "reason": why, "answer": None, "answers_as": "task"}
         request = record.request.model_copy(update={"practice": practice})
@@ -356,7 +362,7 @@ class ParticipationService(Participating):
 
 
 async def _running(message: ClientMessage, caller: Caller, kept: Participations) -> Participation | None:
-    """That of the context; of a message without one, the last that the caller began."""
+    """The assessment of the message's context, or the caller's latest if it has no context."""
     if message.session_id is None:
         return await kept.latest(*_names_of(caller))
     found = await kept.find(caller.tenant, message.session_id)
@@ -364,7 +370,7 @@ async def _running(message: ClientMessage, caller: Caller, kept: Participations)
 
 
 def own_session(caller: Caller, assessment: str) -> str:
-    """The session of an assessment whose start names no context."""
+    """The session of an assessment that began without a context."""
     return _derive_id(caller, "assessed", assessment)
 
 
@@ -403,5 +409,5 @@ _ASSISTANT = (
 
 
 def brief_turn(number: int, now: datetime, first: datetime) -> Practice:
-    """``first``: when the first turn was, by the user's time."""
+    """How a turn is practised. ``first``: when the first turn began, by the world's time."""
     return Practice(current_time=now, instructions=_ASSISTANT, turn=number, began=first)

@@ -1,4 +1,4 @@
-"""Assessments that this worker takes part in, in state Redis; the keys to their worlds are sealed (I12)."""
+"""Assessments that this worker takes part in, in state Redis; keys to their worlds are encrypted (I12)."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -18,7 +18,7 @@ from shared.infra.sealed import CannotOpen, Seal
 
 
 class RedisParticipations(Participations):
-    """``keys``: Fernet keys, the newest first; at least one."""
+    """Stores participations. ``keys``: Fernet keys, newest first; at least one."""
 
     def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
         self._scripts, self._seal, self._seconds = Scripts(redis), Seal(keys), seconds

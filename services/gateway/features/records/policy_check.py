@@ -1,4 +1,4 @@
-"""Whether the rules of a record can be understood: asked of the policy service, which will have to apply them."""
+"""Has the policy service, which will apply them, check whether a record's rules are valid."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _TIMEOUT = httpx.Timeout(5.0, connect=2.0)
 
 
 class HttpPolicyCheck(PolicyCheck):
-    """A client for each question: they are few, and nothing has to be closed."""
+    """Asks the policy service over HTTP, with a client for each question: they are rare."""
 
     def __init__(self, url: str) -> None:
         self._url = f"{url.rstrip('/')}/v1/evaluate"
@@ -33,7 +33,7 @@ class HttpPolicyCheck(PolicyCheck):
 
 
 class NoPolicyCheck(PolicyCheck):
-    """Where no policy service is at hand, a rule that means nothing is found when it is applied: it then blocks."""
+    """Checks nothing, for gateways without a policy service: an invalid rule then blocks when it is applied."""
 
     @override
     async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:

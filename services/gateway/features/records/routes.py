@@ -73,7 +73,7 @@ class RecordEndpoints:
 
 
 async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:
-    """The version that a change made, or why there is none."""
+    """The reply to a change: the new version, or why there is none."""
     try:
         return _version(tenant, await change)
     except BadRecord as bad:
@@ -89,7 +89,7 @@ def _version(tenant: str, version: TenantVersion) -> Response:
 
 
 def _json(value: Json, headers: Mapping[str, str] | None = None) -> Response:
-    """Numbers stay as exact as they were written."""
+    """A JSON reply with exact numbers."""
     return Response(dumps(value), media_type="application/json", headers=dict(headers or {}))
 
 

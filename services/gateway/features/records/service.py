@@ -1,4 +1,4 @@
-"""What operators do with a tenant's record: read it, replace it, look back, take an earlier version again."""
+"""Operators' actions on a tenant's record: read, replace, look back, restore, withdraw."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -19,12 +19,12 @@ from shared.ports.tenant_records import TenantRecords
 
 
 class PolicyUnchecked(Exception):
-    """Nobody can say whether the rules of a record can be understood; the message says why."""
+    """The rules of a record cannot be checked now; the message says why."""
 
 
 class PolicyCheck(Protocol):
     async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
-        """What is wrong with these policies' rules; raises ``PolicyUnchecked``."""
+        """What is wrong with the policies' rules; raises ``PolicyUnchecked``."""
 
 
 _LONGEST_COMMENT = 500
@@ -44,7 +44,7 @@ class BaseNeeded(GatewayRefusal):
 
 
 class RecordChange(NamedTuple):
-    """A document in the place of version ``base``; ``restored``: the version that it repeats."""
+    """A document to replace version ``base``. ``restored``: the version that it repeats."""
 
     document: JsonObject
     base: int
@@ -53,14 +53,14 @@ class RecordChange(NamedTuple):
 
 
 class Addresses(NamedTuple):
-    """Where the addresses in a record may be: tool servers and token endpoints, and who is told of approvals."""
+    """Where a record's addresses may lead: those of tool servers and tokens, and those of notices."""
 
     servers: Reach
     notices: UrlCheck
 
 
 class RecordService:
-    """Every method raises ``NotAnOperator`` and ``NoVisibleTenant``: an operator has to do with one tenant alone."""
+    """Actions on the record of the caller's tenant. Every method raises ``NotAnOperator`` and ``NoVisibleTenant``."""
 
     def __init__(
         self, records: TenantRecords, policies: PolicyCheck, addresses: Addresses, clock: Callable[[], datetime]
@@ -68,7 +68,7 @@ class RecordService:
         self._records, self._policies, self._addresses, self._clock = records, policies, addresses, clock
 
     async def show(self, tenant: str, number: int | None, caller: Caller) -> TenantVersion:
-        """That version, or the latest; raises ``NoRecord``."""
+        """The version of that number, or the latest; raises ``NoRecord``."""
         check_operator_of(tenant, caller)
         found = await self._version(tenant, await self._records.latest(tenant) if number is None else number)
         if found is None or found.withdrawn:
@@ -80,7 +80,7 @@ class RecordService:
         return await self._records.history(tenant)
 
     async def put(self, tenant: str, change: RecordChange, caller: Caller) -> TenantVersion:
-        """The new version, once it holds. Raises ``BadRecord``, ``VersionConflict`` and ``PolicyUnchecked``."""
+        """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``PolicyUnchecked``."""
         check_operator_of(tenant, caller)
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
@@ -101,13 +101,13 @@ class RecordService:
         return version
 
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
-        """What an earlier version said, as a version of its own; checked anew, for rules may have become stricter."""
+        """Store an earlier version as a new one; it is checked again, since rules may have become stricter."""
         before = await self.show(tenant, number, caller)
         base = await self._records.latest(tenant) if base is None else base
         return await self.put(tenant, RecordChange(before.document, base, comment, number), caller)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
-        """Let the tenant have no stored record any more; earlier versions can be restored. Raises ``NoRecord``."""
+        """Withdraw the tenant's stored record; earlier versions can be restored. Raises ``NoRecord``."""
         now = await self.show(tenant, None, caller)
         version = TenantVersion(
             version=(now.version if base is None else base) + 1,
@@ -125,7 +125,7 @@ class RecordService:
 
 
 def _misplaced_addresses(record: TenantRecord, addresses: Addresses) -> Iterator[FieldProblem]:
-    """The addresses that would never be called, as far as their text tells; an executor looks again as it connects."""
+    """Yields the addresses that would never be called, by their text; an executor checks again when it connects."""
     for place, one in enumerate(record.connections):
         token_url = one.credential.token_url if one.credential else ""
         for name, url in (("url", one.url), ("credential.token_url", token_url)):
@@ -145,7 +145,7 @@ def _problem(url: str, reach: Reach) -> str | None:
 
 
 def read_change(body: JsonObject, if_match: str | None) -> RecordChange:
-    """``{"record", "comment"}``; raises ``InvalidField`` and ``BaseNeeded``."""
+    """Parse ``{"record", "comment"}``; raises ``InvalidField`` and ``BaseNeeded``."""
     document = body.get("record")
     if not isinstance(document, dict):
         raise InvalidField("record", "must be an object: the tenant's record")
@@ -164,7 +164,7 @@ def read_comment(body: JsonObject) -> str:
 
 
 def read_number(body: JsonObject) -> int:
-    """``{"version"}``; raises ``InvalidField``."""
+    """Parse ``{"version"}``; raises ``InvalidField``."""
     number = count_at(body, "version", "version")
     if not number:
         raise InvalidField("version", "must be the number of a version")
@@ -172,7 +172,7 @@ def read_number(body: JsonObject) -> int:
 
 
 def read_base(if_match: str | None) -> int | None:
-    """The version that a header names; raises ``InvalidField``."""
+    """The version in an ``If-Match`` header; None without one. Raises ``InvalidField``."""
     if if_match is None:
         return None
     number = _number(if_match.strip().removeprefix("W/").strip('"'))
@@ -191,7 +191,7 @@ def version_view(tenant: str, version: TenantVersion) -> dict[str, Json]:
 
 
 def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
-    """Who changed what and when, the newest first; ``changed``: the parts of the record that differ from before."""
+    """Who changed what and when, as JSON, newest first. ``changed``: the parts that differ from the version before."""
     before = [one.document for one in versions[1:]]
     rows: list[Json] = []
     for place, version in enumerate(versions):

@@ -126,7 +126,7 @@ class Document(NamedTuple):
 
 
 class DeliveryLine(NamedTuple):
-    """How one of the task's webhooks fares."""
+    """The state of one of the task's webhooks."""
 
     host: str
     state: Badge
@@ -135,7 +135,7 @@ class DeliveryLine(NamedTuple):
 
 
 class FileRow(NamedTuple):
-    """A file that came with the task; without ``file_id`` it was never kept."""
+    """A file that came with the task; without ``file_id`` it was never stored."""
 
     name: str
     about: str
@@ -143,7 +143,7 @@ class FileRow(NamedTuple):
 
 
 class TaskPage(NamedTuple):
-    """``asks``: the approval that the task waits for."""
+    """The content of a task's page. ``asks``: the approval that the task waits for."""
 
     task_id: str
     session_id: str
@@ -208,7 +208,7 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
 
 
 def _files(record: TaskRecord) -> Iterator[FileRow]:
-    """As they were sent, and what they turned out to be once they were read."""
+    """Yields the task's files as they were sent, with what was found out when they were read."""
     noted = record.metadata.get("files")
     read = [row for row in noted if isinstance(row, dict)] if isinstance(noted, list) else []
     for place, file in enumerate(record.request.files):
@@ -227,7 +227,7 @@ def delivery(registered: RegisteredWebhook) -> DeliveryLine:
 
 
 def dollars(nanos: int) -> str:
-    """What billionth parts of a dollar are, to the cent, or to where it begins."""
+    """Nano-dollars as dollars, to the cent, or with more digits for less than a cent."""
     amount = Decimal(nanos) / 1_000_000_000
     if amount == 0 or amount >= Decimal("0.01"):
         return f"${amount:,.2f}"
@@ -235,7 +235,7 @@ def dollars(nanos: int) -> str:
 
 
 def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
-    """Name, value, and a remark on it; what is not known is left out."""
+    """Facts about the task: name, value, and a remark; unknown ones are left out."""
     data, spend = record.metadata, read_object(record.metadata.get("spend"))
     until = record.updated_at if record.state.is_terminal else now
     found = [
@@ -254,12 +254,12 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
 
 
 def _is_dry(record: TaskRecord) -> bool:
-    """Whatever is not plainly no means yes, as for executors."""
+    """Whether the task is a dry run. As for executors, whatever is not plainly no means yes."""
     return record.request.metadata.get("dry_run") not in (None, False)
 
 
 def _brief(facts: Sequence[tuple[str, str, str]]) -> str:
-    """What a manager asks first, in a line: kind, time, cost, quality."""
+    """The facts that a manager asks for first, in a line: process, time, cost, quality."""
     known = {name: value for name, value, _ in facts}
     words = (known.get("Process"), known.get("Took") or known.get("So far"), known.get("Cost"))
     quality = f"quality {known['Quality']}" if "Quality" in known else ""

@@ -1,4 +1,4 @@
-"""One task's story as a rail of states and a list of steps, from its events."""
+"""One task's events as a row of states and a list of steps."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ Told = Sequence[tuple[str, TaskEvent]]
 
 
 class RailStop(NamedTuple):
-    """``progress``: done, now, ahead, passed (not on this task's way), or bad."""
+    """One state of the process. ``progress``: done, now, ahead, passed (not visited), or bad."""
 
     word: str
     title: str
@@ -50,7 +50,7 @@ class TaskStep(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """What happened in one state. ``summary`` counts what is in it, and says how long it took."""
+    """The steps in one state. ``summary`` counts them, and says how long they took."""
 
     stage_id: str
     title: str
@@ -60,7 +60,7 @@ class Stage(NamedTuple):
 
 
 def rail(told: Told, record: TaskRecord) -> tuple[RailStop, ...]:
-    """The eight states in their order: where the task has been, where it is, what it did not need."""
+    """The eight states in order: where the task has been, where it is, and what it did not need."""
     visited = _visited_states(told, record)
     last = visited[-1] if visited else None
     ends = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
@@ -171,7 +171,7 @@ def _tool(stream_id: str, event: TaskEvent) -> TaskStep:
 
 
 def _arguments_line(arguments: JsonValue) -> str:
-    """The arguments in a line; as they stand where they were cut."""
+    """A call's arguments in a line; as they stand if they were cut."""
     text = arguments if isinstance(arguments, str) else ""
     try:
         found = loads(text) if text else {}
@@ -267,7 +267,7 @@ _NOTES = {
 
 
 def _plain(stream_id: str, event: TaskEvent) -> TaskStep:
-    """Whatever has no words of its own yet: its fields as they are."""
+    """A step for an event of a kind without words of its own: its fields as they are."""
     return TaskStep(stream_id, "dot", "mute", title_of(event.kind), "", event.at, _rows(event.data))
 
 

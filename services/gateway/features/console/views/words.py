@@ -1,4 +1,4 @@
-"""Words, figures and times as people read them."""
+"""Words, numbers and times as people read them."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -13,14 +13,14 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 class PageClock(NamedTuple):
-    """The moment at which a page is made, and where its reader is."""
+    """The time at which a page is made, and its reader's time zone."""
 
     now: datetime
     zone: ZoneInfo
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """UTC where the name is none that we know."""
+    """The time zone of that name; UTC for an unknown one."""
     try:
         return ZoneInfo(name if len(name) < 64 else "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -28,7 +28,7 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def wall_time(at: datetime, clock: PageClock) -> str:
-    """``10:01`` today, ``22 Nov 10:01`` on another day, with the year where it is another one."""
+    """A time as ``10:01`` today, ``22 Nov 10:01`` on another day, with the year if it is another one."""
     local, today = at.astimezone(clock.zone), clock.now.astimezone(clock.zone)
     time = f"{local:%H:%M}"
     if local.date() == today.date():
@@ -38,7 +38,7 @@ def wall_time(at: datetime, clock: PageClock) -> str:
 
 
 def day_word(date: str) -> str:
-    """``2026-11-02`` as ``2 Nov``."""
+    """A date as a word: ``2026-11-02`` becomes ``2 Nov``."""
     _, month, day = date.split("-")
     return f"{int(day)} {_MONTHS[int(month) - 1]}"
 
@@ -49,7 +49,7 @@ def exact_time(at: datetime, clock: PageClock) -> str:
 
 
 def distance(at: datetime, now: datetime) -> str:
-    """``in 3 h``, ``5 min ago``, ``now``."""
+    """How far a time is from now: ``in 3 h``, ``5 min ago``, ``now``."""
     gap = abs(at - now)
     words = duration_words(gap)
     if gap < timedelta(seconds=1):
@@ -58,7 +58,7 @@ def distance(at: datetime, now: datetime) -> str:
 
 
 def duration_words(length: timedelta) -> str:
-    """``45 s``, ``12 min``, ``36 h``, ``3 days``."""
+    """A duration in words: ``45 s``, ``12 min``, ``36 h``, ``3 days``."""
     seconds = int(length.total_seconds())
     for limit, unit, word in _STEPS:
         if length < limit:
@@ -80,7 +80,7 @@ _STRATEGIES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixt
 
 
 class Badge(NamedTuple):
-    """A word on a coloured ground; ``tone`` is one of good, warn, bad, info, mute."""
+    """A coloured word; ``tone`` is one of good, warn, bad, info, mute."""
 
     text: str
     tone: str
@@ -91,18 +91,18 @@ def state_badge(state: TaskState) -> Badge:
 
 
 def title_of(name: str) -> str:
-    """``sla_breach`` as people write it: SLA breach."""
+    """A name as people write it: ``sla_breach`` becomes SLA breach."""
     words = " ".join(_SHORT.get(word, word) for word in name.replace("_", " ").replace("-", " ").split())
     return words[:1].upper() + words[1:]
 
 
 def strategy_title(name: Json) -> str:
-    """Empty where it is none."""
+    """A strategy's title; empty for a value that is no text."""
     return _STRATEGIES.get(name, title_of(name)) if isinstance(name, str) else ""
 
 
 def show_json(value: Json) -> str:
-    """A value as an approver reads it: texts bare, the rest as exact JSON, on several lines where it is nested."""
+    """A value as an approver reads it: texts bare, the rest as exact JSON, over several lines if nested."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -113,7 +113,7 @@ def show_json(value: Json) -> str:
 
 
 def _lines(value: Json, depth: int = 0) -> list[str]:
-    """Nested values as an indented list; a number keeps every digit that it was written with."""
+    """A nested value as indented lines; numbers keep every digit."""
     pad = "  " * depth
     if isinstance(value, dict):
         rows = [(f"{pad}{name}:", item) for name, item in value.items()]
@@ -133,17 +133,17 @@ def _flat(value: Json) -> str:
 
 
 def count_of(number: int, one: str, many: str = "") -> str:
-    """``1 call``, ``2 calls``."""
+    """A number with its noun: ``1 call``, ``2 calls``."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def list_of(words: tuple[str, ...]) -> str:
-    """``anna, ben and casey``."""
+    """Words as a list in prose: ``anna, ben and casey``."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
 
 
 def read_text(value: object) -> str:
-    """A field of a record that is told as text; empty where it is none."""
+    """A record's field if it is text; else empty."""
     return value if isinstance(value, str) else ""
 
 
@@ -159,5 +159,5 @@ def read_moment(value: object) -> datetime | None:
 
 
 def show_fields(value: object) -> tuple[tuple[str, str], ...]:
-    """Each field of an object with its value as people read it; none of anything else."""
+    """Each field of an object with its value as people read it; empty for any other value."""
     return tuple((name, show_json(inner)) for name, inner in read_object(value).items())
