@@ -153,8 +153,6 @@ def _read_or_make_key(path: Path) -> str:
 
 def _make(path: Path) -> None:
     """Make a new key in a file of its owner's alone. It is linked into place whole; a file that stands there stays."""
-    from shared.infra.archive_open import new_key  # loads the cryptography, which most commands never need
-
     beside = path.with_name(f"{path.name}.{uuid4().hex}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "w") as file:

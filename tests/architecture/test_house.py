@@ -33,7 +33,7 @@ def test_lines_statements_and_headers_are_counted(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    return grimp.build_graph("services", cache_dir=None)
+    return grimp.build_graph("services", "shared", cache_dir=None)
 
 
 @pytest.mark.promise("imports.directions")
