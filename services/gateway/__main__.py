@@ -1,4 +1,4 @@
-"""``python -m services.gateway``: serves clients until SIGTERM, then finishes what it has begun."""
+"""``python -m services.gateway``: serves clients until SIGTERM, then finishes the requests in hand."""
 
 # ruff: noqa: E402  # the collector is set aside between the imports
 import argparse
@@ -28,7 +28,7 @@ _SETTINGS = {"host": "host", "port": "port", "card_url": "purple_agent_card_url"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
+    """Runs the service or ``first-key``; returns the exit code: 2 for a setting that cannot be used."""
     words = sys.argv[1:] if arguments is None else arguments
     if list(words[:1]) == [FIRST_KEY]:
         return first_key_command(words[1:])

@@ -1,4 +1,4 @@
-"""Where ports and adapters meet."""
+"""Joins the gateway's ports and adapters."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -98,7 +98,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 
 class _Connections(NamedTuple):
-    """What is opened when the application starts, and closed when it stops."""
+    """The connections that are opened when the application starts, and closed when it stops."""
 
     state: Redis
     queue: Redis
@@ -121,7 +121,7 @@ def leaving_of(settings: GatewaySettings) -> Leaving:
 def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tracer = NO_TRACER) -> FastAPI:
     """The application; its connections are opened when it starts and closed when it stops.
 
-    ``leaving`` is told when that comes.
+    ``leaving``: the state of a replica that stops, which its server announces.
     """
     leaving = leaving or leaving_of(settings)
     opened = _connect(settings)
@@ -191,7 +191,7 @@ def _build_tasks(settings: GatewaySettings, opened: _Connections, leaving: Leavi
 
 
 def _build_services(settings: GatewaySettings, opened: _Connections, tasks: TaskService) -> FeatureServices:
-    """The services that more than one way in works with."""
+    """The services that several interfaces use."""
     state, kept = opened.state, settings.archive()
     stored = TaskStore(state, opened.live)
     return FeatureServices(
@@ -225,7 +225,7 @@ def _profile(settings: GatewaySettings) -> GatewayProfile:
 def _add_a2a_routes(
     app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, leaving: Leaving
 ) -> _A2aBindings:
-    """Paths that more than one protocol shares stand here once; the first that fits a path answers."""
+    """Add the protocols' routes. A path that several protocols share is added once: the first match answers."""
     profile, state, tasks, identity = _profile(settings), opened.state, services.tasks, opened.identity.identity
     abilities = profile.abilities._replace(
         push=profile.abilities.push and tasks.webhooks is not None, files=tasks.files.offered
@@ -275,7 +275,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
 def _add_middleware(
     app: DescribedApp, settings: GatewaySettings, opened: _Connections, leaving: Leaving, bindings: _A2aBindings
 ) -> ASGIApp:
-    """What each request passes, from the inside to the outside: it meets the last line first."""
+    """The application inside its middleware, added from the inside out: a request meets the last one first."""
     identity, meter = opened.identity.identity, opened.metrics.metrics
     rpc_first = RpcFirst(app.serve_routes, bindings.rpc)  # a call of JSON-RPC needs no look at the routes
     tenant_path = TenantPath(rpc_first)  # the tenant that a path begins with

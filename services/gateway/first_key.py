@@ -1,4 +1,4 @@
-"""``python -m services.gateway first-key``: the key with which the first operator is let in."""
+"""``python -m services.gateway first-key``: makes the API key of a tenant's first operator."""
 
 import argparse
 import asyncio
@@ -22,7 +22,7 @@ _REFUSED = 1
 
 
 class KeySettings(BaseSettings):
-    """``REDIS_URL``."""
+    """The setting that the command needs: ``REDIS_URL``."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -30,7 +30,7 @@ class KeySettings(BaseSettings):
 
 
 def first_key_command(arguments: Sequence[str]) -> int:
-    """One line of JSON with the key and its token. 1 if the tenant has an operator, 2 without a usable Redis."""
+    """Print the key and its token as one line of JSON. Returns 1 if there is an operator, 2 without Redis."""
     options = _options(arguments)
     try:
         made = asyncio.run(
@@ -46,12 +46,12 @@ def first_key_command(arguments: Sequence[str]) -> int:
 
 
 def fresh() -> Fresh:
-    """What a new key is made of."""
+    """The time, an unused id and a random secret for a new key."""
     return Fresh(datetime.now(UTC), token_hex(6), token_urlsafe(32))
 
 
 async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> MadeKey:
-    """An operator's key, made without a gateway. Raises ``HasOperator`` if one has a good key and not ``again``."""
+    """Make an operator's key, without a gateway. Raises ``HasOperator`` if one has a valid key and not ``again``."""
     state = connect(redis_url)
     try:
         keyring, now = RedisKeyring(state), fresh()

@@ -1,4 +1,4 @@
-"""What an optional part of the gateway is given, and what it gives back."""
+"""The interface of optional parts: what the gateway gives them, and what they give back."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -16,7 +16,7 @@ from services.gateway.settings import GatewaySettings
 
 @dataclass(frozen=True)
 class PartHost:
-    """The gateway as a part sees it. ``state``: the Redis of durable state."""
+    """What the gateway gives a part. ``state``: the Redis of durable state."""
 
     settings: GatewaySettings
     state: Redis
@@ -26,7 +26,7 @@ class PartHost:
 
 
 class GatewayPart(NamedTuple):
-    """``routes`` come behind all others; ``open`` is entered when the gateway starts and left when it stops."""
+    """A part of the gateway. ``routes`` come after all others; ``open`` is entered while the gateway runs."""
 
     routes: Sequence[BaseRoute]
     open: Callable[[], AbstractAsyncContextManager[None]] = nullcontext

@@ -22,7 +22,10 @@ from shared.infra.service_settings import HostList, LogSettings, SentFileSetting
 
 
 class AssessmentSettings(BaseSettings):
-    """``ASSESSMENT_KEY``: Fernet keys, the newest first, with commas between; without one no assessment is taken."""
+    """The keys that encrypt access to assessed worlds. Without ``ASSESSMENT_KEY`` no assessment is accepted.
+
+    ``ASSESSMENT_KEY``: Fernet keys, the newest first, with commas between.
+    """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -45,7 +48,7 @@ class AssessmentSettings(BaseSettings):
 
 
 def assessment_keys(text: str) -> tuple[str, ...]:
-    """Fernet keys with commas between, the newest first; raises ``ValueError`` that tells none of them."""
+    """Parse Fernet keys with commas between, newest first; its ``ValueError`` repeats none of them."""
     keys = tuple(filter(None, map(str.strip, text.split(","))))
     for key in keys:
         try:
@@ -59,7 +62,7 @@ _URL = r"^(https?://\S+)?$"
 
 
 class CardSettings(BaseSettings):
-    """``A2A_PROVIDER`` and ``A2A_PROVIDER_URL`` come together: the protocols know none without the other."""
+    """Settings of the agent card. ``A2A_PROVIDER`` and ``A2A_PROVIDER_URL`` must be set together."""
 
     a2a_card: Literal["merged", "1.0", "0.3"] = Field(
         default="merged", description="the card of a client that names no version: of both generations, or of one"
@@ -105,7 +108,7 @@ class CardSettings(BaseSettings):
 
 
 def card_keys_pem(value: str) -> str:
-    """The keys as they were given, or from the file that was named; raises ``ValueError``."""
+    """The keys in PEM, as given or from the named file; raises ``ValueError``."""
     if value.lstrip().startswith("-----BEGIN"):
         return value.replace("\\n", "\n")
     try:
@@ -115,8 +118,10 @@ def card_keys_pem(value: str) -> str:
 
 
 class LeavingSettings(BaseSettings):
-    """``DRAIN_SECONDS``: how long requests are still taken after the signal, while ``/ready`` says no: longer than a
-    load balancer takes to notice. ``GRACE_SECONDS``: what requests in hand then have.
+    """How a replica stops.
+
+    ``DRAIN_SECONDS``: how long requests are accepted after the signal, while ``/ready`` says no; longer than a load
+    balancer takes to notice. ``GRACE_SECONDS``: how long requests in hand then have.
     """
 
     drain_seconds: float = Field(
@@ -129,7 +134,7 @@ class LeavingSettings(BaseSettings):
 
 
 class LimitSettings(BaseSettings):
-    """``MAX_WAITING_SESSIONS``: how many sessions may wait for an executor before new messages are refused."""
+    """Limits of requests. ``MAX_WAITING_SESSIONS``: sessions that may wait before messages are refused."""
 
     max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest body that is read")
     max_message_bytes: int = Field(
@@ -173,9 +178,9 @@ class GatewaySettings(
     TracingSettings,
     LogSettings,
 ):
-    """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``.
+    """All settings, from environment variables of the same names in capitals. Only ``REDIS_URL`` is required.
 
-    With ``ARCHIVE_URL`` the audit export also has the tasks that have left Redis.
+    With ``ARCHIVE_URL`` the audit export includes tasks that have left Redis.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
@@ -243,12 +248,12 @@ class GatewaySettings(
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names of all parts that are to be loaded, each once."""
+        """The names of the parts to load, each once."""
         return tuple(dict.fromkeys((*self.gateway_parts, *(("worlds",) if self.assessment_key else ()))))
 
     @property
     def worlds_base(self) -> str:
-        """Where executors find the worlds of assessments."""
+        """The base URL at which executors find the worlds of assessments."""
         return self.worlds_url or f"http://{self.host}:{self.port}"
 
     @field_validator("gateway_parts")
@@ -286,7 +291,7 @@ class GatewaySettings(
 
     @property
     def message_bytes(self) -> int:
-        """The largest body of a message: where no files are kept none comes with one."""
+        """The largest body of a message; larger than other bodies only if files are stored."""
         return max(self.max_body_bytes, self.max_message_bytes) if self.archive_url else self.max_body_bytes
 
     @property
@@ -311,7 +316,7 @@ class GatewaySettings(
 
     @property
     def card_url(self) -> str:
-        """Where clients reach the gateway; the address it binds to if nothing else was said."""
+        """The URL at which clients reach the gateway; if none is set, the address it binds to."""
         if self.purple_agent_card_url:
             return self.purple_agent_card_url
         host = "localhost" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - shown, not bound

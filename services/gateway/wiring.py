@@ -1,4 +1,4 @@
-"""Where the ports and adapters of single features meet; ``bootstrap`` joins them."""
+"""Joins the ports and adapters of single features; ``bootstrap`` joins the features."""
 
 import asyncio
 import random
@@ -55,12 +55,12 @@ class MetricsWiring:
         self._host, self._port = settings.host, settings.metrics_port
 
     def open(self) -> AbstractAsyncContextManager[None]:
-        """Show them meanwhile, on ``METRICS_PORT``."""
+        """Serves the metrics on ``METRICS_PORT`` while the context lasts."""
         return serve_beside(metrics_app(self._page), self._host, self._port)
 
 
 class IdentityWiring:
-    """``identity`` and ``watch``, and what they need running beside the requests."""
+    """Authentication (``identity``, ``watch``), and what it runs in the background."""
 
     def __init__(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> None:
         tls = trusted_certificates()
@@ -73,7 +73,7 @@ class IdentityWiring:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """The issuer's keys are kept fresh from the first line of the context to its last."""
+        """Keeps the issuer's keys fresh while the context lasts."""
         async with self._http, asyncio.TaskGroup() as group:
             renewing = group.create_task(self._keys.renew_for_ever()) if self._keys else None
             yield
@@ -93,7 +93,7 @@ _NOBODY = NoMeter()
 
 
 class WebhookWiring:
-    """``book`` and ``posts`` are None where no webhooks are offered; ``urls`` says in any case where one may lead."""
+    """Webhooks. ``book`` and ``posts``: None if none are offered; ``urls`` checks addresses in any case."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class WebhookWiring:
 
     @asynccontextmanager
     async def open(self, notice: str) -> AsyncIterator[None]:
-        """Deliver meanwhile. ``live`` must be open."""
+        """Makes deliveries while the context lasts. ``live`` must be open."""
         if self.posts is None:
             yield
             return
@@ -147,7 +147,7 @@ def _rules(settings: PushSettings) -> DeliveryRules:
 async def noticing(
     push: WebhookWiring, state: Redis, live: Live, console: str, now: Callable[[], datetime]
 ) -> AsyncIterator[None]:
-    """Tell meanwhile, through the deliveries of webhooks. ``live`` must be open; ``console``: where it is reached."""
+    """Sends notices about approvals while the context lasts. ``console``: its public URL; ``live`` must be open."""
     notifier = Notifier(
         notices=RedisOwedNotices(state),
         approvals=RedisApprovals(state),

@@ -1,4 +1,4 @@
-"""The services of the features, together: what a way in that spans many of them works with."""
+"""The services of the features together, for parts of the gateway that use many of them."""
 
 from dataclasses import dataclass
 

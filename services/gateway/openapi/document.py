@@ -1,4 +1,4 @@
-"""What ``/openapi.json`` says: each path with its parameters, bodies and every answer it gives."""
+"""Makes ``/openapi.json``: each path with its parameters, bodies and every answer it gives."""
 
 import base64
 import hashlib
@@ -56,10 +56,10 @@ _WORDS: Mapping[Errors, str] = {
 
 
 class DescribedApp(FastAPI):
-    """An application whose description says what its paths take and answer.
+    """An application whose OpenAPI document says what its paths take and answer.
 
-    ``entry`` is what each request comes in by; it leads on to ``serve_routes``. Starlette's own stack of middleware,
-    which wraps each message of each request four times, is left to requests that are answered by a route.
+    ``entry``: the ASGI application that each request enters, which leads on to ``serve_routes``. Starlette's own stack
+    of middleware, which wraps each message of each request four times, is used only for requests that a route answers.
     """
 
     entry: ASGIApp | None = None
@@ -112,13 +112,13 @@ def _operation(method: str, path: str, found: Schema) -> Schema:
 
 
 def _summary_of(description: JsonValue) -> str:
-    """Its first sentence, without the full stop."""
+    """The first sentence of a description, without the full stop."""
     text = " ".join(str(description or "").partition("\n\n")[0].split())
     return text.partition(". ")[0].rstrip(".")
 
 
 def _with_names(path: str, found: Schema) -> Schema:
-    """With the parameters of the path, also where its endpoint reads them off the request."""
+    """The operation with its path's parameters, also if its endpoint reads them from the request."""
     if "parameters" in found:
         return deepcopy(found)
     names = re.findall(r"{(\w+)}", path)
@@ -137,7 +137,7 @@ def _header(place: ParameterPlace) -> JsonValue:
 
 
 def _responses(said: PathShape, *, takes_body: bool) -> Schema:
-    """What is refused before a path is reached is worded as everywhere; what the path refuses, as its protocol does."""
+    """The answers of a path: refusals before it is reached in the common words, its own in its protocol's."""
     refused = (*_ALWAYS, *_OF_IDENTITY, *said.refusals, *(_WITH_BODY if takes_body else ()))
     names = tuple(dict.fromkeys((_WORDS[said.errors], "Refusal")))
     answers: Schema = {str(status): _refusal(status, names) for status in refused}
@@ -181,7 +181,7 @@ _HEADERS = {
 
 
 def answer_docs(description: Schema) -> HTMLResponse:
-    """Each path with what it does, what it takes and who may call it."""
+    """A page with each path, what it does, what it takes and who may call it."""
     sections = "".join(_sections(cast("Mapping[str, Mapping[str, Schema]]", description["paths"])))
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Purple Agent: HTTP paths</title>'

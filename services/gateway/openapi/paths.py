@@ -1,4 +1,4 @@
-"""The paths as data: what each takes beside its path, and what it answers."""
+"""The paths as data: what each takes beside its path parameters, and what it answers."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -13,7 +13,7 @@ _JSON, _EVENTS = "application/json", "text/event-stream"
 
 
 class Errors(Enum):
-    """In whose words a path refuses."""
+    """The protocol in whose words a path refuses."""
 
     NEW = "1.0"
     OLD = "0.3"
@@ -28,14 +28,17 @@ class ParameterPlace(NamedTuple):
 
 
 class ReplyForm(NamedTuple):
-    """``media``: media type -> names of the schemas that fit; nothing for an answer without a body."""
+    """An answer's form. ``media``: for each media type the names of fitting schemas; empty without a body."""
 
     status: int
     media: Mapping[str, tuple[str, ...]]
 
 
 class PathShape(NamedTuple):
-    """``body``: the name of its schema, empty where none is read. ``refusals``: statuses beside the usual ones."""
+    """What a path takes and answers. ``body``: its schema's name, empty if none is read.
+
+    ``refusals``: statuses beside the usual ones.
+    """
 
     answers: tuple[ReplyForm, ...]
     errors: Errors = Errors.OWN

@@ -1,4 +1,4 @@
-"""The schemas that the description of the paths refers to."""
+"""The schemas that the OpenAPI document refers to."""
 
 from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
 from a2a.types import a2a_pb2 as new
@@ -18,7 +18,7 @@ _WELL_KNOWN: dict[str, Schema] = {
 
 
 def components(prefix: str, *roots: Descriptor) -> dict[str, JsonValue]:
-    """The schemas of these types and of all that they hold, each under ``prefix`` and its name."""
+    """The schemas of message types and of all types they contain, by ``prefix`` and name."""
     found: dict[str, JsonValue] = {}
     waiting = list(roots)
     while waiting:
@@ -73,7 +73,7 @@ def _is_well_known(field: FieldDescriptor) -> bool:
 
 
 def _value_type(field: FieldDescriptor) -> Descriptor:
-    """The type that a field holds; for a map, of its values."""
+    """The type of a field's values; for a map, of the map's values."""
     if _is_map(field) and _value_of(field).message_type:
         return _value_of(field).message_type
     return field.message_type

@@ -18,7 +18,7 @@ from shared.domain.words import Dialect, TaskState
 
 
 def refuse_unreadable(document: Json, path: str) -> None:
-    """Raises ``InvalidField`` for rules, or a text that holds some, that no worker could read. Prose is prose."""
+    """Raises ``InvalidField`` for rules, or a text that contains some, that cannot be read. Prose is accepted."""
     try:
         found = rules_in_text(document) if isinstance(document, str) else document
         if found and isinstance(found, dict | list):
@@ -60,12 +60,12 @@ _DECODER = json.JSONDecoder(parse_float=Decimal)
 
 
 def asks_for_an_order(task: str) -> bool:
-    """Whether the task wants its answers in an order of its own: sorting them would spoil the answer."""
+    """Whether the task asks for its answers in a certain order, which sorting would destroy."""
     return _ORDER.search(task) is not None
 
 
 def answers_in(text: str, wanted: Format, *, in_given_order: bool) -> tuple[str, ...]:
-    """The answers, sorted alphabetically unless their order was asked for. Empty for a text without any."""
+    """The answers in a text, sorted alphabetically unless they keep their order; empty if there are none."""
     found = tuple(filter(None, (item.strip() for item in _find_answers(text.strip(), wanted))))
     return found if in_given_order else tuple(sorted(found, key=lambda item: (item.casefold(), item)))
 
@@ -81,7 +81,7 @@ def _find_answers(text: str, wanted: Format) -> tuple[str, ...]:
 
 
 def _list_items(text: str) -> tuple[str, ...]:
-    """A JSON array, else the items of a numbered or bulleted list, else what commas or semicolons separate."""
+    """The items of a JSON array, else of a numbered or bulleted list, else of a list with commas or semicolons."""
     array = _array_in(text)
     if array is not None:
         return tuple(map(_as_text, array))
@@ -98,9 +98,9 @@ def _separate(text: str) -> tuple[str, ...]:
 
 
 def _is_refusal(text: str) -> bool:
-    """Whether a text says why there is no answer: such a text is one answer, however many commas it has.
+    """Whether a text says why there is no answer; it is then one answer, however many commas it has.
 
-    Of words that may also be states ("Rejected, Approved") most of its parts have to be one.
+    Words that may also be states ("Rejected, Approved") count only if most of the text's parts have one.
     """
     plain = text.replace("’", "'").strip()
     parts = [part for part in _BETWEEN.split(plain) if part]
@@ -121,7 +121,7 @@ def _whole_json(text: str) -> tuple[str, ...]:
 
 
 def _array_in(text: str) -> list[Json] | None:
-    """The text as an array, or the first array of texts within it; a bare ``[1]`` in prose is a footnote."""
+    """The text as a JSON array, or the first array of texts in it; a bare ``[1]`` in prose is a footnote. Else None."""
     whole = _parse_json(text)
     if isinstance(whole, list):
         return whole
@@ -163,7 +163,7 @@ _ROLES = ("user", "assistant")
 
 
 class Ask(NamedTuple):
-    """One request. ``message`` is what the task service takes in; its session is named after the request's content."""
+    """One request of the solver endpoint. ``message``: for the task service; its session is named after its content."""
 
     task_id: str
     wanted: Format
@@ -171,7 +171,7 @@ class Ask(NamedTuple):
 
 
 def read_solver(body: JsonObject) -> Ask:
-    """The request in a body; raises ``InvalidField``."""
+    """Parse the body of a request; raises ``InvalidField``."""
     task_id = required_id(body, "task_id", "task_id")
     task = _required_text(body, "task")
     context = text_at(body, "context", "context")
@@ -195,7 +195,7 @@ def read_solver(body: JsonObject) -> Ask:
 
 
 def solver_view(ask: Ask, record: TaskRecord) -> dict[str, JsonValue]:
-    """The response of a task that has ended; what was not answered has no answers."""
+    """The response for an ended task; without answers unless the task was completed."""
     said = record.answer if record.state is TaskState.COMPLETED else None
     ordered = asks_for_an_order(ask.message.text)
     answers = answers_in(said or "", ask.wanted, in_given_order=ordered)
@@ -203,9 +203,9 @@ def solver_view(ask: Ask, record: TaskRecord) -> dict[str, JsonValue]:
 
 
 def status_of(record: TaskRecord) -> int:
-    """200 for an answer or a refusal by policy, 202 while it is open, 502 if a model or server failed, else 500.
+    """The HTTP status: 200 for an answer or a refusal by policy, 202 while it waits for a person, 504 while it runs.
 
-    What is known when a budget is spent is no answer to the question.
+    502 if a model or server failed, else 500, as for a partial answer when a budget is spent.
     """
     if not record.state.is_terminal:
         return 202 if record.state is TaskState.INPUT_REQUIRED else 504

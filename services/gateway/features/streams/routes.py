@@ -1,4 +1,4 @@
-"""What is read over plain HTTP: tasks, their events, health and readiness."""
+"""Plain HTTP routes: tasks, their events, health and readiness."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -30,10 +30,10 @@ log = structlog.get_logger()
 async def story(
     tasks: TaskService, standing: Standing, seen: updates.SeenEvents | None, notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
-    """The events that a reader lacks; ends with the current turn, unless it is to follow the task for good.
+    """Yields the events that a reader lacks; ends with the current turn, unless ``follow`` is set.
 
-    A reader who has seen an ended task's last event gets an empty story. One who lacks events that are kept no longer
-    gets an event ``snapshot`` with the task and the gap, and what comes after it.
+    A reader who has seen an ended task's last event gets nothing. One who lacks events that were dropped gets an event
+    ``snapshot`` with the task and the gap, and what comes after it.
     """
     try:
         found = updates.resumption(seen, standing)
@@ -80,14 +80,14 @@ def frame(stream_id: str, event: TaskEvent) -> bytes:
 
 
 def _past_turns(record: TaskRecord) -> frozenset[str]:
-    """Turns that are over and were not the last: their ends are history, not a reason to stop."""
+    """Turns that are over and were not the last: a stream does not stop at their ends."""
     waits = record.state is TaskState.INPUT_REQUIRED or bool(record.metadata.get("waits_until"))
     resting = record.state.is_terminal or waits
     return frozenset(record.turns_done[:-1] if resting else record.turns_done)
 
 
 def _rests(event: TaskEvent, past: frozenset[str]) -> bool:
-    """Whether a turn ends here that leaves its task to a person, or to a time."""
+    """Whether the event ends a turn, not in ``past``, that leaves its task to a person or to a time."""
     waits = event.data.get("state") == TaskState.INPUT_REQUIRED or bool(event.data.get("waits_until"))
     return event.kind == "turn_finished" and waits and event.data.get("turn_id") not in past
 

@@ -28,7 +28,7 @@ from shared.ports.tasks import EventsLost, Standing
 
 
 class ToldUpdate(NamedTuple):
-    """One update and its SSE id: who has this one has all before it."""
+    """One update and its SSE id: a client that has it has all before it."""
 
     event_id: str
     update: Update
@@ -36,8 +36,10 @@ class ToldUpdate(NamedTuple):
 
 @dataclass(frozen=True)
 class End:
-    """When a stream ends. With the task always; with ``turn_id`` that turn's end, else when a turn leaves the task to a
-    person or to a time, unless ``at_rest`` is False: then only with the task.
+    """When a stream ends: with the task at the latest.
+
+    With ``turn_id`` at that turn's end; else when a turn leaves the task to a person or a time, unless ``at_rest`` is
+    False.
     """
 
     turn_id: str | None = None
@@ -57,9 +59,9 @@ class End:
 
 @dataclass(frozen=True)
 class StreamStart:
-    """What a stream tells first, and after which id it goes on. ``seen``: what the client has, if it was cut off.
+    """The first update of a stream, and where it goes on. ``seen``: what the client has.
 
-    ``last``: the id with which it ends at the latest, where the end is known to have come.
+    ``last``: the id at which it ends at the latest, if the end has come already.
     """
 
     first: ToldUpdate | None
@@ -68,13 +70,13 @@ class StreamStart:
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing comes after what is told first."""
+        """Whether nothing comes after the first update."""
         update = self.first.update if self.first else None
         return isinstance(update, TasklessReply) or (isinstance(update, Snapshot) and update.final)
 
 
 class TaskStream:
-    """One client's stream of one task; ``shown_id`` is the id by which that client knows the task."""
+    """One client's stream of one task. ``shown_id``: the task's id as that client knows it."""
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class TaskStream:
         self._newest: TaskRecord | None = None  # as the end of a turn was told with it
 
     async def updates(self) -> AsyncGenerator[ToldUpdate, None]:
-        """Every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
+        """Yields every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
         beginning = self._beginning
         while True:
             if beginning.first is not None:
@@ -120,7 +122,7 @@ class TaskStream:
         return _beginning(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
 
     async def note_delivery(self) -> None:
-        """Note that the client has got all of it: the same message is a new one from now on."""
+        """Note that the client has received all, so that the same message is a new one from now on."""
         if self._ticket is not None and not self._ticket.is_reply:
             await self._tasks.note_answer(self._ticket, self._newest or await self._tasks.now(self.record))
 
@@ -132,13 +134,13 @@ class TaskStream:
 
 
 class Streams:
-    """Opens streams. What can be refused is refused here, before a stream has begun."""
+    """Opens streams. Refusals are raised here, before a stream has begun."""
 
     def __init__(self, tasks: TaskService) -> None:
         self._tasks = tasks
 
     async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
-        """Accept a message; the stream is its turn's. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
+        """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         seen = read_seen(last_event_id)
         ticket = await self._tasks.submit(message, caller)
         if ticket.is_reply:
@@ -151,8 +153,9 @@ class Streams:
         return TaskStream(self._tasks, standing.record, ticket.client_id, beginning, end, ticket)
 
     async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> TaskStream:
-        """Follow a task. Raises ``NoVisibleTask``, and ``Unsupported`` for an ended one that has nothing new to tell:
-        but the early protocol tells how it ended.
+        """A stream of an existing task. Raises ``NoVisibleTask``, and ``Unsupported`` if it ended with nothing new.
+
+        In the early protocol the stream of an ended task tells how it ended.
         """
         seen = read_seen(last_event_id)
         standing = await self._tasks.standing(await self._tasks.read(task_id, caller))
@@ -167,7 +170,7 @@ class Streams:
 
 
 def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) -> StreamStart | None:
-    """A new task's stream tells all of it, however far it has come meanwhile; None for a task that was known."""
+    """The start of a new task's stream, which tells all of it, however far it has come; None for a known task."""
     new = record.state is TaskState.SUBMITTED and not record.turns_done
     if not new or not standing.whole or standing.oldest is None or found.seen is not None or found.lost_after:
         return None
@@ -175,7 +178,7 @@ def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) 
 
 
 def _beginning(found: Resumption, standing: Standing, *, over: bool) -> StreamStart:
-    """``over``: the stream's end has come already. Who lacks events of it gets them, and everybody else the task."""
+    """The start of a stream: the events that the client lacks, or the whole task. ``over``: it has ended already."""
     newest = SeenEvents(EventPlace.parse(standing.newest or "0-0"))
     if found.seen is not None and (found.seen != newest or not over):
         return StreamStart(None, found.seen, newest.place if over else None)

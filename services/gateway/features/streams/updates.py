@@ -1,7 +1,7 @@
 """A task's updates, whatever the protocol, and their places in its event stream.
 
-A place's id is that of the stored event (``1700000000000-0``). Where one stored event is told as several, all but the
-last carry a part as well (``1700000000000-0.2``: of that event, the parts up to the second were told).
+A place's id is that of the stored event (``1700000000000-0``). If one stored event is told as several updates, all but
+the last also carry a part (``1700000000000-0.2``: the first two parts of that event were told).
 """
 
 import re
@@ -26,7 +26,7 @@ _LAST_SEQ = 2**64 - 1
 
 @dataclass(frozen=True, order=True)
 class EventPlace:
-    """One event's place in a stream."""
+    """The place of an event in a stream."""
 
     ms: int
     seq: int
@@ -55,7 +55,7 @@ class SeenEvents(NamedTuple):
 
     @property
     def after(self) -> str:
-        """The stream id to read on after."""
+        """The stream id after which to read on."""
         return str(self.place if self.part is None else self.place.before)
 
     @property
@@ -63,7 +63,7 @@ class SeenEvents(NamedTuple):
         return event_id(str(self.place), self.part)
 
     def has(self, stream_id: str, part: int | None) -> bool:
-        """Whether it had that part of an event already; None is the event's last part."""
+        """Whether the client has that part of an event; ``part`` None is the event's last part."""
         if self.part is None or EventPlace.parse(stream_id) != self.place:
             return EventPlace.parse(stream_id) <= self.place
         return part is not None and part <= self.part
@@ -74,7 +74,7 @@ def event_id(stream_id: str, part: int | None) -> str:
 
 
 def read_seen(text: str | None) -> SeenEvents | None:
-    """What a ``Last-Event-ID`` says; None if it says nothing, or 0. Raises ``InvalidField`` for what no stream gave."""
+    """Parse a ``Last-Event-ID``; None if it is empty or 0. Raises ``InvalidField`` for an id that no stream gave."""
     if not text or text == "0":
         return None
     found = _ID.fullmatch(text)
@@ -85,9 +85,9 @@ def read_seen(text: str | None) -> SeenEvents | None:
 
 
 class Resumption(NamedTuple):
-    """Where to go on. ``seen`` is None where the client has nothing of what is kept.
+    """Where a stream resumes. ``seen``: None if the client has nothing of what is still stored.
 
-    ``lost_after`` is set where events that it has not seen are kept no longer: its last id.
+    ``lost_after``: the client's last id, if events after it were dropped.
     """
 
     seen: SeenEvents | None
@@ -95,9 +95,9 @@ class Resumption(NamedTuple):
 
 
 def resumption(seen: SeenEvents | None, standing: Standing) -> Resumption:
-    """Where a client that says it has seen so much goes on in a stream that stands so.
+    """Where the stream of a task resumes for a client that has seen so much.
 
-    An id from before a stream's first event is another stream's: of this one the client has nothing, and lacks nothing.
+    An id from before the stream's first event is from another stream: the client then has nothing and lacks nothing.
     """
     if seen is None:
         return Resumption(None)
@@ -118,7 +118,7 @@ _PHASES = {
 
 
 class Snapshot(NamedTuple):
-    """The whole task. ``lost_after``: the id after which events are kept no longer, if there is such a gap.
+    """The whole task. ``lost_after``: the id after which events were dropped, if there is such a gap.
 
     ``final``: nothing more comes.
     """
@@ -129,13 +129,13 @@ class Snapshot(NamedTuple):
 
 
 class TasklessReply(NamedTuple):
-    """An answer without a task: all that the stream tells. The record is kept nowhere."""
+    """An answer without a task, and all that its stream tells. The record is not stored."""
 
     record: TaskRecord
 
 
 class StatusUpdate(NamedTuple):
-    """How the task stands. ``record``: the task as the turn left it, where this is the end of its newest turn."""
+    """The task's status. ``record``: the task as its newest turn left it, at the end of that turn."""
 
     state: TaskState
     at: datetime
@@ -146,7 +146,7 @@ class StatusUpdate(NamedTuple):
 
 
 class ArtifactUpdate(NamedTuple):
-    """A result or a chunk of one; ``place`` is that among the task's results, the answer's is 0."""
+    """A result or a chunk of one. ``place``: its number among the task's results; 0 for the answer."""
 
     place: int
     artifact: Artifact
@@ -158,14 +158,14 @@ Update: TypeAlias = Snapshot | TasklessReply | StatusUpdate | ArtifactUpdate
 
 
 class Part(NamedTuple):
-    """One update of a stored event. ``number`` tells it from the event's others; the last one has none."""
+    """One update of a stored event. ``number`` distinguishes it from the event's others; the last has none."""
 
     number: int | None
     update: Update
 
 
 def parts_of(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[Part]:
-    """What an event tells clients, often nothing. ``record``: the task by then, needed where a turn ends."""
+    """Yields the updates that an event tells clients, often none. ``record``: the task by then, for a turn's end."""
     match event.kind:
         case "artifact":
             chunk = ArtifactChunk.model_validate(event.data)
@@ -178,12 +178,12 @@ def parts_of(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Ite
 
 
 def is_newest_turn(event: TaskEvent, record: TaskRecord) -> bool:
-    """Whether no turn has ended since the one that this event ends."""
+    """Whether no later turn has ended since the one that this event ends."""
     return record.turns_done[-1:] == (event.data.get("turn_id"),)
 
 
 def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
-    """The results to tell at the end of a turn that left the task in that state, each with its place."""
+    """Yields the results to tell at the end of a turn that left the task in that state, each with its place."""
     record = record.model_copy(update={"state": state})
     answer = answer_of(record)
     said = [(ANSWER_PLACE, Artifact(name=answer.name, text=answer.text))] if answer else []
@@ -192,7 +192,7 @@ def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Arti
 
 
 def _end_of_turn(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Iterator[Part]:
-    """A turn after which others have ended tells only its status: the results are theirs by now."""
+    """Yields a turn's results and status; only the status, if other turns have ended since."""
     state = TaskState(str(event.data["state"]))
     if record is None or not is_newest_turn(event, record):
         yield Part(None, StatusUpdate(state, event.at, final=final))
@@ -224,7 +224,7 @@ def _working(event: TaskEvent, text: str) -> StatusUpdate:
 
 
 def _between_turns(event: TaskEvent) -> StatusUpdate | None:
-    """A status that ends a turn is told with the turn's end, after its results."""
+    """The status of an event between turns; None for one that ends a turn, which is told with the turn's end."""
     state = TaskState(str(event.data["state"]))
     if state not in (TaskState.SUBMITTED, TaskState.WORKING):
         return None

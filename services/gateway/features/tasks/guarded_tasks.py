@@ -1,4 +1,4 @@
-"""The store of tasks with guards around it: shedding of load, counters, traces; and wakes that may fail."""
+"""Wrappers of the task store: load shedding, counters, traces; and wakes that may fail."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -46,13 +46,13 @@ log = structlog.get_logger()
 
 class SheddingTasks(PassingTasks):
     def __init__(self, tasks: ports.Tasks, clock: Callable[[], float]) -> None:
-        """``clock``: seconds that never go back."""
+        """``clock``: a monotonic clock in seconds."""
         super().__init__(tasks)
         self._clock, self._tell_at = clock, float("-inf")
 
     @override
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
-        """Raises ``TooManyRequests`` where the store has too many sessions waiting."""
+        """Accept a turn; raises ``TooManyRequests`` if too many sessions wait."""
         try:
             return await self._tasks.accept(record, turn, dedupe)
         except ports.TooManyWait as full:
@@ -93,12 +93,12 @@ class CountedTasks(PassingTasks):
 
 
 def traced_tasks(tasks: ports.Tasks, tracer: Tracer) -> ports.Tasks:
-    """The tasks themselves where nobody looks."""
+    """The tasks with spans; unchanged if tracing is off."""
     return TracedTasks(tasks, tracer) if tracer.is_on else tasks
 
 
 class TracedTasks(PassingTasks):
-    """Accepting has a span of its own: it ends at once, so that whatever follows has a parent that was told."""
+    """Traces accepts and signals. A span of accepting ends at once, so that later spans have a finished parent."""
 
     def __init__(self, tasks: ports.Tasks, tracer: Tracer) -> None:
         super().__init__(tasks)

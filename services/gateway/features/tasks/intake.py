@@ -1,4 +1,4 @@
-"""From a client's message to what is stored: a turn of a new task, of a known one, or a decision."""
+"""Turns a client's message into what is stored: a turn of a new task, of a known one, or a decision."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -21,7 +21,7 @@ WORDS = ("approve", "reject")
 
 
 class DecisionWord(NamedTuple):
-    """``approval_id``: the question that the answer names itself; one without it answers whatever is asked now."""
+    """A decision in a message. ``approval_id``: the approval that it names; None for the present one."""
 
     decision: str
     comment: str = ""
@@ -29,7 +29,9 @@ class DecisionWord(NamedTuple):
 
 
 def decision_in(text: str, data: tuple[JsonObject, ...]) -> DecisionWord | None:
-    """The decision of a message: the bare word, or one data part ``{"decision", "comment", "approval_id"}``."""
+    """The decision in a message: the bare word, or one data part ``{"decision", "comment",
+    "approval_id"}``; else None.
+    """
     claims = [part for part in data if "decision" in part]
     if claims:
         return _claimed_decision(claims)
@@ -50,9 +52,9 @@ def _claimed_decision(claims: list[JsonObject]) -> DecisionWord:
 
 class Participating(Protocol):
     async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
-        """The message as a task is to be made of it; what asks for none is done, and its answer is given at once.
+        """The message from which a task is made; or, for an assessor's message, its answer.
 
-        That answer is the record of a task that nobody keeps. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
+        The answer is the record of a task that is not stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
         """
 
 
@@ -67,7 +69,7 @@ FIELD = "metadata.tools_endpoint"
 
 class OwnEndpoints(Protocol):
     async def names(self, tenant: str, url: str) -> bool:
-        """Whether the tenant's record has a connection of that URL. May raise ``StoreUnavailable``."""
+        """Whether the tenant's record has a connection with that URL. May raise ``StoreUnavailable``."""
 
 
 class NoEndpoints(OwnEndpoints):
@@ -76,10 +78,10 @@ class NoEndpoints(OwnEndpoints):
 
 
 def permitted_endpoint(url: str, *, loopback: bool, allowed_hosts: Collection[str]) -> str:
-    """The URL itself if it may be used as far as its text tells; raises ``InvalidField``.
+    """Returns the URL if it may be used, as far as its text tells; else raises ``InvalidField``.
 
-    ``allowed_hosts`` holds what ``Reach.listed`` does; ``loopback`` opens this machine's own addresses. The executor
-    checks the address again when it connects.
+    ``allowed_hosts``: as ``Reach.listed``; ``loopback``: permits this machine's own addresses. The executor checks the
+    address again when it connects.
     """
     try:
         check_url(url, tools_reach(allowed_hosts, loopback=loopback))
@@ -89,7 +91,7 @@ def permitted_endpoint(url: str, *, loopback: bool, allowed_hosts: Collection[st
 
 
 class IntakeTime(NamedTuple):
-    """What only the edge knows: the time, and an id that nobody has used."""
+    """The time, and an unused id."""
 
     now: datetime
     fresh_id: str
@@ -107,7 +109,7 @@ class Signal(NamedTuple):
 
 
 class Join(NamedTuple):
-    """The same message as before: nothing is stored, its turn is waited for."""
+    """A repeat of an earlier message: nothing is stored, and its turn is waited for."""
 
     record: TaskRecord
     turn_id: str
@@ -117,16 +119,16 @@ Intake = Accept | Signal | Join
 
 
 def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
-    """What makes a message the same message: its id; without one, its sender and content."""
+    """What identifies a message: its sender and its id, or without an id its content."""
     if name := message.same_as or message.message_id:
         return digest([caller.principal.id, "id", name])
     return digest([caller.principal.id, *_content(message)])
 
 
 def own_id(task_id: str, caller: Caller) -> str:
-    """What a client's task id becomes where another, whose task the client may not see, used it first.
+    """The id that replaces a client's task id which another client's task, not visible to it, has already.
 
-    So clients that count their tasks do not stand in each other's way, and no answer tells that an id is taken.
+    So clients that number their tasks do not collide, and no answer reveals that an id is taken.
     """
     return str(uuid5(NAMESPACE_OID, "\x00".join(("own", caller.tenant, caller.principal.id, task_id))))
 
@@ -134,7 +136,7 @@ def own_id(task_id: str, caller: Caller) -> str:
 def take_in(
     message: ClientMessage, caller: Caller, known: TaskRecord | None, thread: Thread, moment: IntakeTime
 ) -> Intake:
-    """Decide what a message is. ``known`` is the task that its task id leads to.
+    """Decide what a message is. ``known``: the task that its task id leads to.
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
@@ -169,7 +171,7 @@ def _new_task(message: ClientMessage, caller: Caller, moment: IntakeTime, turn_i
 def _after_the_end(
     message: ClientMessage, caller: Caller, known: TaskRecord, moment: IntakeTime, turn_id: str, dedupe: str
 ) -> Accept:
-    """A legacy id goes on with a new task in its session; the other dialects refuse."""
+    """A new task in the session of an ended one, for a legacy message; other protocols raise ``TaskHasEnded``."""
     if message.dialect is not Dialect.LEGACY:
         raise TaskHasEnded(known.task_id, known.state.value)
     session = message.session_id or known.session_id
@@ -246,7 +248,7 @@ def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, mo
 
 
 def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, decision: DecisionWord | None) -> None:
-    """Another's task is open to a decision by an approver and to nothing else."""
+    """Raises unless the task is the caller's own, or the message is a decision that the caller may make."""
     own = caller.principal.id == known.requester.id
     if own or (decision and may_decide(caller.principal, known)):
         return
@@ -267,9 +269,9 @@ def _id_field(message: ClientMessage) -> str:
 
 
 def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
-    """A resend must meet the same session, so a session that nobody named is named after the task or the message.
+    """The message's session, or one named after the task or the message, so that a resend finds the same.
 
-    Of a caller who is known, by a name that no other caller's session has.
+    A verified caller's has a name that no other caller's session has.
     """
     if message.session_id or message.task_id is None:
         return message.session_id or _name(caller, "session", dedupe)
@@ -277,7 +279,10 @@ def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
 
 
 def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: IntakeTime) -> str:
-    """Legacy: the content under its task id, until its answer was given. Else the message id; without one, never."""
+    """The key by which a resend is recognised: the message id, or none at all if it has no id.
+
+    In the early protocol it is the content under its task id, until its answer was given.
+    """
     fingerprint = fingerprint_of(message, caller)
     if message.same_as:
         return digest(["same", fingerprint])

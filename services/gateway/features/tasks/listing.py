@@ -1,4 +1,4 @@
-"""The list of tasks: which of them a caller may see, page by page, the last changed first."""
+"""Lists the tasks that a caller may see, page by page, the last changed first."""
 
 import base64
 import binascii
@@ -17,14 +17,14 @@ _EVERY_STATE = tuple(TaskState)
 
 
 class ListPlace(NamedTuple):
-    """Where a task stands in a list: when it last changed (microseconds), and which it is."""
+    """A task's place in a list: when it last changed (microseconds), and its name."""
 
     micros: int
     task: str
 
 
 class WantedTasks(NamedTuple):
-    """Which tasks: those of one owner (None: of everybody), of one session, in some states, changed since then."""
+    """Which tasks to list: of one owner (None: everybody), of one session, in some states, changed since a time."""
 
     tenant: str
     owner: str | None = None
@@ -34,7 +34,7 @@ class WantedTasks(NamedTuple):
 
 
 class Page(NamedTuple):
-    """``after``: where the next page goes on, if there is one. ``total``: how many there are over all pages."""
+    """A page of tasks. ``after``: where the next page begins; ``total``: how many there are over all pages."""
 
     records: Sequence[TaskRecord]
     after: ListPlace | None
@@ -43,11 +43,11 @@ class Page(NamedTuple):
 
 class TaskLists(Protocol):
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
-        """The tasks after a place, no more than ``size``; may raise ``StoreUnavailable``, and may be repeated."""
+        """At most ``size`` tasks after a place; may raise ``StoreUnavailable``, and may be repeated."""
 
 
 class TaskQuery(NamedTuple):
-    """What a caller asks for. ``token`` is what the page before gave for this one."""
+    """What a caller asks for. ``token``: what the page before gave for this one."""
 
     session: str | None = None
     states: tuple[TaskState, ...] = _EVERY_STATE
@@ -57,7 +57,7 @@ class TaskQuery(NamedTuple):
 
 
 class ListedTasks(NamedTuple):
-    """``next_token`` is empty on the last page."""
+    """A page of tasks for a caller. ``next_token`` is empty on the last page."""
 
     records: Sequence[TaskRecord]
     next_token: str
@@ -69,7 +69,7 @@ class TaskListService:
         self._lists = lists
 
     async def tasks(self, query: TaskQuery, caller: Caller) -> ListedTasks:
-        """One page of what the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
+        """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
         wanted = WantedTasks(caller.tenant, owner_shown(caller), query.session, query.states, query.since)
         page = await self._lists.page(wanted, query.size, _place(query.token))
         seen = [record for record in page.records if may_read(caller.principal, record)]
@@ -79,7 +79,7 @@ class TaskListService:
 
 
 def owner_shown(caller: Caller) -> str | None:
-    """Whose tasks a caller is shown: their own; everybody's to approvers, operators and where nobody is verified."""
+    """Whose tasks a caller sees: its own; None for everybody's (approvers, operators, unverified callers)."""
     principal = caller.principal
     sees_all = not principal.verified or {Role.APPROVER, Role.OPERATOR} & set(principal.roles)
     return None if sees_all else principal.id

@@ -1,4 +1,4 @@
-"""Reading what a client sends, in any dialect, into one shape; every refusal names its field."""
+"""Parses a client's message of any protocol into one form; every refusal names its field."""
 
 from decimal import Decimal
 from typing import NamedTuple, cast
@@ -18,10 +18,10 @@ _OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session
 
 
 class ClientMessage(NamedTuple):
-    """One message. ``task_id`` is the client's word: new or known in the legacy dialect, known in the others.
+    """A client's message. ``task_id``: new or known in the early protocol, known in the others.
 
-    ``same_as``: what another message has in common with it that is the same one, whatever its id. ``parts``: as they
-    came, where they are more than one text. ``is_always_new``: its id does not make it the same as an earlier one.
+    ``same_as``: messages with equal values are the same one, whatever their ids. ``parts``: as sent, if there is more
+    than one text. ``is_always_new``: its id does not make it equal to an earlier message.
     """
 
     dialect: Dialect
@@ -44,13 +44,13 @@ class ClientMessage(NamedTuple):
 
     @property
     def whole_text(self) -> str:
-        """The text, and after it each data part as JSON: what the worker reads. Of files alone their names."""
+        """The text that the worker reads: the texts, then data parts as JSON; for files alone their names."""
         said = "\n".join(filter(None, [self.text, *(dumps(part) for part in self.data)]))
         return said if said.strip() else "Attached: " + ", ".join(file.file.shown_name for file in self.files)
 
     @property
     def request_metadata(self) -> dict[str, JsonValue]:
-        """The client's metadata without what has a field of its own."""
+        """The client's metadata, without entries that have a field of their own."""
         return plain_values(self.other_metadata)
 
     @property
@@ -66,7 +66,7 @@ def read_legacy(params: JsonObject) -> ClientMessage:
 
 
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
-    """A ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
+    """Parse a ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
     message = _message(params)
     message_id = required_id(message, "messageId", "message.messageId")
     task_id = id_at(message, "taskId", "message.taskId")
@@ -74,7 +74,7 @@ def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
 
 
 def metadata_of(params: JsonObject) -> JsonObject:
-    """The request's metadata, and under it the message's (0.3 and 1.0 clients use either)."""
+    """The metadata of the request and of its message; the request's win. Clients of 0.3 and 1.0 use either."""
     inner = object_at(params, "message", "params.message").get("metadata")
     if inner is not None and not isinstance(inner, dict):
         raise InvalidField("message.metadata", f"must be an object, not {kind_of(inner)}")
@@ -114,7 +114,7 @@ def _read(
 
 
 def _practice(metadata: JsonObject) -> Practice | None:
-    """``true``, or an object that tells the world's ``current_time`` and ``instructions``."""
+    """The metadata's ``practice``: ``true``, or an object with the world's ``current_time`` and ``instructions``."""
     given = metadata.get("practice")
     if given in (None, False):
         return None
@@ -158,7 +158,7 @@ def _parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...], tuple[Clie
 
 
 def _as_sent(parts: list[Json]) -> tuple[dict[str, JsonValue], ...]:
-    """What history shows of them: the contents, without what only the older protocols say of a part."""
+    """The parts as history shows them, without fields that only the older protocols have."""
     placed = ((part, f"message.parts[{index}]") for index, part in enumerate(parts))
     return tuple(_keep_shown(part, path) for part, path in placed if isinstance(part, dict))
 
@@ -182,7 +182,7 @@ def _sort_part(part: Json, path: str, texts: list[str], data: list[JsonObject], 
 
 
 def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
-    """As it came; an object whose numbers a binary float would change is kept as its JSON text instead."""
+    """The policy document as sent; as JSON text if binary floats would change its numbers."""
     if isinstance(value, dict):
         return plain_values(value) if _survives(value) else dumps(value)
     if value is None or isinstance(value, str):
@@ -203,8 +203,9 @@ def _survives(value: Json) -> bool:
 
 
 class MessageLimits(NamedTuple):
-    """``text_characters``: the texts and data of all parts together, and of the turns that a question brings along;
-    ``metadata_characters``: as JSON.
+    """Limits of a message. ``text_characters``: all texts and data together, earlier turns included.
+
+    ``metadata_characters``: of the metadata as JSON.
     """
 
     parts: int = 100
@@ -213,7 +214,7 @@ class MessageLimits(NamedTuple):
 
 
 def check_size(message: ClientMessage, limits: MessageLimits) -> None:
-    """Raises ``InvalidField`` that names what is too large, and the limit."""
+    """Raises ``InvalidField``, which names what is too large and the limit."""
     parts = "task" if message.solver else "message.parts"
     if message.part_count > limits.parts:
         raise InvalidField(parts, f"there are {message.part_count} parts; at most {limits.parts} are taken")

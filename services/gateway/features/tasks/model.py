@@ -1,4 +1,4 @@
-"""Tasks as the gateway needs them: taken in, followed, and known to their clients."""
+"""The gateway's ports to tasks: events, clients' own ids, readiness."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -9,14 +9,14 @@ from shared.ports.tasks import Tasks
 
 class Stories(Protocol):
     async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
-        """The task's events so far, each with its id; none once they have left. May raise ``StoreUnavailable``."""
+        """The task's events so far, with their ids; empty once they have expired. May raise ``StoreUnavailable``."""
 
 
 class Thread(NamedTuple):
-    """What is remembered of a client's own task id, and of one message (a fingerprint) under it.
+    """What is stored about a client's own task id, and about one message (a fingerprint) under it.
 
-    ``task_id`` is the newest task of that id, ``signalled`` the decision already handed on, and ``answered`` the last
-    turn whose answer the client was given: until then, the same message again is the same turn.
+    ``task_id``: the newest task of that id. ``signalled``: the decision already passed on. ``answered``: the last turn
+    whose answer the client received; until then the same message is the same turn.
     """
 
     task_id: str | None = None
@@ -25,14 +25,14 @@ class Thread(NamedTuple):
 
 
 class ClientThreads(Protocol):
-    """What is remembered of clients' own task ids. All may raise ``StoreUnavailable``."""
+    """What is stored about clients' own task ids. All methods may raise ``StoreUnavailable``."""
 
     async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread: ...
 
     async def find(
         self, tasks: Tasks, tenant: str, client_id: str, fingerprint: str
     ) -> tuple[Thread, TaskRecord | None]:
-        """What is remembered of an id, and the task that it leads to."""
+        """What is stored about an id, and the task that it leads to."""
         thread = await self.thread_of(tenant, client_id, fingerprint)
         return thread, await tasks.record(tenant, thread.task_id or client_id)
 
@@ -45,4 +45,4 @@ class ClientThreads(Protocol):
 
 class Readiness(Protocol):
     async def problems(self) -> tuple[str, ...]:
-        """Why this replica should get no requests, one sentence each; empty when it is ready."""
+        """Why this replica should get no requests, one sentence each; empty if it is ready."""

@@ -1,4 +1,4 @@
-"""What A2A requests say beside their message: how the answer is wanted, and which page of a list."""
+"""Options of A2A requests beside their message: the form of the answer, and the page of a list."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _NO_SUCH_TASKS = {"TASK_STATE_AUTH_REQUIRED"}  # a state of the protocol that no
 
 
 class SendOptions(NamedTuple):
-    """``history_length``: how many messages of history the answer has at most; all if None."""
+    """How a message is answered. ``history_length``: the most messages of history in the answer; all if None."""
 
     wait: bool = True
     history_length: int | None = None
@@ -29,8 +29,9 @@ class ListOptions(NamedTuple):
 
 
 def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
-    """The ``configuration`` of a message; raises ``InvalidField``, and ``UnsupportedContent`` for output modes that
-    the worker does not speak.
+    """The ``configuration`` of a message; raises ``InvalidField``.
+
+    Raises ``UnsupportedContent`` for output modes that the worker does not have.
     """
     said = object_at(params, "configuration", "configuration")
     _check_modes(said)
@@ -42,7 +43,7 @@ def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
 
 
 def history_length(said: JsonObject, path: str, dialect: Dialect) -> int | None:
-    """In 0.3 zero means the same as nothing: all of it."""
+    """The most messages of history; None for all of them, which in 0.3 zero means too."""
     length = count_at(said, "historyLength", path)
     if length is not None and length >= 2**31:
         raise InvalidField(path, "is too large")
@@ -72,7 +73,7 @@ def flag_at(said: JsonObject, key: str, path: str) -> bool:
 
 
 def _check_role(params: JsonObject) -> None:
-    """Only 1.0 insists that a message says whose it is."""
+    """Raises ``InvalidField`` for a message without a role, which only 1.0 requires."""
     message = params.get("message")
     if isinstance(message, dict) and not message.get("role"):
         raise InvalidField("message.role", "is required: ROLE_USER")

@@ -1,4 +1,4 @@
-"""An operator's word on a write in doubt: who may give it, on what, and whether it was heeded."""
+"""An operator's decision on a write in doubt: who may make it, on what, and whether it took effect."""
 
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -15,7 +15,7 @@ _LONGEST_COMMENT = 2000
 
 
 class ResolutionWord(NamedTuple):
-    """``call`` names the call in doubt by its id in the plan."""
+    """A decision on a write in doubt. ``call``: the call's id in the plan."""
 
     call: str
     resolution: Resolution
@@ -23,7 +23,7 @@ class ResolutionWord(NamedTuple):
 
 
 def read_word(body: JsonObject) -> ResolutionWord:
-    """``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
+    """Parse ``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
     word = required_id(body, "resolution", "resolution")
     try:
         resolution = Resolution(word.strip().lower())
@@ -36,9 +36,9 @@ def read_word(body: JsonObject) -> ResolutionWord:
 
 
 def resolution_turn(record: TaskRecord, word: ResolutionWord, caller: Caller, now: datetime) -> Turn | None:
-    """The turn that brings the word to the task; None if it was heeded before. Raises ``NothingToResolve``.
+    """The turn that brings the decision to the task; None if it has taken effect. Raises ``NothingToResolve``.
 
-    The same word of the same operator is the same turn, however often it is sent.
+    The same decision of the same operator gives the same turn, however often it is sent.
     """
     doubt = _doubt_of(record, word.call)
     if doubt is None:
@@ -58,13 +58,13 @@ def resolution_turn(record: TaskRecord, word: ResolutionWord, caller: Caller, no
 
 
 def was_heeded(record: TaskRecord, word: ResolutionWord, caller: Caller) -> bool:
-    """Whether the last thing that was resolved about the call is this word of this operator."""
+    """Whether the last decision on the call is this one, by this operator."""
     last = _last_resolution(record, word.call)
     return last is not None and (last.get("resolution"), last.get("by")) == (word.resolution.value, caller.principal.id)
 
 
 def check_not_refused(record: TaskRecord, turn: Turn, word: ResolutionWord) -> None:
-    """For a word that is not heeded yet: raises ``NothingToResolve`` if it will not be, and says why."""
+    """Raises ``NothingToResolve`` if a decision that has not taken effect never will, with the reason."""
     last = _last_resolution(record, word.call)
     if record.state.is_terminal or (last is not None and last.get("doubt") == turn.data["doubt"]):
         raise NothingToResolve(record.task_id, word.call, _why_not(record, word.call))

@@ -1,4 +1,4 @@
-"""Tasks: take a message in, wait for its turn, read and cancel tasks. The same for every dialect."""
+"""Tasks: accept messages, wait for their turns, read and cancel tasks. The same for every protocol."""
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
@@ -37,10 +37,10 @@ from shared.ports.tasks import EventsLost, SessionBelongsToOther, Standing, Task
 
 
 class Rules(NamedTuple):
-    """How long clients are kept waiting (seconds), and which tool servers a request may name.
+    """How long clients wait (seconds), and which tool servers a request may name.
 
-    An assessor waits for a turn by its own clock, and the public one asks for a task only once. ``known_by_id``: a
-    message with the id of an earlier one is the same message.
+    An assessor has a limit of its own, since it asks for a turn's task only once. ``known_by_id``: a message with the
+    id of an earlier one is the same message.
     """
 
     blocking_limit: float = 85
@@ -54,10 +54,10 @@ class Rules(NamedTuple):
 
 
 class Ticket(NamedTuple):
-    """An accepted message: its task, the turn that answers it, and how to recognise it when it is sent again.
+    """An accepted message: its task, the turn that answers it, and how it is recognised when it is sent again.
 
-    ``client_id`` is the task's id in the client's words, ``name`` what it is remembered by. ``is_reply``: there is no
-    task; the record, which nobody keeps, has the answer.
+    ``client_id``: the task's id in the client's words; ``name``: the id it is stored under. ``is_reply``: there is no
+    task, and the record, which is not stored, has the answer.
     """
 
     record: TaskRecord
@@ -69,7 +69,7 @@ class Ticket(NamedTuple):
 
 
 class NamedTask(NamedTuple):
-    """What a client's id leads to, and the name by which it does."""
+    """The task that a client's id leads to, and the name under which it was found."""
 
     name: str | None
     thread: Thread
@@ -96,7 +96,7 @@ class TaskService:
         self.files = files or MessageFiles(None, Reach())
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
-        """Accept a message for good, once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
+        """Accept a message durably, once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
         message = message._replace(is_always_new=not self._rules.known_by_id)
         meant = await self._participating.read_assessment(message, caller)
@@ -135,7 +135,7 @@ class TaskService:
         return ticket
 
     async def wait(self, ticket: Ticket) -> TaskRecord:
-        """The task once the ticket's turn is over, or as it stands when the client has waited long enough."""
+        """The task once the ticket's turn is over, or as it is when the client has waited long enough."""
         if ticket.is_reply:
             return ticket.record
         try:
@@ -147,7 +147,7 @@ class TaskService:
             raise StoreUnavailable(f"{known}: {error}") from error
 
     async def note_answer(self, ticket: Ticket, record: TaskRecord) -> None:
-        """Note that the client was handed the turn's answer: the same message is a new one from now on."""
+        """Note that the client received the turn's answer, so that the same message is a new one from now on."""
         ended = ticket.turn_id in record.turns_done or record.state.is_terminal
         if ended and not ticket.is_reply:
             await self._threads.note_answer(record.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
@@ -160,10 +160,10 @@ class TaskService:
         return record
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
-        """Ask for the end of a task and wait a little for it; raises ``NotCancelable`` if it had ended.
+        """Cancel a task and wait a little for its end; raises ``NotCancelable`` if it had ended.
 
-        A Redis that lost its tail meanwhile may have lost the signal, so an answer that comes before the signal was
-        heeded sends it once more, as the same turn: what is acknowledged is stored when it is acknowledged.
+        A Redis that lost its last writes may have lost the signal, so if the wait ends before the signal took effect,
+        it is sent once more, as the same turn: what is acknowledged is stored at that time.
         """
         record = await self.read(task_id, caller)
         if not may_stop(caller.principal, record):
@@ -184,9 +184,9 @@ class TaskService:
         return after
 
     async def resolve(self, task_id: str, word: ResolutionWord, caller: Caller) -> tuple[TaskRecord, bool]:
-        """Hand an operator's word on a write in doubt to its task, and wait a little for what comes of it.
+        """Pass an operator's decision on a write in doubt to its task, and wait a little.
 
-        The task, and whether the word was heeded already; if not, it will be. Raises ``NotAnOperator``,
+        Returns the task, and whether the decision has taken effect; if not, it will. Raises ``NotAnOperator``,
         ``NoVisibleTask`` and ``NothingToResolve``.
         """
         check_operator(caller)
@@ -205,7 +205,7 @@ class TaskService:
         return after, heeded
 
     async def hand_over(self, record: TaskRecord, turn: Turn) -> TaskRecord:
-        """Put a turn before the session's inbox and wait a little for its end; the task as it then stands."""
+        """Put a turn ahead of the session's messages, wait a little for its end, and return the task."""
         new = turn.turn_id not in record.turns_done
         if new and await self._tasks.signal(record.tenant, record.session_id, turn):
             await self._wakes.wake(record.tenant, record.session_id)
@@ -213,14 +213,14 @@ class TaskService:
         return await self._read_again(record)
 
     async def standing(self, record: TaskRecord) -> Standing:
-        """A task that was read before, as it now is, and where its events stand."""
+        """The present state of a task read before, and the ends of its event stream."""
         found = await self._tasks.standing(record.tenant, record.task_id, record.session_id)
         if found is None:
             raise errors.NoVisibleTask(record.task_id)
         return found
 
     async def now(self, record: TaskRecord) -> TaskRecord:
-        """A task that was read before, as it now is."""
+        """The present state of a task read before."""
         return await self._read_again(record)
 
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
@@ -248,7 +248,10 @@ class TaskService:
     async def _enter_webhook(
         self, record: TaskRecord, message: ClientMessage, caller: Caller, *, from_start: bool = False
     ) -> None:
-        """Of a task that goes on before its next turn begins, and of a new one from its start: nothing is missed."""
+        """Register the message's webhook before its turn begins, so that it misses nothing.
+
+        ``from_start``: of a new task, from its start.
+        """
         if message.webhook and self.webhooks:
             if not may_have_told(caller.principal, record):
                 raise errors.InvalidField(
@@ -262,7 +265,7 @@ class TaskService:
         return await self._find(message.task_id, caller, fingerprint)
 
     async def _find(self, task_id: str, caller: Caller, fingerprint: str) -> NamedTask:
-        """The task that a client means. Another's of that id, which it may not see, stands in nobody's way."""
+        """The task that a client means. A task of that id that it may not see is passed over."""
         found = await self._find_by_name(task_id, caller, fingerprint)
         if found.record is None or may_read(caller.principal, found.record):
             return found

@@ -1,4 +1,4 @@
-"""What the gateway reads of tasks in Redis: lists, events, clients' own ids."""
+"""Reads of tasks in Redis: lists, events, clients' own ids."""
 
 import asyncio
 from collections import OrderedDict
@@ -32,7 +32,7 @@ MOST = 4096  # notes under one id: a client that uses one id for ever must not f
 
 
 class _KnownTask(NamedTuple):
-    """Where a task lies that was found under its own id, and what it was when it was read last, if that is kept."""
+    """The place of a task that was found under its own id, and its record as last read, if that is cached."""
 
     session_id: str
     place: bytes
@@ -42,7 +42,7 @@ class _KnownTask(NamedTuple):
 
     @classmethod
     def from_record(cls, found: TaskRecord, stored: bytes = b"", record: TaskRecord | None = None) -> "_KnownTask":
-        """``record``: what ``stored`` says, if that is kept."""
+        """A task's place. ``record``: what ``stored`` holds, if that is cached."""
         tenant, session_id, task_id = found.tenant, found.session_id, found.task_id
         place = f"{task_id}\n{session_id}".encode()
         return cls(session_id, place, _packed_reads(tenant, session_id, task_id), stored, record)
@@ -65,7 +65,7 @@ def _text(noted: bytes | None) -> str:
 
 
 def _packed_reads(tenant: str, session_id: str, task_id: str, fingerprint: str = "") -> PackedReads:
-    """What is noted of the task's id, where the id leads, and the record."""
+    """The reads of what is stored about a task's id, where the id leads, and the record."""
     return PackedReads.pack(
         ("HMGET", thread_key(tenant, task_id), *_fields(fingerprint)),
         ("GET", keys.alias_key(tenant, task_id)),
@@ -74,7 +74,7 @@ def _packed_reads(tenant: str, session_id: str, task_id: str, fingerprint: str =
 
 
 class RedisThreads(ClientThreads):
-    """Every method may raise ``StoreUnavailable``."""
+    """Clients' own task ids on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, reads: Reads) -> None:
         self._redis, self._reads = redis, reads
@@ -84,7 +84,7 @@ class RedisThreads(ClientThreads):
     async def find(
         self, tasks: Tasks, tenant: str, client_id: str, fingerprint: str
     ) -> tuple[Thread, TaskRecord | None]:
-        """One round trip for a task that was found here before, and is still where it was."""
+        """As in the port, in one round trip for a task that was found here before and has not moved."""
         known = self._known.get((tenant, client_id))
         if known is None:
             return await self._find_anew(tasks, tenant, client_id, fingerprint)
@@ -112,7 +112,7 @@ class RedisThreads(ClientThreads):
         return thread, record
 
     def _keep(self, record: TaskRecord, stored: bytes) -> None:
-        """Of a large record only its place is kept: it is read anew each time."""
+        """Cache a task's place, and its record unless that is large."""
         name, is_small = (record.tenant, record.task_id), 0 < len(stored) <= _LARGEST
         self._known[name] = _KnownTask.from_record(record, *((stored, record) if is_small else ()))
         self._known.move_to_end(name)
@@ -144,7 +144,7 @@ class RedisThreads(ClientThreads):
             await self._forget_some(key, field)
 
     async def _forget_some(self, key: str, newest: str) -> None:
-        """Whichever it hits: one of them matters only to who sends the very same words again."""
+        """Delete some random fields: each matters only to a client that sends the very same message again."""
         async with answering():
             found = await cast(Awaitable[list[str]], self._redis.hrandfield(key, MOST // 4))
             if some := [name for name in found if name not in (_TASK, newest)]:
@@ -157,7 +157,7 @@ class _Listed(NamedTuple):
 
 
 class RedisTaskLists(ScriptedStore, TaskLists):
-    """Two round trips a page: one row of lists of each partition, then the records."""
+    """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
 
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         partitions = _partitions(wanted)
@@ -175,7 +175,7 @@ class RedisTaskLists(ScriptedStore, TaskLists):
         return Page(records, following, sum(int(reply[0]) for reply in replies))
 
     async def _records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
-        """Without those that have left meanwhile."""
+        """The records that still exist."""
         if not names:
             return ()
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
@@ -186,7 +186,7 @@ class RedisTaskLists(ScriptedStore, TaskLists):
 
 
 def _partitions(wanted: WantedTasks) -> Sequence[int]:
-    """Where the tasks lie: those of a session in one partition, others in any."""
+    """The partitions in which the tasks may be: a single one for a session's."""
     return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
 
 
@@ -215,7 +215,7 @@ class RedisStories(ScriptedStore, Stories):
 
 
 class StoredEndpoints(OwnEndpoints):
-    """Asked only about endpoints that nothing else permits."""
+    """Looks connections up in stored records; asked only about endpoints that nothing else permits."""
 
     def __init__(self, records: TenantRecords) -> None:
         self._records = records

@@ -1,4 +1,4 @@
-"""What clients see of a task: the legacy shape, and the public record."""
+"""A task as clients see it: in the early protocol's form, and as the public record."""
 
 import re
 from datetime import datetime, timedelta
@@ -21,21 +21,21 @@ _LONGEST = 4_000  # characters of the notes
 
 
 def is_turn(record: TaskRecord) -> bool:
-    """Whether an assessor waits for the task."""
+    """Whether the task is a turn that an assessor waits for."""
     return record.request.practice is not None and record.request.practice.turn > 0
 
 
 def artifacts_of(record: TaskRecord) -> tuple[Artifact, ...]:
-    """The task's results; of a turn of an assessment that is over, its reply is the last of them."""
+    """The task's results; for an ended turn of an assessment also its reply, as the last one."""
     if not is_turn(record) or not record.state.is_terminal:
         return record.artifacts
     return (*record.artifacts, Artifact(name=NAME, data=_reply(record).wire(), media_type="application/json"))
 
 
 def _reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
-    """A turn that did not come to its answer goes on with a next one, and its notes say why.
+    """The reply to an assessor. A turn that was not completed asks for a next one, and its notes say why.
 
-    An end is told only where every write of the turn was verified.
+    The end is told only if every write of the turn was verified.
     """
     answer = record.answer or record.reason or ""
     said = [match["said"] for match in _NEXT.finditer(answer)][-1:] if record.state is TaskState.COMPLETED else []
@@ -52,7 +52,7 @@ def _is_proved(record: TaskRecord) -> bool:
 
 
 def _step(text: str) -> timedelta:
-    """Within bounds; the usual one where nothing is said that can be read."""
+    """A duration within bounds; the usual one if the text cannot be read."""
     try:
         wanted = parse_duration(text.rstrip("."))
     except ValueError:
@@ -65,7 +65,7 @@ _WITH_TEXT = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}
 
 
 class TextArtifact(NamedTuple):
-    """The answer's text, alone in its artifact. ``is_given``: by the worker; else it is a sentence about the status."""
+    """The answer's text as an artifact of its own. ``is_given``: the worker's; else a sentence about the status."""
 
     name: str
     text: str
@@ -73,7 +73,7 @@ class TextArtifact(NamedTuple):
 
 
 def answer_of(record: TaskRecord) -> TextArtifact | None:
-    """The text that a client waits for: the answer, or the reason where there is none; None while it is worked on."""
+    """The text that a client waits for: the answer, or else the reason; None while the task is worked on."""
     if record.state not in _WITH_TEXT:
         return None
     if record.state is TaskState.INPUT_REQUIRED:  # what has happened, and the question as it was asked
@@ -85,7 +85,7 @@ def answer_of(record: TaskRecord) -> TextArtifact | None:
 
 
 def metadata_of(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
-    """The record's metadata, with the reason, the session, who asked, and what kind of model served."""
+    """The record's metadata, with the reason, the session, the requester, and the notice about the model."""
     extra: dict[str, JsonValue] = {
         "session_id": record.session_id,
         "requester": {"id": record.requester.id, "verified": record.requester.verified},
@@ -98,7 +98,7 @@ def metadata_of(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
 
 
 def legacy_view(record: TaskRecord, shown_id: str, history_length: int | None, notice: str) -> dict[str, JsonValue]:
-    """A task of the early protocol, under the id that the client chose."""
+    """The task in the early protocol's form, under the id that the client chose."""
     return {
         "id": shown_id,
         "sessionId": record.session_id,
@@ -115,7 +115,7 @@ def legacy_status(state: TaskState, text: str | None, at: datetime) -> dict[str,
 
 
 def public_view(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
-    """The record as JSON, without what is only the installation's business."""
+    """The record as JSON, without internal fields."""
     fields = {"task_id", "session_id", "dialect", "state", "reason", "answer", "artifacts", "history"}
     times = {"accepted_at", "started_at", "updated_at"}
     view: dict[str, JsonValue] = record.model_dump(mode="json", include=fields | times)
@@ -133,7 +133,7 @@ def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
 
 
 def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
-    """One artifact of the early protocol; ``index`` is its place among the task's."""
+    """An artifact in the early protocol's form; ``index`` is its place among the task's."""
     parts: list[JsonValue] = []
     if artifact.text is not None:
         parts.append(_with_media_type(_text_part(artifact.text), artifact.media_type))

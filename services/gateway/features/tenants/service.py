@@ -1,4 +1,4 @@
-"""What operators do with a tenant: stop it, let it go on, look at it."""
+"""Operators' actions on a tenant: stop it, resume it, show it."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from shared.domain.exact_json import JsonObject
 
 
 class DaySpent(NamedTuple):
-    """What a tenant's model calls used on one day of its calendar, and what is set aside for calls under way."""
+    """What a tenant's model calls used on one day of its calendar, and what is reserved for calls under way."""
 
     date: str
     tokens: int = 0
@@ -25,9 +25,9 @@ class DaySpent(NamedTuple):
 
 
 class TenantState(NamedTuple):
-    """``stopped``: why, if it is. ``waiting`` and ``running`` count sessions.
+    """The state of a tenant. ``stopped``: why, if it is. ``waiting`` and ``running`` count sessions.
 
-    ``made_tools``: whether an operator switched the making of tools on or off; None is as the tenant's record says.
+    ``made_tools``: whether an operator switched the making of tools on or off; None: as the tenant's record says.
     """
 
     stopped: str | None = None
@@ -38,23 +38,23 @@ class TenantState(NamedTuple):
 
 
 class TenantStates(Protocol):
-    """All may raise ``StoreUnavailable`` and may be repeated."""
+    """The states of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def stop(self, tenant: str, reason: str) -> None:
-        """Take no messages, and stop what runs before its next call, until ``resume``."""
+        """Refuse messages, and stop running turns before their next call, until ``resume``."""
 
     async def resume(self, tenant: str) -> None: ...
 
     async def switch_made_tools(self, tenant: str, on: bool) -> None:
-        """From the next turn on."""
+        """Switch the making of tools on or off, from the next turn on."""
 
     async def state(self, tenant: str, now: datetime) -> TenantState:
-        """As it stands; its days are those around ``now``."""
+        """The tenant's present state, with its days around ``now``."""
 
 
 class Spending(Protocol):
     async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
-        """One row for each of these days of the tenant's calendar, those without spending too.
+        """One row for each of these days of the tenant's calendar, also for those without spending.
 
         May raise ``StoreUnavailable``.
         """
@@ -65,25 +65,25 @@ _NANO = 1_000_000_000
 
 
 class TenantService:
-    """Every method raises ``NotAnOperator`` and ``NoVisibleTenant``: an operator has to do with one tenant alone."""
+    """Actions on the caller's tenant. Every method raises ``NotAnOperator`` and ``NoVisibleTenant``."""
 
     def __init__(self, tenants: TenantStates, clock: Callable[[], datetime]) -> None:
         self._tenants, self._clock = tenants, clock
 
     async def stop(self, tenant: str, reason: str, caller: Caller) -> TenantState:
-        """Refuse new messages, and let what runs stop before its next call. Repeated, it changes the reason."""
+        """Refuse new messages, and stop running turns before their next call. A repeat changes the reason."""
         check_operator_of(tenant, caller)
         await self._tenants.stop(tenant, reason)
         return await self._tenants.state(tenant, self._clock())
 
     async def resume(self, tenant: str, caller: Caller) -> TenantState:
-        """Take messages again, and let what was stopped go on from where it stood."""
+        """Accept messages again, and let stopped turns go on from where they were."""
         check_operator_of(tenant, caller)
         await self._tenants.resume(tenant)
         return await self._tenants.state(tenant, self._clock())
 
     async def switch_made_tools(self, tenant: str, on: bool, caller: Caller) -> TenantState:
-        """Whether calculators that are missing are made at run time, from the next turn on."""
+        """Switch the making of missing calculators on or off, from the next turn on."""
         check_operator_of(tenant, caller)
         await self._tenants.switch_made_tools(tenant, on)
         return await self._tenants.state(tenant, self._clock())
@@ -94,7 +94,7 @@ class TenantService:
 
 
 def read_reason(body: JsonObject) -> str:
-    """``{"reason"}``; raises ``InvalidField``."""
+    """Parse ``{"reason"}``; raises ``InvalidField``."""
     reason = text_at(body, "reason", "reason") or ""
     if len(reason) > _LONGEST_REASON:
         raise InvalidField("reason", f"must be at most {_LONGEST_REASON} characters")
@@ -102,7 +102,7 @@ def read_reason(body: JsonObject) -> str:
 
 
 def read_switch(body: JsonObject) -> bool:
-    """``{"on"}``; raises ``InvalidField``."""
+    """Parse ``{"on"}``; raises ``InvalidField``."""
     said = body.get("on")
     if not isinstance(said, bool):
         raise InvalidField("on", "must be true or false")

@@ -1,4 +1,4 @@
-"""Tenants as Redis has them: stopped or not, and what their days have cost."""
+"""The state of tenants in Redis: stopped or not, and what their days cost."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ _FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
 
 
 class RedisTenants(TenantStates, Spending):
-    """Every method may raise ``StoreUnavailable``."""
+    """The state of tenants on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis

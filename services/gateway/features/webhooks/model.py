@@ -1,4 +1,4 @@
-"""Webhooks of tasks: where a client wants to be told, and how far it was told."""
+"""Webhooks of tasks: where a client wants its updates, and how far they were delivered."""
 
 import hashlib
 import re
@@ -16,10 +16,10 @@ from shared.domain.words import Dialect
 
 
 class TaskHook(NamedTuple):
-    """Where a client wants to be told of its task, and in which dialect.
+    """Where a client wants its task's updates, and in which protocol.
 
-    ``token`` and ``credentials`` are secrets: kept encrypted, sent to ``url`` and shown to nobody. ``shown_id``: the
-    task's id as that client knows it, where that is another.
+    ``token`` and ``credentials`` are secrets: stored encrypted, sent to ``url`` and shown to nobody. ``shown_id``: the
+    task's id as that client knows it, if it differs.
     """
 
     config_id: str
@@ -32,10 +32,10 @@ class TaskHook(NamedTuple):
 
 
 class HookState(NamedTuple):
-    """How far a webhook was told. ``cursor`` is the last event of which everything was delivered.
+    """How far a webhook was told. ``cursor``: the last event of which everything was delivered.
 
-    ``part``: the last part of the next event that was delivered.
-    ``state``: the task's state as it was told last. ``tries``: failures in a row; ``error`` is the last one's.
+    ``part``: the last delivered part of the next event. ``state``: the task's state as last told. ``tries``: failures
+    in a row; ``error``: that of the last one.
     """
 
     cursor: str = "0"
@@ -54,7 +54,7 @@ class RegisteredWebhook(NamedTuple):
 
 
 class Failing(NamedTuple):
-    """A webhook or notice of a tenant that fails, or was given up. ``subject`` is its task, or what it is about."""
+    """A tenant's webhook or notice that fails, or was given up. ``subject``: its task, or what it is about."""
 
     subject: str
     config_id: str
@@ -66,32 +66,32 @@ class Failing(NamedTuple):
 
 
 class TooManyWebhooks(Exception):
-    """The task has as many as it may have; nothing was stored."""
+    """The task has as many webhooks as it may have; nothing was stored."""
 
 
 class WebhookStore(Protocol):
-    """The webhooks of tasks. All may raise ``StoreUnavailable`` and may be repeated."""
+    """The webhooks of tasks. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def put(self, record: TaskRecord, webhook: TaskHook, *, from_start: bool, most: int) -> None:
-        """Tell it what happens from now on, and how the task ended if it has; ``from_start``: all that has happened.
+        """Register a webhook for updates from now on, or if ``from_start`` for all updates so far.
 
-        One of the same id is replaced: it goes on where that one was, unless it was given up.
-        Raises ``TooManyWebhooks``.
+        It replaces one with the same id and goes on where that was, unless that was given up. An ended task's webhook
+        is told its end. Raises ``TooManyWebhooks``.
         """
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]: ...
 
     async def drop(self, record: TaskRecord, config_id: str) -> bool:
-        """False if there was none."""
+        """Remove a webhook; False if there was none."""
 
     async def failing(self, tenant: str) -> Sequence[Failing]: ...
 
 
 class SignedPost(NamedTuple):
-    """One signed POST, made until it is taken. The same ``delivery_id`` is enqueued once.
+    """One signed POST, tried until it is accepted. A ``delivery_id`` is enqueued only once.
 
-    ``subject`` says in a word or two what it is about, for people. ``secret``: what it is signed with in place of the
-    tenant's own secret (``whsec_`` and base64).
+    ``subject``: what it is about, in a word or two for people. ``secret``: signs in place of the tenant's own
+    (``whsec_`` and base64).
     """
 
     tenant: str
@@ -114,21 +114,24 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 
 
 def header_value(text: str, path: str) -> str:
-    """The text, if it can be a header's value: visible ASCII, with spaces only inside; else ``InvalidField``."""
+    """Returns the text if it can be a header's value; else raises ``InvalidField``.
+
+    A value is visible ASCII, with spaces only inside.
+    """
     if text and (len(text) > LONGEST or not _VALUE.fullmatch(text)):
         raise InvalidField(path, f"must be at most {LONGEST} visible ASCII characters")
     return text
 
 
 def scheme_name(text: str, path: str) -> str:
-    """The text, if it can name an authentication scheme; else ``InvalidField``."""
+    """Returns the text if it can name an authentication scheme; else raises ``InvalidField``."""
     if text and not _NAME.fullmatch(text):
         raise InvalidField(path, "must be the name of an HTTP authentication scheme, such as Bearer")
     return text
 
 
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers that are as safe as those two make them; raises ``InvalidField``, which tells no value."""
+    """The headers, if their names and values are valid; raises ``InvalidField``, which repeats no value."""
     for name, value in headers.items():
         if not _NAME.fullmatch(name):
             raise InvalidField("headers", "a header's name is one word")
@@ -159,8 +162,9 @@ def webhook_at(source: JsonObject, key: str, path: str, dialect: Dialect) -> Tas
 
 
 def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> TaskHook:
-    """Raises ``InvalidField``. One without an id is named after its URL, so that the same one again is the same; in 0.3
-    the task has to name it, and it has no id yet.
+    """Parse a webhook; raises ``InvalidField``.
+
+    One without an id is named after its URL, so that a repeat is the same; in 0.3 it gets its task's id later.
     """
     url = text_at(config, "url", f"{path}.url") or ""
     if not url:
@@ -183,7 +187,7 @@ def _name_of(url: str) -> str:
 
 
 def legacy_shape(webhook: TaskHook) -> dict[str, JsonValue]:
-    """What the early protocol and 0.3 show of it: no secret."""
+    """The webhook as the early protocol and 0.3 show it, without secrets."""
     view: dict[str, JsonValue] = {"url": webhook.url}
     return {**view, "authentication": {"schemes": [webhook.scheme]}} if webhook.scheme else view
 
@@ -194,7 +198,7 @@ def shape_of_1_0(webhook: TaskHook, task_id: str) -> dict[str, JsonValue]:
 
 
 def delivery_view(registered: RegisteredWebhook) -> dict[str, JsonValue]:
-    """How a webhook fares, for people, without its secrets."""
+    """The state of a webhook's deliveries as JSON, without its secrets."""
     webhook, told = registered
     return {
         "id": webhook.config_id,
@@ -219,7 +223,7 @@ def state_of(registered: RegisteredWebhook) -> str:
 
 
 def _authentication(config: JsonObject, path: str) -> tuple[str, str]:
-    """Scheme and credentials: 1.0 names one scheme, older protocols a list of which the first is taken."""
+    """Scheme and credentials: 1.0 names one scheme, older protocols a list, whose first is used."""
     given = object_at(config, "authentication", path)
     scheme = text_at(given, "scheme", f"{path}.scheme") or _first_scheme(given, path)
     credentials = text_at(given, "credentials", f"{path}.credentials") or ""

@@ -1,4 +1,4 @@
-"""How webhooks fare: of one task, and what fails of a tenant; and what a tenant's receivers verify with."""
+"""Routes on webhooks: those of a task, a tenant's that fail, and the secrets its receivers verify with."""
 
 from fastapi import APIRouter
 from pydantic import JsonValue

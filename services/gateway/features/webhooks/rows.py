@@ -1,4 +1,4 @@
-"""Webhooks as rows in Redis: encrypted, with how far each was told and which of them fail."""
+"""Webhooks as rows in Redis: encrypted, with how far each was told, and a list of those that fail."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -42,7 +42,7 @@ class _PostRow(Contract):
 
 
 class LineRow(NamedTuple):
-    """What stands in Redis, with its sealed part still closed."""
+    """A row as it is in Redis, its encrypted part still closed."""
 
     told: HookState
     sealed: str
@@ -94,14 +94,14 @@ class FailingWebhooks:
         self._scripts = scripts
 
     async def failing_of(self, tenant: str) -> Sequence[Failing]:
-        """The newest first."""
+        """The tenant's failing webhooks, newest first."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.failing_key(tenant)))
         read = (_FailingRow.model_validate_json(text).model_dump(exclude={"v"}) for text in rows.values())
         found = [Failing(**row) for row in read]
         return sorted(found, key=lambda one: (str(one.at), one.subject), reverse=True)
 
     async def note(self, tenant: str, member: str, failing: Failing) -> None:
-        """Of a tenant with so many that nobody reads them all, no further ones are noted."""
+        """Note a failing webhook, unless the tenant's list is full."""
         key, row = keys.failing_key(tenant), _FailingRow.model_validate(failing._asdict()).model_dump_json()
         known = await self._scripts.command("HEXISTS", key, member)
         if known or cast(int, await self._scripts.command("HLEN", key)) < _MOST:

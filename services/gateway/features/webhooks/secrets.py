@@ -1,4 +1,4 @@
-"""The secrets with which webhooks are signed (Standard Webhooks), and the key that hides what clients entrust."""
+"""The secrets that webhooks are signed with (Standard Webhooks), and the keys that encrypt clients' secrets."""
 
 import base64
 import hashlib
@@ -14,35 +14,35 @@ _PREFIX = "whsec_"
 
 
 class WebhookSecrets(NamedTuple):
-    """An installation's secrets, the newest first. Older ones still sign, so that receivers can change over."""
+    """An installation's secrets, newest first. Older ones still sign, so that receivers can change over."""
 
     masters: Sequence[bytes]
 
     def secrets_of(self, tenant: str) -> tuple[str, ...]:
-        """What the tenant's receivers verify with: its own, of which no other tenant's can be guessed."""
+        """The secrets with which the tenant's receivers verify. Another tenant's cannot be guessed from them."""
         derived = (hmac.digest(master, f"webhook:{tenant}".encode(), "sha256") for master in self.masters)
         return tuple(_PREFIX + base64.b64encode(secret).decode() for secret in derived)
 
     def sealing_keys(self) -> tuple[str, ...]:
-        """Fernet keys for what is kept."""
+        """The Fernet keys that encrypt webhooks in the store."""
         derived = (hmac.digest(master, b"webhooks at rest", "sha256") for master in self.masters)
         return tuple(base64.urlsafe_b64encode(secret).decode() for secret in derived)
 
 
 def read_secrets(text: str) -> WebhookSecrets:
-    """Secrets with commas between, each base64 with or without ``whsec_``; raises ``ValueError``."""
+    """Parse secrets, with commas between, each base64 with or without ``whsec_``; raises ``ValueError``."""
     return WebhookSecrets(tuple(_bytes(part.strip()) for part in text.split(",") if part.strip()))
 
 
 def sign_body(delivery_id: str, body: str, secrets: Sequence[str], now: datetime) -> dict[str, str]:
-    """The three headers of Standard Webhooks: one id for all tries of a delivery, a signature for each secret."""
+    """The headers of Standard Webhooks: one id for all tries of a delivery, a signature for each secret."""
     signatures = (Signing(secret).sign(delivery_id, now, body) for secret in secrets)
     stamp = str(int(now.timestamp()))
     return {"webhook-id": delivery_id, "webhook-timestamp": stamp, "webhook-signature": " ".join(signatures)}
 
 
 def delivery_id(*parts: str) -> str:
-    """The same for the same parts, always."""
+    """An id that is always the same for the same parts."""
     return f"msg_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
 
 

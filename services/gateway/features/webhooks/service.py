@@ -14,7 +14,7 @@ _PATH = "pushNotificationConfig"
 
 
 class PushBook(NamedTuple):
-    """Where webhooks are entered: ``most`` for one task."""
+    """Registers webhooks. ``most``: how many a task may have."""
 
     webhooks: hooks.WebhookStore
     urls: hooks.UrlCheck
@@ -22,15 +22,15 @@ class PushBook(NamedTuple):
     most: int = 10
 
     def check(self, webhook: hooks.TaskHook) -> None:
-        """Raise ``InvalidField`` for a URL that may not be called."""
+        """Raises ``InvalidField`` for a URL that may not be called."""
         problem = self.urls.problem(webhook.url)
         if problem:
             raise InvalidField(f"{_PATH}.url", problem)
 
     async def enter(self, record: TaskRecord, webhook: hooks.TaskHook, *, from_start: bool = False) -> None:
-        """From now on, or from the task's start; raises ``InvalidField`` if the task has too many.
+        """Register a webhook from now on, or from the task's start; raises ``InvalidField`` if the task has too many.
 
-        One that has no id is known by the task's.
+        One without an id gets the task's.
         """
         self.check(webhook)
         named = webhook._replace(config_id=webhook.config_id or record.task_id)
@@ -42,13 +42,14 @@ class PushBook(NamedTuple):
 
 class VisibleTasks(Protocol):
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
-        """Raises ``NoVisibleTask`` for a task that the caller may not see."""
+        """The task; raises ``NoVisibleTask`` if the caller may not see it."""
 
 
 class WebhookService:
-    """Whoever may read a task may have its webhooks. ``book`` is None where none are offered: ``PushUnsupported``.
+    """Sets, shows and removes webhooks of tasks. ``book``: None if none are offered (``PushUnsupported``).
 
-    All methods raise ``NoVisibleTask`` and may raise ``StoreUnavailable``.
+    Whoever may read a task may see its webhooks. All methods raise ``NoVisibleTask`` and may raise
+    ``StoreUnavailable``.
     """
 
     def __init__(self, tasks: VisibleTasks, book: PushBook | None) -> None:
@@ -59,7 +60,7 @@ class WebhookService:
         return self._book is not None
 
     async def enter(self, task_id: str, webhook: hooks.TaskHook, caller: Caller) -> TaskRecord:
-        """Raises ``InvalidField``. One of the same id is replaced."""
+        """Set a webhook, in place of one with the same id. Raises ``InvalidField``."""
         book = self._open()
         record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
@@ -71,7 +72,7 @@ class WebhookService:
         return await book.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
 
     async def one(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskHook:
-        """That one, or the task's first if none is named; raises ``UnknownWebhook``."""
+        """The webhook of that id, or the task's first if none is named; raises ``UnknownWebhook``."""
         found = [one.webhook for one in await self.list_webhooks(task_id, caller)]
         for webhook in found:
             if config_id in (None, webhook.config_id):
@@ -79,20 +80,20 @@ class WebhookService:
         raise UnknownWebhook(task_id, config_id)
 
     async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
-        """It may be repeated: one that is not there is removed."""
+        """Remove a webhook, if it exists."""
         book = self._open()
         record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
         await book.webhooks.drop(record, config_id)
 
     async def failing(self, caller: Caller) -> Sequence[hooks.Failing]:
-        """The tenant's webhooks and notices that fail or were given up, for those who may see all its tasks."""
+        """The tenant's webhooks and notices that fail or were given up; empty if the caller may not see all tasks."""
         book = self._open()
         seen = {Role.OPERATOR, Role.APPROVER} & {*caller.principal.roles} or not caller.principal.verified
         return await book.webhooks.failing(caller.tenant) if seen else ()
 
     def secrets(self, caller: Caller) -> tuple[str, ...]:
-        """What the tenant's receivers verify signatures with, the newest first. Raises ``NotAnOperator``."""
+        """The secrets with which the tenant's receivers verify, newest first. Raises ``NotAnOperator``."""
         book = self._open()
         check_operator(caller)
         return book.secrets.secrets_of(caller.tenant)

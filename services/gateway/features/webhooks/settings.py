@@ -1,4 +1,4 @@
-"""Settings of webhooks: whether they are offered, what they are signed with, and where they may lead."""
+"""Settings of webhooks: whether they are offered, what signs them, and where they may lead."""
 
 from typing import Literal, Self
 
@@ -11,7 +11,9 @@ from shared.infra.service_settings import HostList
 
 
 class PushSettings(BaseSettings):
-    """``WEBHOOK_SECRET``: secrets with commas between, the newest first; with one, webhooks are offered unless
+    """Settings of webhooks.
+
+    ``WEBHOOK_SECRET``: secrets with commas between, the newest first; with one, webhooks are offered unless
     ``A2A_PUSH`` is off. ``PUSH_TRIES`` failures in a row disable a webhook.
     """
 

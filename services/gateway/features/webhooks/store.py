@@ -15,7 +15,7 @@ from shared.infra.sealed import CannotOpen, Seal
 
 
 class RedisWebhooks(hooks.WebhookStore):
-    """Every method may raise ``StoreUnavailable``."""
+    """The webhooks of tasks on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: Seal) -> None:
         self._scripts = Scripts(redis)
@@ -62,7 +62,7 @@ class RedisWebhooks(hooks.WebhookStore):
             raise hooks.TooManyWebhooks(record.task_id)
 
     def _read(self, text: str) -> hooks.RegisteredWebhook | None:
-        """None for one that no key opens any more: it can be told nothing, and is given up when it is due."""
+        """The webhook in a row; None if no key decrypts it any more: it is given up when it is due."""
         try:
             row = read_row(text)
             return hooks.RegisteredWebhook(open_webhook(self._seal, row.sealed), row.told)
