@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from heapq import nlargest
 from math import ceil
 from typing import Protocol, TypeVar
 
@@ -61,8 +62,11 @@ def prune_log(log: Sequence[C], now: datetime) -> list[C]:
     """
     repeated = _repeated(log) if isinstance(log, tuple) else _repeated_failures(log)
     since = now - _OLD
-    once = [case for case, again in zip(log, repeated, strict=True) if not again]
-    kept = [case for case in once if case.at >= since and _teaches(case)]
+    kept = [
+        case
+        for case, again in zip(log, repeated, strict=True)
+        if not again and case.at >= since and (case.quality >= _POOR or case.outcome is not CaseOutcome.FAILURE)
+    ]
     if len(log) - len(kept) <= _MOST_PRUNED * len(log):
         return kept
     return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_LEFT, ceil(len(log) / 2))]
@@ -70,15 +74,15 @@ def prune_log(log: Sequence[C], now: datetime) -> list[C]:
 
 def relevant(log: Iterable[C], words: Iterable[str], most: int = CASES_SHOWN) -> list[C]:
     """The cases that share the most keywords with a task; ties go to quality, then to the newer one."""
-    wanted = frozenset(words)
-    scored = [(len(wanted.intersection(case.keywords)), case) for case in log]
-    near = [(overlap, case) for overlap, case in scored if overlap]
-    near.sort(key=lambda found: (found[0], found[1].quality, found[1].at), reverse=True)
-    return [case for _, case in near[:most]]
-
-
-def _teaches(case: Case) -> bool:
-    return case.quality >= _POOR or case.outcome is not CaseOutcome.FAILURE
+    wanted, near = frozenset(words), dict[int, list[C]]()
+    for case in log:
+        near.setdefault(len(wanted.intersection(case.keywords)), []).append(case)
+    found: list[C] = []
+    for overlap in sorted(near.keys() - {0}, reverse=True):
+        found += nlargest(most - len(found), near[overlap], key=lambda case: (case.quality, case.at))
+        if len(found) == most:
+            break
+    return found
 
 
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:

@@ -39,15 +39,21 @@ _LABEL_WORDS = (
     *(f"{of}{by}key" for of in ("api", "access", "private") for by in ("", " ", "_", "-")),
 )
 _DIGITS = re.compile(r"\d\d(?:\d[ -]?\d\d|(?<=[^\W\d_]{2}\d\d) ?\w)")  # in every number below, and quick to look for
+# Each number below begins with a character that it takes, and then looks at what stands before that: so the search
+# skips every other character, which takes a third of the time. ``(?<!\w)`` before ``\d`` is ``(?<!\w\d)`` after it.
 _CARD = re.compile(
-    r"(?<!\w)(?<!\d\.)(?:\d{14,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{4}|3\d{3}([ -])\d{6}\2\d{4,5})(?!\w)(?!\.\d)"
+    r"\d(?<!\w\d)(?<!\d\.\d)"
+    r"(?:\d{13,18}|\d{3}([ -])\d{4}\1\d{4}\1\d{4}|(?<=3)\d{3}([ -])\d{6}\2\d{4,5})(?!\w)(?!\.\d)"
 )
 _ISSUED = re.compile(
     r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011|4[4-9]\d|5\d\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
 )
-_IBAN = re.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?(?!\w)", re.I)
-_SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
+_LETTER = "A-Za-z\u0130\u0131\u017f\u212a"  # what ``[A-Z]`` is with ``re.I``, which takes twice the time
+_IBAN = re.compile(
+    rf"[{_LETTER}]{{2}}\d{{2}}(?<!\w....)(?: ?[{_LETTER}0-9]{{4}}){{2,7}}(?: ?[{_LETTER}0-9]{{1,4}})?(?!\w)"
+)
+_SSN = re.compile(r"\d(?<![\w-]\d)\d{2}-\d{2}-\d{4}(?![\w-])")
 _NAMED_SSN = re.compile(
     r"(?:\bssn|_ssn|social[ _]security(?:[ _](?:number|no\.?))?)[\\\"'\s:=#]*(?:\bis\b\s*)?[\\\"']*"
     r"(?P<v>\d{9}|\d{3}[- ]\d{2}[- ]\d{4})(?!\w)",

@@ -20,5 +20,5 @@ def is_gone(pid: int) -> bool:
     """Whether a process runs no more; a zombie that nobody has buried yet does not run."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may go while it is read
         return True
