@@ -279,3 +279,20 @@ def test_the_shortest_of_its_kind_is_marked(text: str) -> None:
 
 def test_a_number_in_json_is_redacted_if_it_is_a_card() -> None:
     assert without_marks({"a": 30569309025904, "b": 3056930902590}) == {"a": "[card]", "b": 3056930902590}
+
+
+_WHOLE = [("", True), (" ", True), ("(", True), (".", True), ("x.", True), ("é", False), ("_", False), ("7", False)]
+
+
+@pytest.mark.promise("privacy.marks")
+@each_row("value", ["4111111111111111", "3782 822463 10005", "DE89 3704 0044 0532 0130 00", "536-90-4399"])
+def test_a_number_is_marked_unless_it_goes_on_before_its_first_character(value: str) -> None:
+    for before, is_whole in _WHOLE:
+        assert (value in marked_values(f"{before}{value}")) == is_whole
+        assert (value in marked_values(f"ab, {before}{value}, c")) == is_whole
+
+
+@pytest.mark.promise("privacy.marks")
+def test_a_fraction_is_no_card_and_an_iban_may_be_written_in_small_letters() -> None:
+    assert marked_values("0.4111111111111111") == {}
+    assert marked_values("pay de89370400440532013000") == {"de89370400440532013000": MarkKind.IBAN}
