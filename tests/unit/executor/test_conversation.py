@@ -1044,6 +1044,27 @@ async def test_a_letter_that_nobody_classed_does_not_tell_of_a_change_that_is_bl
     assert (record.state, stage.claims.applied, stage.turns.writes) == (TaskState.REJECTED, [], {})
 
 
+@pytest.mark.promise("policy.no_news_of_blocked")
+async def test_a_letter_about_a_change_of_its_own_part_goes_out_beside_a_blocked_one() -> None:
+    first, second = "Approve claim C-1 of 120.50", "Park claim C-2 and send the holder a letter"
+    stage = Stage(f"{first}. {second}")
+    stage.talk.parts = [(first, "do"), (second, "do")]
+    stage.policy = RealPolicy()
+    rule = Rule(id="LARGE", condition='tool == "approve_claim"', action="block")
+    policies = (Policy(id="house", rules=(rule,)),)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    schema: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}, "text": {"type": "string"}}}
+    for tool in ("park_claim", "send_letter"):
+        stage.servers.add(tool, lambda said: said, ToolClass.CHANGE, schema)
+    parked: JsonObject = {"claim_id": "C-2", "_call": {"part": 2}}
+    letter: JsonObject = {**parked, "text": "Your claim is parked."}
+    reads = [("get_claim", {"claim_id": one}) for one in ("C-1", "C-2")]
+    blocked = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
+    stage.talk.rounds = [reads, [blocked, ("park_claim", parked), ("send_letter", letter)]]
+    await stage.run()
+    assert [entry.call.tool for entry in stage.turns.writes.values()] == ["park_claim", "send_letter"]
+
+
 _CLAIMS: JsonObject = {
     "claims": [
         {"id": "C-1", "name": "Ada Berg", "amount": "120.50", "status": "open", "approver_id": "P-3"},
