@@ -214,7 +214,7 @@ def speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...]
 def say_rows(
     found: JsonObject, name: str, table: Callable[[list[JsonObject]], Table], nothing: str, *, as_json: bool
 ) -> None:
-    """What stands under that name as a table, or a sentence where nothing does; as JSON all of the answer."""
+    """Print the rows under ``name`` as a table, or ``nothing`` if there are none; as JSON the whole answer."""
     rows = objects_in(found.get(name))
     if as_json:
         say_json(dumps(found))

@@ -31,11 +31,11 @@ _SAID = 200  # characters of one of them
 
 
 class Digest(NamedTuple):
-    """``header``: ``tenant pull units outcome at_ms day event_id``; ``case``: a ``CaseEntry`` as JSON, or empty.
+    """An outcome as the statistics need it. ``header``: ``tenant pull units outcome at_ms day event_id``.
 
-    The tenant is a JSON string without a space; so is the process type of the pull, after the strategy and a colon. A
-    pull of ``-`` says nothing about a strategy. The event's id is the rest of the line.
-    Without a case the event is counted, and that is all. Neither has a line break.
+    ``case``: a ``CaseEntry`` as JSON, or empty; without a case the event is only counted. The tenant is a JSON string
+    without a space; so is the process type of the pull, after the strategy and a colon. A pull of ``-`` says nothing
+    about a strategy. The event's id is the rest of the line. Neither part has a line break.
     """
 
     header: str

@@ -15,7 +15,7 @@ from shared.domain.words import ToolClass
 
 
 class CatalogueEntry(Contract):
-    """What an operator knows about a tool. Only this can lower a tool's class (I1)."""
+    """What an operator states about a tool. Only this can lower a tool's class (I1)."""
 
     tool_class: ToolClass | None = None
     read_back: str | None = None  # the read tool that proves this write

@@ -53,7 +53,10 @@ _FORM = "it is file:///an/absolute/path or s3://bucket/prefix"
 
 
 class ArchiveSettings(BaseSettings):
-    """``ARCHIVE_KEY``: Fernet keys, the newest first, with commas between."""
+    """Where ended tasks are archived, and the keys that encrypt them.
+
+    ``ARCHIVE_KEY``: Fernet keys, the newest first, with commas between.
+    """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 

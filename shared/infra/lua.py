@@ -290,7 +290,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
 
 
 class ScriptedStore:
-    """What stands in Redis, and the scripts that change it."""
+    """Base of stores that use Redis through a client and its scripts."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis, self._scripts = redis, Scripts(redis)

@@ -25,7 +25,7 @@ def tune_gc() -> None:
 
 
 def set_on_signals() -> asyncio.Event:
-    """What is set once this process is asked to end."""
+    """An event that is set when this process gets SIGTERM or SIGINT."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)

@@ -27,7 +27,7 @@ class TaskStore(Tasks):
     def __init__(
         self, redis: Redis, live: Live, resend_window: int = keys.DEDUPE_SECONDS, most_waiting: int = 0
     ) -> None:
-        """``resend_window``: for how many seconds a message that is sent again finds its first task.
+        """``resend_window``: for how many seconds a message that is sent again leads to its first task.
 
         ``most_waiting``: sessions that may wait for an executor, over all gateways; 0 for any number.
         """

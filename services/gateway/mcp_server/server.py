@@ -36,7 +36,7 @@ _ID = Field(min_length=1, max_length=256)
 
 
 class ToolCall(BaseModel):
-    """``name``: the tool's. ``reads``: it changes nothing."""
+    """The arguments of one MCP tool. ``name``: the tool's; ``reads``: it changes nothing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

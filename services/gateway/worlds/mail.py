@@ -193,7 +193,7 @@ class _OneEmail(WorldEdit):
 
 
 class _MarkedEmail(_OneEmail):
-    """``marks``: the endpoint that needs nothing but the mails."""
+    """A change that takes nothing but mails. ``marks``: its endpoint."""
 
     marks: ClassVar[Callable[[EmailEndpoints, Sequence[str]], Awaitable[ActionDone]]]
 

@@ -197,7 +197,7 @@ Key = TypeVar("Key")
 
 
 def _rows(kind: type[Row], fields: Sequence[Key], found: object) -> Mapping[Key, Row]:
-    """What of the rows can be read; what another version wrote begins anew."""
+    """The rows that this version can read, by field; the others are logged and begin anew."""
     rows: dict[Key, Row] = {}
     for field, row in zip(fields, cast("list[str | None]", found), strict=False):
         try:

@@ -154,7 +154,7 @@ ErrorType = Literal[
 
 
 class AssessmentQueued(Told):
-    """It waits until others end; ``position`` 1 is the next that begins. Told when it changes."""
+    """The assessment waits until others end; ``position`` 1 begins next. Sent whenever that changes."""
 
     message_type: Literal["update_assessment_queued"] = "update_assessment_queued"
     position: int

@@ -212,9 +212,9 @@ def agent_key(text: str) -> str:
 
 
 class AssessmentCard(Contract):
-    """``score``, ``judged`` and ``dimensions`` are means over the runs; ``judged`` is without what nobody could judge.
+    """The summary of a stored assessment. Scores are means over the runs; ``judged``: without unjudged criteria.
 
-    ``kept_at`` is the store's clock, ``owner`` the id of who had it kept.
+    ``kept_at``: when it was stored, by the store's clock; ``owner``: the id of whoever stored it.
     """
 
     assessment_id: str

@@ -128,7 +128,7 @@ class WorldLine:
 
 
 class WorldEndpoints:
-    """What one part of a world's interface answers."""
+    """Base of the clients for the parts of a world's interface."""
 
     def __init__(self, line: WorldLine) -> None:
         self._line = line

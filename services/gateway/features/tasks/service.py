@@ -227,7 +227,7 @@ class TaskService:
         return self._tasks.watch(record.tenant, record.task_id, after, record.session_id)
 
     async def _check_endpoint(self, message: ClientMessage, caller: Caller) -> None:
-        """What the tenant's record names is permitted; of all else, what the operator of the installation lists."""
+        """Raises ``InvalidField`` for a tools endpoint that neither the operator nor the tenant's record permits."""
         if not message.tools_endpoint:
             return
         loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
