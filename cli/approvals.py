@@ -48,7 +48,7 @@ def list_approvals(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
       purple approvals list
     """
     found = ask_gateway(url, "GET", "/approvals")
-    say_rows(found, "approvals", _list, "Nothing waits for an approval.", as_json=as_json)
+    say_rows(found, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
 
 
 @approvals.command()
@@ -59,7 +59,7 @@ def show(approval_id: ApprovalId, url: Gateway = DEFAULT_URL, as_json: AsJson = 
 
       purple approvals show 1f0c9a7b3d2e4a5b
     """
-    _say(ask_gateway(url, "GET", path_of("approvals", approval_id)), as_json)
+    _print_approval(ask_gateway(url, "GET", path_of("approvals", approval_id)), as_json)
 
 
 @approvals.command()
@@ -79,7 +79,7 @@ def approve(
 
       purple approvals approve 1f0c9a7b3d2e4a5b --as dana --level manager
     """
-    _answer("approve", approval_id, comment, name, level, url, as_json)
+    _send_answer("approve", approval_id, comment, name, level, url, as_json)
 
 
 @approvals.command()
@@ -97,10 +97,10 @@ def reject(
 
       purple approvals reject 1f0c9a7b3d2e4a5b --as dana --level manager --comment "not this quarter"
     """
-    _answer("reject", approval_id, comment, name, level, url, as_json)
+    _send_answer("reject", approval_id, comment, name, level, url, as_json)
 
 
-def _answer(
+def _send_answer(
     word: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
     claim = speaker_claim(name, Role.APPROVER, levels_of(level or []))
@@ -146,7 +146,7 @@ def _say_decided(found: DecidedApproval) -> None:
     say_task(task)
 
 
-def _say(approval: JsonObject, as_json: bool) -> None:
+def _print_approval(approval: JsonObject, as_json: bool) -> None:
     if as_json:
         return say_json(dumps(approval))
     head = f"approval {approval.get('approval_id')}: {approval.get('status')}"
@@ -155,11 +155,11 @@ def _say(approval: JsonObject, as_json: bool) -> None:
     out.print(Text(str(approval.get("task"))))
     for reason in _texts(approval.get("reasons")):
         err.print(Text(f"because {reason}", "dim"))
-    out.print(_calls(objects_in(approval.get("calls"))))
+    out.print(_calls_table(objects_in(approval.get("calls"))))
     if figures := objects_in(approval.get("figures")):
-        out.print(_figures(figures))
+        out.print(_figures_table(figures))
     if reads := objects_in(approval.get("evidence")):
-        out.print(_reads(reads))
+        out.print(_reads_table(reads))
     for passed in objects_in(approval.get("escalations")):
         who = decider(str(passed.get("level") or ""))
         out.print(Text(f"not decided by {who} before {moment(passed.get('deadline'))}"))
@@ -171,7 +171,7 @@ def _say(approval: JsonObject, as_json: bool) -> None:
     return None
 
 
-def _list(rows: list[JsonObject]) -> Table:
+def _approvals_table(rows: list[JsonObject]) -> Table:
     table = make_table("approval", "task", "asked by", "needs", "calls", "deadline", title="what waits for a person")
     for row in rows:
         calls = ", ".join(str(call.get("tool")) for call in objects_in(row.get("calls")))
@@ -181,7 +181,7 @@ def _list(rows: list[JsonObject]) -> Table:
     return table
 
 
-def _calls(rows: list[JsonObject]) -> Table:
+def _calls_table(rows: list[JsonObject]) -> Table:
     table = make_table("call", "tool", "arguments", "where they come from", title="exactly these calls")
     for row in rows:
         cells = (str(row.get("call_id")), str(row.get("tool")), dumps(row.get("arguments")), dumps(row.get("origins")))
@@ -189,7 +189,7 @@ def _calls(rows: list[JsonObject]) -> Table:
     return table
 
 
-def _figures(rows: list[JsonObject]) -> Table:
+def _figures_table(rows: list[JsonObject]) -> Table:
     table = make_table("figure", "value", "worked out by", "from", title="figures")
     for row in rows:
         cells = (row.get("name"), row.get("value"), row.get("operation"), ", ".join(_texts(row.get("operands"))))
@@ -197,7 +197,7 @@ def _figures(rows: list[JsonObject]) -> Table:
     return table
 
 
-def _reads(rows: list[JsonObject]) -> Table:
+def _reads_table(rows: list[JsonObject]) -> Table:
     """A table of the reads that the plan rests on; of a long answer only the beginning."""
     table = make_table("read", "asked", "showed", "supports", title="what it rests on")
     for row in rows:

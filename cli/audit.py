@@ -84,7 +84,7 @@ def _flatten_write(write: JsonObject) -> JsonObject:
     return {
         "asked_by": as_object(write.get("asked_by")).get("id"),
         "approved_by": _approval_in_words(write),
-        "rules": _why(write),
+        "rules": _reasons_in_words(write),
         "policy_hash": policy.get("policy_hash"),
         "proof": proof.get("note"),
         "read_back": proof.get("read_back"),
@@ -116,7 +116,7 @@ def _decision_in_words(decision: JsonObject) -> str:
     return f"{decision.get('by')} at {decision.get('at')}{comment}"
 
 
-def _why(write: JsonObject) -> str:
+def _reasons_in_words(write: JsonObject) -> str:
     rules = objects_in(as_object(write.get("policy")).get("rules"))
     return "; ".join(f"{rule.get('rule')}: {rule.get('reason')}" for rule in rules)
 

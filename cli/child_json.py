@@ -38,10 +38,10 @@ async def run_for_json(
             process.kill()
             await process.wait()
             raise Complaint(f"{doing}: no result within {seconds:.0f} seconds.") from None
-    return _result(doing, said.decode(), complained.decode().strip(), process.returncode or 0)
+    return _parse_result(doing, said.decode(), complained.decode().strip(), process.returncode or 0)
 
 
-def _result(doing: str, said: str, complained: str, code: int) -> JsonObject:
+def _parse_result(doing: str, said: str, complained: str, code: int) -> JsonObject:
     if code and complained:
         *before, last = complained.splitlines()
         raise Complaint(last, "\n".join(before)[-_SHOWN:])

@@ -45,7 +45,7 @@ def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple dlq show turn-12-1790000000000-0
     """
-    _say(ask_as_operator(url, name, "dlq", letter_id, "show"), as_json)
+    _print_result(ask_as_operator(url, name, "dlq", letter_id, "show"), as_json)
 
 
 @dlq.command()
@@ -69,8 +69,8 @@ def requeue(
     if bool(letter_id) == outcomes:
         give_up(Complaint("Name one letter, or say --outcomes for all outcomes."))
     if outcomes:
-        return _say(_all_outcomes(url, name), as_json)
-    return _say(ask_as_operator(url, name, "dlq", letter_id, "requeue", body={"again": again}), as_json)
+        return _print_result(_all_outcomes(url, name), as_json)
+    return _print_result(ask_as_operator(url, name, "dlq", letter_id, "requeue", body={"again": again}), as_json)
 
 
 @dlq.command()
@@ -81,7 +81,7 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple dlq drop outcome-3-1790000000000-0
     """
-    _say(ask_as_operator(url, name, "dlq", letter_id, "drop"), as_json)
+    _print_result(ask_as_operator(url, name, "dlq", letter_id, "drop"), as_json)
 
 
 def _all_outcomes(url: str, name: str) -> JsonObject:
@@ -105,7 +105,7 @@ def _table(letters: list[JsonObject]) -> Table:
     return table
 
 
-def _say(found: JsonObject, as_json: bool) -> None:
+def _print_result(found: JsonObject, as_json: bool) -> None:
     if as_json:
         return say_json(dumps(found))
     table = Table("what", "value", show_header=False)

@@ -119,7 +119,7 @@ def _table(rows: list[JsonObject]) -> Table:
     )
     table.columns[0].no_wrap = True  # whole: `revoke` takes it
     for row in rows:
-        table.add_row(*(Text(_cell(name, row.get(name))) for name in _SHOWN), _limits(row), _state(row))
+        table.add_row(*(Text(_cell(name, row.get(name))) for name in _SHOWN), _limits(row), _key_state(row))
     return table
 
 
@@ -128,7 +128,7 @@ def _limits(row: JsonObject) -> str:
     return ", ".join(f"{number or 'any'} {shown}" for number, shown in own if number is not None) or "as usual"
 
 
-def _state(row: JsonObject) -> str:
+def _key_state(row: JsonObject) -> str:
     if not row.get("good"):
         return "[red]no[/]"
     return f"[yellow]{row['warning']}[/]" if row.get("warning") else "yes"

@@ -79,7 +79,7 @@ def bring(
     if not (refused or dry_run):
         reports = [_import_file(url, name, file, content, dry_run=False) for file, content in contents]
         refused = any(report.get("problems") for report in reports)
-    _say(reports, refused, as_json)
+    _print_reports(reports, refused, as_json)
     if refused:
         raise typer.Exit(_REFUSED)
 
@@ -111,7 +111,7 @@ def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_
         return gateway.ask_gateway(url, "POST", "/learn/import", body)
 
 
-def _say(reports: list[JsonObject], refused: bool, as_json: bool) -> None:
+def _print_reports(reports: list[JsonObject], refused: bool, as_json: bool) -> None:
     if as_json:
         return say_json(dumps({"imported": not refused, "files": [*reports]}))
     taken = "would be taken" if refused or all(report.get("dry_run") for report in reports) else "taken"
@@ -158,7 +158,7 @@ def forget(
       purple learn forget --entity "Initech Ltd"
       purple learn forget --session s-42 --yes --json
     """
-    scope, subject = _what(entity, session, tenant)
+    scope, subject = _scope_and_subject(entity, session, tenant)
     if not yes:
         _confirm(scope, subject)
     found = gateway.talk_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
@@ -171,7 +171,7 @@ def forget(
         raise typer.Exit(_NOT_YET)
 
 
-def _what(entity: str, session: str, tenant: bool) -> tuple[str, str]:
+def _scope_and_subject(entity: str, session: str, tenant: bool) -> tuple[str, str]:
     named = [(scope, subject) for scope, subject in (("entity", entity), ("session", session)) if subject]
     named += [("tenant", "")] if tenant else []
     if len(named) != 1:
@@ -266,7 +266,7 @@ def report(
     if as_json:
         return say_json(dumps(found))
     for one in objects_in(found.get("reports")):
-        _show(one)
+        _print_report(one)
     return _say_rest(found, rows is not None)
 
 
@@ -277,7 +277,7 @@ def _write(file: Path, prepared: list[JsonObject]) -> None:
         give_up(Complaint(f"{file} cannot be written: {error.strerror}."))
 
 
-def _show(one: JsonObject) -> None:
+def _print_report(one: JsonObject) -> None:
     head = ((name.replace("_", " "), _cell(one.get(name))) for name in _HEAD if one.get(name) is not None)
     out.print(Text(", ".join(f"{name} {value}" for name, value in head), "bold"), soft_wrap=True)
     for name, title in _TITLES:

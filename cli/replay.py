@@ -75,11 +75,11 @@ def replay(
     if as_json:
         say_json(dumps(done))
     else:
-        _show(done)
+        _print_replay(done)
     raise typer.Exit(0 if done.get("same") else 1)
 
 
-def _show(done: JsonObject) -> None:
+def _print_replay(done: JsonObject) -> None:
     table = make_table("turn", "step", "kind", "characters", title=f"{done.get('task')}: its steps, taken again")
     for step in objects_in(done.get("steps")):
         table.add_row(*(Text(str(step.get(name, ""))) for name in ("turn", "step", "kind", "characters")))

@@ -37,7 +37,7 @@ def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -
 
       purple task show TASK
     """
-    _say(ask_gateway(url, "GET", path_of("tasks", task_id)), as_json)
+    _print_record(ask_gateway(url, "GET", path_of("tasks", task_id)), as_json)
 
 
 @task.command()
@@ -53,7 +53,7 @@ def cancel(task_id: TaskId, name: Name = "", url: Gateway = DEFAULT_URL, as_json
         await client.cancel(task_id, speaker_claim(name, Role.CLIENT))
         return await client.ask("GET", path_of("tasks", task_id))
 
-    _say(talk_with_gateway(url, end), as_json)
+    _print_record(talk_with_gateway(url, end), as_json)
 
 
 @task.command()
@@ -86,10 +86,10 @@ def resolve(
         "comment": comment,
         **speaker_claim(name),
     }
-    _say(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), as_json)
+    _print_record(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), as_json)
 
 
-def _say(record: JsonObject, as_json: bool) -> None:
+def _print_record(record: JsonObject, as_json: bool) -> None:
     if as_json:
         return say_json(dumps(record))
     return say_task(record)

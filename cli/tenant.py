@@ -60,11 +60,11 @@ def try_connections(
     if as_json:
         say_json(dumps(found))
     else:
-        _show(found, rows)
+        _print_connections(found, rows)
     raise typer.Exit(0 if all(row.get("good") for row in rows) else 1)
 
 
-def _show(found: JsonObject, rows: list[JsonObject]) -> None:
+def _print_connections(found: JsonObject, rows: list[JsonObject]) -> None:
     table = make_table("connection", "reached", "credential", "speaks", "tools", title=f"tenant {found.get('tenant')}")
     for row in rows:
         protocol = str(row.get("protocol"))
@@ -117,7 +117,7 @@ def stop(
 
       purple tenant stop default --reason "the ledger is being repaired"
     """
-    _say(_ask_tenant(url, tenant_id, "stop", {"reason": reason, **speaker_claim(name)}), as_json)
+    _print_state(_ask_tenant(url, tenant_id, "stop", {"reason": reason, **speaker_claim(name)}), as_json)
 
 
 @tenant.command()
@@ -128,7 +128,7 @@ def resume(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_
 
       purple tenant resume default
     """
-    _say(_ask_tenant(url, tenant_id, "resume", speaker_claim(name)), as_json)
+    _print_state(_ask_tenant(url, tenant_id, "resume", speaker_claim(name)), as_json)
 
 
 class Switch(StrEnum):
@@ -150,7 +150,7 @@ def made_tools(
 
       purple tenant made-tools default on
     """
-    _say(_ask_tenant(url, tenant_id, "made-tools", {"on": switch is Switch.ON, **speaker_claim(name)}), as_json)
+    _print_state(_ask_tenant(url, tenant_id, "made-tools", {"on": switch is Switch.ON, **speaker_claim(name)}), as_json)
 
 
 @tenant.command()
@@ -161,14 +161,14 @@ def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple tenant show default --json
     """
-    _say(_ask_tenant(url, tenant_id, "show", speaker_claim(name)), as_json)
+    _print_state(_ask_tenant(url, tenant_id, "show", speaker_claim(name)), as_json)
 
 
 def _ask_tenant(url: str, tenant_id: str, action: str, body: JsonObject) -> JsonObject:
     return ask_gateway(url, "POST", path_of("tenants", tenant_id, action), body)
 
 
-def _say(state: JsonObject, as_json: bool) -> None:
+def _print_state(state: JsonObject, as_json: bool) -> None:
     if as_json:
         return say_json(dumps(state))
     stands = f"stopped: {state.get('reason')}" if state.get("stopped") else "takes messages"

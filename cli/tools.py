@@ -168,7 +168,7 @@ def discover_tools(
     if as_json:
         say_json(dumps(found))
     else:
-        _show(found)
+        _print_tools(found)
     if write_catalogue:
         err.print(f"{write_catalogue}: {_WRITTEN}", style="dim", markup=False, soft_wrap=True)
 
@@ -177,7 +177,7 @@ _WRITTEN = "correct it, then put it among the connections of the tenant's record
 _ADVICE = "Is the server running, and is this the URL of its tools? `purple up` shows the URL of the example company."
 
 
-def _show(found: JsonObject) -> None:
+def _print_tools(found: JsonObject) -> None:
     listed = objects_in(found.get("tools"))
     out.print(as_table(found, listed, out.width))
     err.print(_MEANING, style="dim", soft_wrap=True)
@@ -200,7 +200,7 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
         table.add_column(heading)
     for tool in listed:
         kind = str(tool.get("class"))
-        cells = (_key(tool), tool.get("why"), *((tool.get("description"),) if wide else ()))
+        cells = (_key_in_words(tool), tool.get("why"), *((tool.get("description"),) if wide else ()))
         row = (Text(str(tool.get("name"))), Text(kind, _STYLES.get(kind, "none")), _read_by(tool))
         table.add_row(*row, *(Text(str(cell or "")) for cell in cells))  # a server's words, no markup
     return table
@@ -211,7 +211,7 @@ def _columns(texts: Iterable[Json]) -> int:
     return min(max((len(str(text)) for text in texts), default=0), _LONGEST)
 
 
-def _key(tool: JsonObject) -> str:
+def _key_in_words(tool: JsonObject) -> str:
     """Whether calls carry an idempotency key of ours ("sent"), or the server takes one that no catalogue names
     ("offered").
     """

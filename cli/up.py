@@ -89,7 +89,7 @@ async def _stay_up(options: StackOptions) -> None:
         with Starting(err) as starting:
             async with running(options, tell=starting) as stack:
                 with register_stack(RunningStack(stack.url("gateway"), options.folder)):
-                    _show(stack)
+                    _print_stack(stack)
                     raise await stack.keep_up(_say)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         err.print("Stopped.", style="dim")
@@ -99,7 +99,7 @@ def _say(sentence: str) -> None:
     err.print(sentence, style="bold yellow", markup=False, soft_wrap=True)
 
 
-def _show(stack: Stack) -> None:
+def _print_stack(stack: Stack) -> None:
     out.print(_table(stack))
     if stack.notice:
         out.print(f"Model: {stack.notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")

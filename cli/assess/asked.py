@@ -117,8 +117,8 @@ async def run_assessment(url: str, http: httpx.AsyncClient, wanted: WantedRun, f
             async for told in events:
                 task_id = told.task_id or task_id
                 for data in told.data:
-                    results = _results(data) or results
-                    _tell(data, follow)
+                    results = _parse_results(data) or results
+                    _pass_update(data, follow)
                 if told.state in ("failed", "canceled", "rejected"):
                     task_id = ""
                     raise Complaint(told.said or f"The assessment ended as {told.state}, without a reason.")
@@ -139,7 +139,7 @@ async def _events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> Async
     part: JsonObject = {"kind": "data", "data": wanted.request()}
     message: JsonObject = {"kind": "message", "messageId": str(uuid4()), "role": "user", "parts": [part]}
     patience = httpx.Timeout(wanted.silence, connect=CONNECT_SECONDS)
-    body = _call("message/stream", {"message": message})
+    body = _rpc_request("message/stream", {"message": message})
     async with aconnect_sse(http, "POST", url, json=body, timeout=patience) as stream:
         answer = stream.response
         if not answer.is_success or "text/event-stream" not in answer.headers.get("content-type", ""):
@@ -155,12 +155,12 @@ async def _cancel(url: str, http: httpx.AsyncClient, task_id: str) -> None:
     """Ask the assessor to cancel a task; an assessor that cannot be reached is ignored."""
     try:
         async with asyncio.timeout(CANCEL_SECONDS):
-            await http.post(url, json=_call("tasks/cancel", {"id": task_id}), timeout=CANCEL_SECONDS)
+            await http.post(url, json=_rpc_request("tasks/cancel", {"id": task_id}), timeout=CANCEL_SECONDS)
     except (httpx.TransportError, TimeoutError):
         return
 
 
-def _call(method: str, params: JsonObject) -> JsonObject:
+def _rpc_request(method: str, params: JsonObject) -> JsonObject:
     return {"jsonrpc": "2.0", "id": "assess", "method": method, "params": params}
 
 
@@ -169,14 +169,14 @@ def _read_progress(url: str, body: JsonObject) -> ToldProgress:
         raise Complaint(f"The assessor at {url} refused: {problem.get('message')}")
     result = _object(body.get("result"))
     status = _object(result.get("status"))
-    parts = [*_parts(status.get("message")), *_parts(result.get("artifact"))]
+    parts = [*_message_parts(status.get("message")), *_message_parts(result.get("artifact"))]
     data = [_object(part.get("data")) or _object(_parse_json(part.get("text"))) for part in parts]
     said = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
     task_id = result.get("taskId") or result.get("id") or ""
     return ToldProgress(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
 
 
-def _parts(holder: JsonValue) -> list[JsonObject]:
+def _message_parts(holder: JsonValue) -> list[JsonObject]:
     parts = _object(holder).get("parts")
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
@@ -194,7 +194,7 @@ def _parse_json(text: JsonValue) -> JsonValue:
     return value
 
 
-def _results(data: JsonObject) -> AssessmentResults | None:
+def _parse_results(data: JsonObject) -> AssessmentResults | None:
     if data.get("message_type") != _RESULTS:
         return None
     try:
@@ -205,7 +205,7 @@ def _results(data: JsonObject) -> AssessmentResults | None:
         raise Complaint(f"The assessor's results cannot be read: {place}: {first['msg']}") from error
 
 
-def _tell(data: JsonObject, follow: Follow) -> None:
+def _pass_update(data: JsonObject, follow: Follow) -> None:
     """Call ``follow`` with an update; one of an unknown kind is ignored."""
     try:
         update = _UPDATE.validate_python(data)

@@ -32,7 +32,7 @@ def keep(folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[R
     """Write an assessment to a new file that is named after it. Raises ``Complaint``."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in _names(scenario, began):
+        for name in _candidate_names(scenario, began):
             kept = Assessment(name=name, scenario=scenario, agent=agent, began=began, runs=runs)
             path = folder / f"{name}.json"
             try:
@@ -57,7 +57,7 @@ def read(folder: Path, name: str) -> Assessment:
         raise Complaint(f"{path} is no assessment that can be read ({type(error).__name__}).") from error
 
 
-def _names(scenario: str, began: datetime) -> Iterator[str]:
+def _candidate_names(scenario: str, began: datetime) -> Iterator[str]:
     word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in scenario)[:80]
     first = f"{word}-{began:%Y%m%d-%H%M%S}"
     return chain([first], (f"{first}-{number}" for number in count(2)))
@@ -171,7 +171,7 @@ def measure(
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         give_up(Complaint("Stopped before the end."))
     page, refused = _at_gateway(keep_at, kept) if keep_at else ("", None)
-    _show(kept, path, page, as_json)
+    _print_assessment(kept, path, page, as_json)
     if problem := broken or refused:
         give_up(problem)
     raise typer.Exit(int(any(run.results.status != "completed" for run in kept.runs)))
@@ -319,7 +319,7 @@ def _at_gateway(url: str, kept: Assessment) -> tuple[str, Complaint | None]:
         return "", complaint
 
 
-def _show(kept: Assessment, path: Path, page: str, as_json: bool) -> None:
+def _print_assessment(kept: Assessment, path: Path, page: str, as_json: bool) -> None:
     if as_json:
         intervals = {"pass_interval": kept.pass_interval, "points_interval": kept.points_interval}
         told = {"pass_hat": kept.pass_hat, **intervals, "kept_in": str(path), **({"page": page} if page else {})}

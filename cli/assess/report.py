@@ -18,9 +18,9 @@ def table_of(assessment: Assessment) -> Table:
     for dimension in dict.fromkeys(line.dimension for line in listed):
         within = [line for line in listed if line.dimension == dimension]
         mean, most = sum(line.mean for line in within), sum(line.most for line in within)
-        table.add_row(dimension.replace("_", " "), "", _number(mean), _number(most), "", style="bold")
+        table.add_row(dimension.replace("_", " "), "", _format_number(mean), _format_number(most), "", style="bold")
         for line in within:
-            table.add_row("", printable(line.name), _points(line), _number(line.most), printable(line.reason))
+            table.add_row("", printable(line.name), _points(line), _format_number(line.most), printable(line.reason))
         table.add_section()
     return table
 
@@ -30,7 +30,7 @@ def sentences(assessment: Assessment) -> list[str]:
     said = []
     for number, run in enumerate(assessment.runs, 1):
         results, points = run.results, run.points
-        share = f"{_number(points.score)} of {_number(points.max_score)} points"
+        share = f"{_format_number(points.score)} of {_format_number(points.max_score)} points"
         took = f"{results.turns_taken} turns, {results.actions_taken} actions, {results.duration_seconds:.1f} s"
         said.append(f"Run {number}: {results.status}, {share}, {took}.")
         said.extend(f"  Failed: {_describe_failure(turn)}" for turn in results.failed_turns)
@@ -40,7 +40,7 @@ def sentences(assessment: Assessment) -> list[str]:
     chances = ", ".join(f"pass^{k} {chance:.2f}" for k, chance in assessment.pass_hat.items())
     passing, earned = assessment.pass_interval, assessment.points_interval
     said.append(f"Passing is {PASSES_AT:.0%} of the points: {chances}.")
-    said.append(f"With 95 % confidence a run passes with a chance of {_range(passing)}{_mean(earned)}.")
+    said.append(f"With 95 % confidence a run passes with a chance of {_range(passing)}{_mean_in_words(earned)}.")
     return [str(printable(sentence)) for sentence in said]
 
 
@@ -85,13 +85,13 @@ def _title(assessment: Assessment) -> Text:
 def _points(line: Line) -> str:
     if line.unjudged:
         return "unjudged"
-    each = f" ({' '.join(map(_number, line.points))})" if len(set(line.points)) > 1 else ""
-    return f"{_number(line.mean)}{each}"
+    each = f" ({' '.join(map(_format_number, line.points))})" if len(set(line.points)) > 1 else ""
+    return f"{_format_number(line.mean)}{each}"
 
 
 def _describe_failure(turn: JsonObject) -> str:
     number, kind = turn.get("turn_number", "?"), str(turn.get("error_type", "error")).replace("_", " ")
-    which = _number(number) if isinstance(number, float) else number
+    which = _format_number(number) if isinstance(number, float) else number
     return f"turn {which}, {kind}: {turn.get('error', '')}"
 
 
@@ -99,7 +99,7 @@ def _range(interval: Interval) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def _mean(interval: Interval | None) -> str:
+def _mean_in_words(interval: Interval | None) -> str:
     return "" if interval is None else f" and earns a share of {_range(interval)} of the points"
 
 
@@ -110,11 +110,11 @@ def _change_as_json(change: Change) -> JsonObject:
 
 def _cells(change: object) -> list[str]:
     values = [change.get(name) for name in ("before", "after", "change")] if isinstance(change, dict) else []
-    shown = ["-" if value is None else _number(value) for value in values]
+    shown = ["-" if value is None else _format_number(value) for value in values]
     interval = change.get("interval") if isinstance(change, dict) else None
-    scatter = f"{_number(interval[0])} to {_number(interval[1])}" if isinstance(interval, list) else "-"
+    scatter = f"{_format_number(interval[0])} to {_format_number(interval[1])}" if isinstance(interval, list) else "-"
     return [*shown[:2], f"+{shown[2]}" if shown[2][0] not in "-0" else shown[2], scatter]
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -109,7 +109,7 @@ def demo_table(results: Sequence[DemoResult], notice: str, seconds: float) -> Ta
     title = f"Demo: {sum(r.ok for r in results)} of {len(results)} tasks held, {seconds:.1f} s"
     table = Table("", "task", "ended", "states", "calls", "writes", title=title, caption=notice or None)
     for result in results:
-        table.add_row(*_row(result))
+        table.add_row(*_result_row(result))
     return table
 
 
@@ -118,7 +118,7 @@ def demo_problems(results: Sequence[DemoResult]) -> list[str]:
     return [f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems]
 
 
-def _row(result: DemoResult) -> tuple[str, ...]:
+def _result_row(result: DemoResult) -> tuple[str, ...]:
     observed = result.observed
     return (
         "[green]ok[/]" if result.ok else "[red]no[/]",
@@ -320,7 +320,7 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
     pictures: list[Books] = []
     events: list[Event] = []
     for said in task.turns:
-        saying = _say(said, views[-1].id if views else None, client, quiet)
+        saying = _send_turn(said, views[-1].id if views else None, client, quiet)
         view, happened = await _limit_time(saying, said)
         views.append(view)
         events += happened
@@ -339,7 +339,7 @@ async def _limit_time(saying: Coroutine[None, None, Turn], said: DemoTurn) -> Tu
         raise Complaint(f"{said.text!r} was not answered within {TURN_SECONDS:.0f} seconds.") from None
 
 
-async def _say(said: DemoTurn, task_id: str | None, client: GatewayClient, quiet: bool) -> Turn:
+async def _send_turn(said: DemoTurn, task_id: str | None, client: GatewayClient, quiet: bool) -> Turn:
     utterance = Utterance(said.text, said.by, task_id=task_id)
     if quiet:
         return await follow(client, utterance, None)

@@ -63,7 +63,7 @@ class GatewayClient:
             )
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
-        return _object(verb, path, answer)
+        return _json_object(verb, path, answer)
 
     async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """Yields the task's events after one, until the task has ended or waits for somebody.
@@ -74,7 +74,7 @@ class GatewayClient:
         while leaves and tries:
             leaves = False
             try:
-                async with aclosing(self._lines(task_id, after)) as lines:
+                async with aclosing(self._sse_lines(task_id, after)) as lines:
                     async for line in lines:
                         leaves = leaves or line.retry is not None  # the replica's last words
                         if line.data and line.event != "snapshot":  # in place of events that are kept no longer
@@ -87,7 +87,7 @@ class GatewayClient:
             tries -= 1
             await asyncio.sleep(RECONNECT_SECONDS if leaves else 0)
 
-    async def _lines(self, task_id: str, after: str) -> AsyncGenerator[ServerSentEvent]:
+    async def _sse_lines(self, task_id: str, after: str) -> AsyncGenerator[ServerSentEvent]:
         headers = {"Last-Event-ID": after} if after else {}
         url = f"{self.url}/tasks/{task_id}/events"
         async with aconnect_sse(self._http, "GET", url, headers=headers, timeout=SILENCE) as source:
@@ -104,7 +104,7 @@ class GatewayClient:
             )
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
-        return _result(method, answer)
+        return _rpc_result(method, answer)
 
     def _without_claims_of_keyed(self, body: Json) -> Json:
         return _without_claims(body) if self._keyed else body
@@ -144,7 +144,7 @@ def _without_claims(value: Json) -> Json:
             return value
 
 
-def _result(method: str, answer: httpx.Response) -> JsonObject:
+def _rpc_result(method: str, answer: httpx.Response) -> JsonObject:
     try:
         body = loads_object(answer.text)
     except ValueError as error:
@@ -158,7 +158,7 @@ def _result(method: str, answer: httpx.Response) -> JsonObject:
     raise Complaint(f"The gateway refused {method}: {sentence}")
 
 
-def _object(method: str, path: str, answer: httpx.Response) -> JsonObject:
+def _json_object(method: str, path: str, answer: httpx.Response) -> JsonObject:
     try:
         body = loads_object(answer.text)
     except ValueError as error:

@@ -113,9 +113,9 @@ def sorted_document(document: JsonObject) -> JsonObject:
     rules = document.get("rules")
     if not isinstance(rules, list):
         return document
-    sorted_ = {**document, "rules": [rule for rule in rules if _place(rule) == "rules"]}
+    sorted_ = {**document, "rules": [rule for rule in rules if _list_of_rule(rule) == "rules"]}
     for place, camel in (("tool_rules", "toolRules"), ("text_rules", "textRules")):
-        if found := [rule for rule in rules if _place(rule) == place]:
+        if found := [rule for rule in rules if _list_of_rule(rule) == place]:
             sorted_[place] = [*_as_items(sorted_.pop(camel, None)), *_as_items(sorted_.get(place)), *found]
     for name in ("default_action", "defaultAction"):
         if name in document and "text_default" not in document and "textDefault" not in document:
@@ -140,7 +140,7 @@ def _unread(written: JsonObject, shape: type[PolicyContract], where: str) -> Ite
     return (f"{where}.{name}" for name in written if name not in known)
 
 
-def _place(rule: Json) -> str:
+def _list_of_rule(rule: Json) -> str:
     return (
         next((place for field, place in _PLACES.items() if field in rule), "rules")
         if isinstance(rule, dict)

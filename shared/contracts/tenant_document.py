@@ -97,7 +97,7 @@ def _strange(document: Json, shape: type[BaseModel], where: str) -> Iterator[Fie
             yield from () if name in ignored else (FieldProblem(f"{where}{name}", "nobody reads this field"),)
             continue
         if inner := _model_in(known[name].annotation):
-            for step, part in _parts(value, inner, f"{where}{name}"):
+            for step, part in _inner_fields(value, inner, f"{where}{name}"):
                 yield from _strange(part, inner, f"{step}.")
 
 
@@ -108,7 +108,7 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
     return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
-def _parts(value: Json, shape: type[BaseModel], where: str) -> Iterator[tuple[str, Json]]:
+def _inner_fields(value: Json, shape: type[BaseModel], where: str) -> Iterator[tuple[str, Json]]:
     if isinstance(value, list):
         yield from ((f"{where}.{place}", part) for place, part in enumerate(value))
     elif isinstance(value, dict) and shape is CatalogueEntry:

@@ -72,7 +72,7 @@ class Target(NamedTuple):
 
 def reach_entries(written: Collection[str]) -> frozenset[str]:
     """The entries of an operator's list, normalised for comparison; raises ``ValueError`` for the first bad one."""
-    return frozenset(_entry(one.strip().lower()) for one in written if one.strip())
+    return frozenset(_parse_entry(one.strip().lower()) for one in written if one.strip())
 
 
 def tools_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
@@ -237,7 +237,7 @@ def _literal(host: str) -> Address | None:
         return None
 
 
-def _entry(entry: str) -> str:
+def _parse_entry(entry: str) -> str:
     if "/" in entry:
         return str(ip_network(entry))
     found = _URL.fullmatch(f"http://{entry}") or _URL.fullmatch(f"http://[{entry}]")

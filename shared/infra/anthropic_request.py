@@ -167,12 +167,12 @@ def _marked_places(messages: Sequence[models.Message], grows: bool) -> set[_Plac
     if not grows or not messages:
         return set(stable[: _MAX_MARKS - 1])
     last = len(messages) - 1
-    ends = [_end(messages, at) for at in (last, 0, last - 2) if at >= 0]
+    ends = [_end_place(messages, at) for at in (last, 0, last - 2) if at >= 0]
     wanted = [place for place in (*ends[:2], *stable, *ends[2:]) if place is not None]
     return set(list(dict.fromkeys(wanted))[: _MAX_MARKS - 1])
 
 
-def _end(messages: Sequence[models.Message], at: int) -> _Place | None:
+def _end_place(messages: Sequence[models.Message], at: int) -> _Place | None:
     blocks = messages[at].blocks
     places = (
         place
@@ -332,12 +332,12 @@ def _strip_fence(text: str) -> str:
 def _usage(told: Json) -> models.Usage:
     usage = told if isinstance(told, dict) else {}
     return models.Usage(
-        input=_count(usage.get("input_tokens")),
-        output=_count(usage.get("output_tokens")),
-        cache_read=_count(usage.get("cache_read_input_tokens")),
-        cache_write=_count(usage.get("cache_creation_input_tokens")),
+        input=_token_count(usage.get("input_tokens")),
+        output=_token_count(usage.get("output_tokens")),
+        cache_read=_token_count(usage.get("cache_read_input_tokens")),
+        cache_write=_token_count(usage.get("cache_creation_input_tokens")),
     )
 
 
-def _count(value: Json) -> int:
+def _token_count(value: Json) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -59,7 +59,7 @@ class InstallationReading(Reading):
             return
         metrics.put(names.STORE_UP, 1)
         metrics.put(names.LEARNERS_ALIVE, learners)
-        _put(metrics, standing)
+        _put_gauges(metrics, standing)
 
     async def standing(self) -> InstallationGauges:
         """The gauges of all partitions: counts summed, ages at their largest. Raises ``StoreUnavailable``."""
@@ -84,7 +84,7 @@ def _row(reply: Reply) -> InstallationGauges:
     return row._replace(behind=max(0, row.behind - 1))
 
 
-def _put(metrics: Metrics, now: InstallationGauges) -> None:
+def _put_gauges(metrics: Metrics, now: InstallationGauges) -> None:
     metrics.put(names.SESSIONS_WAITING, now.due)
     metrics.put(names.SESSIONS_PUT_OFF, now.put_off)
     metrics.put(names.OLDEST_WAITING, now.oldest_us / 1_000_000)

@@ -94,11 +94,11 @@ class _SharedTrip:
             replies = await self._send(redis, every)
         except BaseException as error:
             cut = error if isinstance(error, RedisError | OSError) else ConnectionError("whoever asked gave up")
-            _answer((waiting for _, waiting in joined), [cut] * len(joined))
+            _set_results((waiting for _, waiting in joined), [cut] * len(joined))
             raise
         left = iter(replies)
         own = list(islice(left, len(rows)))
-        _answer((waiting for _, waiting in joined), [list(islice(left, len(more))) for more, _ in joined])
+        _set_results((waiting for _, waiting in joined), [list(islice(left, len(more))) for more, _ in joined])
         return own
 
     async def _send(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
@@ -113,7 +113,9 @@ class _SharedTrip:
         return replies
 
 
-def _answer(waiting: "Iterable[asyncio.Future[list[object]]]", replies: "Sequence[list[object] | Exception]") -> None:
+def _set_results(
+    waiting: "Iterable[asyncio.Future[list[object]]]", replies: "Sequence[list[object] | Exception]"
+) -> None:
     for one, reply in zip(waiting, replies, strict=True):
         if one.done():
             continue

@@ -38,11 +38,11 @@ class _File(BaseModel):
 
 def read_prices(path: Path | None = None) -> Mapping[str, Price]:
     """The price of each model; those of the file at ``path`` win over ours. Raises ``BadPriceFile``."""
-    own = {} if path is None else _read(path)
-    return {**_read(_OURS), **own}
+    own = {} if path is None else _read_file(path)
+    return {**_read_file(_OURS), **own}
 
 
-def _read(path: Path) -> dict[str, Price]:
+def _read_file(path: Path) -> dict[str, Price]:
     try:
         read = _File.model_validate_json(path.read_bytes())
     except OSError as error:

@@ -39,12 +39,12 @@ class RedisAddress:
 def read_address(url: str) -> RedisAddress:
     """Parse a Redis URL. The message of its ``ValueError`` repeats nothing of the URL, which may hold a password."""
     try:
-        return _read(url)
+        return _parse_url(url)
     except (ValueError, UnicodeError):
         raise ValueError(LIKE) from None
 
 
-def _read(url: str) -> RedisAddress:
+def _parse_url(url: str) -> RedisAddress:
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
     confirm = int(query.pop("confirm_replicas", "0"))

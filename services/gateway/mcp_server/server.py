@@ -155,11 +155,11 @@ class McpEndpoint:
     async def _answer(self, call: ToolCall, caller: Caller) -> Result:
         match call:
             case SendTask():
-                return await self._send(call, caller)
+                return await self._send_task(call, caller)
             case GetTask():
                 return self._view(await self._services.tasks.read(call.task_id, caller))
             case ListTasks():
-                return await self._list(call, caller)
+                return await self._list_tasks(call, caller)
             case ListApprovals():
                 waiting = await self._services.approvals.waiting(caller)
                 views: list[JsonValue] = [self._services.approvals.view(question, caller) for question in waiting]
@@ -169,7 +169,7 @@ class McpEndpoint:
             case _:
                 raise TypeError(f"{call.name} has no answer")
 
-    async def _send(self, call: SendTask, caller: Caller) -> Result:
+    async def _send_task(self, call: SendTask, caller: Caller) -> Result:
         message: JsonObject = {"messageId": call.idempotency_key or str(uuid4()), "parts": [{"text": call.text}]}
         named: JsonObject = {"contextId": call.session_id, "taskId": call.task_id}
         message |= {name: value for name, value in named.items() if value is not None}
@@ -180,7 +180,7 @@ class McpEndpoint:
         await self._services.tasks.note_answer(ticket, record)
         return self._view(record)
 
-    async def _list(self, call: ListTasks, caller: Caller) -> Result:
+    async def _list_tasks(self, call: ListTasks, caller: Caller) -> Result:
         query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
         page = await self._services.lists.tasks(query, caller)
         shown: list[JsonValue] = [_brief(record) for record in page.records]

@@ -45,7 +45,7 @@ class RedisForgetting(Forgetting):
         requests: list[ForgetRequest] = []
         for member in map(keys.unpack_forget, cast("list[str]", found)):
             row = await self._scripts.command("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
-            request = _read(ForgetRequest, row)
+            request = _parse_row(ForgetRequest, row)
             if request is None:
                 await self._scripts.command("ZREM", keys.FORGETTING, keys.pack(member))
             else:
@@ -91,7 +91,7 @@ class RedisForgetting(Forgetting):
         if cast(int, await self._scripts.command("HLEN", name)) <= REQUESTS_KEPT:
             return
         rows = cast("list[str]", await self._scripts.command("HVALS", name))
-        done = [one for row in rows if (one := _read(ForgetRequest, row)) and one.state is ForgetState.DONE]
+        done = [one for row in rows if (one := _parse_row(ForgetRequest, row)) and one.state is ForgetState.DONE]
         done.sort(key=lambda request: request.asked_at, reverse=True)
         if gone := [request.request_id for request in done[REQUESTS_KEPT:]]:
             await self._scripts.command("HDEL", name, *gone)
@@ -131,10 +131,10 @@ class RedisForgetting(Forgetting):
             version, cases, facts, entities, links, todos = await pipe.execute()
         return StoredMemory(
             version=str(version or "0"),
-            cases=tuple((row, case) for row in cases if (case := _read(CaseEntry, row))),
+            cases=tuple((row, case) for row in cases if (case := _parse_row(CaseEntry, row))),
             facts=tuple((row, fact) for row in facts if (fact := read_fact(row))),
-            entities={field: known for field, row in entities.items() if (known := _read(KnownEntity, row))},
-            links={field: linked for field, row in links.items() if (linked := _read(EntityLinks, row))},
+            entities={field: known for field, row in entities.items() if (known := _parse_row(KnownEntity, row))},
+            links={field: linked for field, row in links.items() if (linked := _parse_row(EntityLinks, row))},
             todos={event: todo for event, row in todos.items() if (todo := read_todo(row))},
         )
 
@@ -181,7 +181,7 @@ def _ms(entry_id: str) -> int:
     return int(entry_id.partition("-")[0])
 
 
-def _read(kind: type[Row], row: object) -> Row | None:
+def _parse_row(kind: type[Row], row: object) -> Row | None:
     try:
         return kind.model_validate_json(str(row)) if row is not None else None
     except ValidationError:

@@ -29,10 +29,10 @@ class _Step(NamedTuple):
 class RedisMemory(ScriptedStore, Memory):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         steps = list(_steps(lessons))
-        replies = await self._scripts.run_each("apply_outcomes", [_call(step, lessons) for step in steps])
+        replies = await self._scripts.run_each("apply_outcomes", [_learn_call(step, lessons) for step in steps])
         results: list[bool | LessonRefused] = [False] * len(lessons)
         for step, reply in zip(steps, replies, strict=True):
-            for place, result in zip(step.places, _results(reply, len(step.places)), strict=True):
+            for place, result in zip(step.places, _read_results(reply, len(step.places)), strict=True):
                 results[place] = result
         return results
 
@@ -46,7 +46,7 @@ def _steps(lessons: Sequence[Lesson]) -> Iterator[_Step]:
             yield _Step(tenant, places[first : first + _IN_ONE_STEP])
 
 
-def _call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
+def _learn_call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
     names, own = keys.learned_keys(step.tenant), [lessons[place] for place in step.places]
     newest = max(lesson.day for lesson in own)
     days = (newest.isoformat(), (newest - timedelta(days=DAYS_KEPT)).isoformat())
@@ -67,7 +67,7 @@ def _names(pull: Pull) -> tuple[str, str, str]:
     return (*keys.arm_fields(*pull), keys.arm_trend(*pull))
 
 
-def _results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | LessonRefused]:
+def _read_results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | LessonRefused]:
     if not isinstance(reply, ResponseError):
         return [new == 1 for new in cast("list[int]", reply)]
     if any(words in str(reply) for words in _OF_THE_DATA):

@@ -121,7 +121,7 @@ class Learner:
             if self._tracer.is_on:
                 self._open_spans(spans, deliveries)
             settled = await self._learn_and_settle(readable, passed, dead)
-        return {delivery.partition for delivery in deliveries if _name(delivery) not in settled}
+        return {delivery.partition for delivery in deliveries if _delivery_key(delivery) not in settled}
 
     def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
         """Open a span in each delivery's trace. They are learned together, so each span lasts as long as all took."""
@@ -148,10 +148,10 @@ class Learner:
         self.counts.learned += new
         self.counts.known += len(done) - new
         self.counts.dead += len(dead)
-        return {_name(delivery) for delivery in (*done, *passed, *(letter.delivery for letter in dead))}
+        return {_delivery_key(delivery) for delivery in (*done, *passed, *(letter.delivery for letter in dead))}
 
 
-def _name(delivery: Delivery) -> tuple[int, str]:
+def _delivery_key(delivery: Delivery) -> tuple[int, str]:
     return delivery.partition, delivery.entry_id
 
 

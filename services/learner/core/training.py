@@ -111,7 +111,7 @@ def read_rows_of(entries: Iterable[tuple[str, object]]) -> Rows:
         if number >= MOST_ROWS:
             bad.append(BadRow(place, f"there are more than {MOST_ROWS} rows; this one and all after it are left out"))
             break
-        row = found if isinstance(found, str) else _row(found)
+        row = found if isinstance(found, str) else _parse_row(found)
         if isinstance(row, str):
             bad.append(BadRow(place, row[:_REASON]))
         else:
@@ -119,7 +119,7 @@ def read_rows_of(entries: Iterable[tuple[str, object]]) -> Rows:
     return Rows(good, bad, _BEST_SCORE if any(row.metadata.overall_score > 1 for row in good) else 1.0)
 
 
-def _row(found: object) -> TrainingRow | str:
+def _parse_row(found: object) -> TrainingRow | str:
     try:
         row = TrainingRow.model_validate(found)
     except ValidationError as error:

@@ -86,7 +86,7 @@ def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
     """Yields what each rule finds in the scene; nothing for a rule whose condition is plainly false."""
     for ready in rules.find_open(scene.contexts):
         try:
-            yield from _find(ready, scene)
+            yield from _find_in_scene(ready, scene)
         except ConditionError as error:
             yield problem(ready.policy_id, ready.rule.id, error)
 
@@ -138,7 +138,7 @@ def _is_in_force(ready: ReadyRule, scene: CallScene) -> bool:
         return False
 
 
-def _find(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
+def _find_in_scene(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
     decision = ready.condition.decide(scene.context)
     if decision is True:
         yield _trigger(ready, scene)

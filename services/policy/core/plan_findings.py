@@ -52,14 +52,14 @@ def _of_call(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rules.Findi
             reason=why_left_out(call.tool, policy.policy),
         )
     for ready in policy.tool_rules:
-        found = _find(ready, planned) if ready.matches(call.tool) else None
+        found = _find_for_call(ready, planned) if ready.matches(call.tool) else None
         if found and ready.rule.report_only and isinstance(found, contracts.CallRefusal | contracts.TriggeredRule):
             yield rules.ReportedFinding(found)
         elif found and not (ready.rule.report_only and isinstance(found, contracts.CallPrerequisite)):
             yield found
 
 
-def _find(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding | None:
+def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding | None:
     call, scene, earlier, confirmations = planned
     values, missing = session_calls.distinguishing_values(ready.per, scene.context)
     if missing:

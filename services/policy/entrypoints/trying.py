@@ -104,17 +104,17 @@ def _rules(policy: Policy) -> list[Json]:
     """Every rule as one row: what it is about, and what it does; then the defaults that do not allow."""
     rules: list[Json] = []
     for rule in policy.rules:
-        rules.append(_row(policy, rule.id, "condition", rule.condition, _effect(rule.action, rule, ("level",))))
+        rules.append(_rule_row(policy, rule.id, "condition", rule.condition, _effect(rule.action, rule, ("level",))))
     for tool_rule in policy.tool_rules:
         effect = _effect(tool_rule.kind, tool_rule, ("limit", "counting", "after", "condition", "level", "per"))
-        rules.append(_row(policy, tool_rule.id, "tool", tool_rule.tool, effect))
+        rules.append(_rule_row(policy, tool_rule.id, "tool", tool_rule.tool, effect))
     for text_rule in policy.text_rules:
         words = text_rule.pattern or ", ".join(text_rule.keywords)
-        rules.append(_row(policy, text_rule.id, "text", words, text_rule.type))
+        rules.append(_rule_row(policy, text_rule.id, "text", words, text_rule.type))
     if policy.tool_default != "allow":
-        rules.append(_row(policy, "toolDefault", "tool", "any other", policy.tool_default))
+        rules.append(_rule_row(policy, "toolDefault", "tool", "any other", policy.tool_default))
     if policy.text_default != "allow":
-        rules.append(_row(policy, "textDefault", "text", "any other", policy.text_default))
+        rules.append(_rule_row(policy, "textDefault", "text", "any other", policy.text_default))
     return rules
 
 
@@ -129,7 +129,7 @@ def _plain(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _row(policy: Policy, rule_id: str, about: str, what: str, effect: str) -> Json:
+def _rule_row(policy: Policy, rule_id: str, about: str, what: str, effect: str) -> Json:
     return {"policy": policy.id, "rule": rule_id, "about": about, "what": what, "effect": effect}
 
 

@@ -71,14 +71,14 @@ class WorldLine:
 
     async def get(self, kind: type[M], path: str, **asked: Value | None) -> M:
         params = {name: _text(value) for name, value in given_values(**asked).items()}
-        return _read(kind, await self._send_request("GET", path, params=params, repeatable=True))
+        return _parse_answer(kind, await self._send_request("GET", path, params=params, repeatable=True))
 
     async def ask(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
         """The typed answer to a POST that changes nothing, and so may be repeated."""
-        return _read(kind, await self._send_request("POST", path, body=body, repeatable=True))
+        return _parse_answer(kind, await self._send_request("POST", path, body=body, repeatable=True))
 
     async def post(self, kind: type[M], path: str, body: Mapping[str, JsonValue] | None = None) -> M:
-        return _read(kind, await self._send_request("POST", path, body=body))
+        return _parse_answer(kind, await self._send_request("POST", path, body=body))
 
     async def tell(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """The JSON answer to a POST; ``None`` for an empty one."""
@@ -199,7 +199,7 @@ def _json(answer: httpx.Response) -> JsonValue:
     return value
 
 
-def _read(kind: type[M], answer: httpx.Response) -> M:
+def _parse_answer(kind: type[M], answer: httpx.Response) -> M:
     try:
         return kind.model_validate_json(answer.content)
     except Unreadable as error:

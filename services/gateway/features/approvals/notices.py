@@ -103,7 +103,7 @@ def _data(told: ApprovalNews, link: str) -> JsonObject:
         ],
         "escalated_from": [one.level for one in approval.escalations],
         "reasons": list(approval.reasons),
-        "calls": [_call(call) for call in approval.plan.calls[:_CALLS]],
+        "calls": [_call_view(call) for call in approval.plan.calls[:_CALLS]],
         "plan_hash": approval.plan_hash,
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
@@ -112,7 +112,7 @@ def _data(told: ApprovalNews, link: str) -> JsonObject:
     return loads_object(dumps(cast(JsonObject, without_marks(said))))
 
 
-def _call(call: PlannedCall) -> JsonValue:
+def _call_view(call: PlannedCall) -> JsonValue:
     arguments = cast(JsonValue, i_json(call.arguments))
     return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
 
@@ -124,7 +124,7 @@ def _slack(told: ApprovalNews, link: str) -> JsonObject:
 
 def _blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
     approval, record = told.question
-    calls = "\n".join(_line(call) for call in approval.plan.calls[:_CALLS])
+    calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_CALLS])
     why = "\n".join(f"• {_mild(_short(reason))}" for reason in approval.reasons[:_CALLS])
     yield _section(f"*{_mild(redact_text(headline(told)))}*")
     yield _section(f"{_mild(_short(record.request.text))}")
@@ -141,7 +141,7 @@ def _section(text: str) -> JsonObject:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
 
 
-def _line(call: PlannedCall) -> str:
+def _call_line(call: PlannedCall) -> str:
     arguments = _short(dumps(without_marks(call.arguments)))
     return f"• `{_mild(call.tool)}` {_mild(arguments)}"
 
@@ -202,10 +202,10 @@ class Notifier:
         """Queue one notice for delivery; a repeat is harmless. Raises ``StoreUnavailable``."""
         question = await self._approvals.find(owed.tenant, owed.approval_id)
         if question is not None:
-            await self._tell(owed, question)
+            await self._tell_targets(owed, question)
         await self._notices.mark_done(owed)
 
-    async def _tell(self, owed: OwedNotice, question: Question) -> None:
+    async def _tell_targets(self, owed: OwedNotice, question: Question) -> None:
         told = ApprovalNews(owed.event, owed.step, question)
         for target in question.approval.notices:
             if owed.event in target.events:
@@ -216,13 +216,13 @@ class Notifier:
         try:
             if webhooks is None:
                 raise UnreadableReference(_NO_WEBHOOKS)
-            addressed = self._read(target, owed.tenant, webhooks.urls)
+            addressed = self._read_target(target, owed.tenant, webhooks.urls)
         except UnreadableReference as why:
             log.warning("notice_not_sent", tenant=owed.tenant, approval=owed.approval_id, why=str(why))
             return
         await webhooks.posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
 
-    def _read(self, target: NoticeTarget, tenant: str, urls: UrlCheck) -> AddressedTarget:
+    def _read_target(self, target: NoticeTarget, tenant: str, urls: UrlCheck) -> AddressedTarget:
         url, secret = self._references.read(target.url, tenant), self._references.read(target.secret, tenant)
         if problem := urls.problem(url):
             raise UnreadableReference(f"the URL of a notice target: {problem}")

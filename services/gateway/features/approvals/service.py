@@ -83,12 +83,12 @@ def approval_view(
         "needed": approval.needed,
         "decisions": _decisions(approval),
         "reasons": list(approval.reasons),
-        "calls": [_call(call, approval) for call in approval.plan.calls],
+        "calls": [_call_view(call, approval) for call in approval.plan.calls],
         "plan_hash": approval.plan_hash,
         "confirmation": _confirmation(approval),
         "values": record.metadata.get("values") or {},
         "policy": _policy(approval),
-        "evidence": [_read(read) for read in approval.grounds.reads],
+        "evidence": [_read_view(read) for read in approval.grounds.reads],
         "figures": [_plain(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
@@ -111,7 +111,7 @@ def _decisions(approval: Approval) -> list[JsonValue]:
     ]
 
 
-def _call(call: PlannedCall, approval: Approval) -> JsonValue:
+def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
     """A call as JSON. ``origins``: where each argument comes from, in words; ``provenance``: the same for programs."""
     sources = _sources(call, approval)
     return {
@@ -126,7 +126,7 @@ def _call(call: PlannedCall, approval: Approval) -> JsonValue:
         if call.read_back
         else None,
         "on_failure": call.on_failure,
-        "compensation": _call(call.compensation, approval) if call.compensation else None,
+        "compensation": _call_view(call.compensation, approval) if call.compensation else None,
     }
 
 
@@ -150,11 +150,11 @@ def _confirmation(approval: Approval) -> JsonValue:
 def _policy(approval: Approval) -> JsonValue:
     """The rules that require the approval, each with the values that decided it."""
     grounds = approval.grounds
-    rules: list[JsonValue] = [_rule(rule) for rule in grounds.rules]
+    rules: list[JsonValue] = [_rule_view(rule) for rule in grounds.rules]
     return {"rules": rules, "policy_hash": grounds.policy_hash, "versions": list(grounds.policy_versions)}
 
 
-def _rule(rule: RuleFound) -> JsonValue:
+def _rule_view(rule: RuleFound) -> JsonValue:
     return {
         "rule": rule.rule_id,
         "policy": rule.policy_id,
@@ -168,7 +168,7 @@ def _rule(rule: RuleFound) -> JsonValue:
     }
 
 
-def _read(read: ReadFound) -> JsonValue:
+def _read_view(read: ReadFound) -> JsonValue:
     return {
         "ref": read.ref,
         "connection": read.connection_id,

@@ -63,7 +63,7 @@ class AssessmentService:
         """
         if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
             raise MayNotKeep
-        assessment = _without_credentials(_read(object_at(body, "assessment", "assessment")))
+        assessment = _without_credentials(_parse_assessment(object_at(body, "assessment", "assessment")))
         owner = caller.principal.id
         card = card_of(_id_of(owner, assessment), owner, assessment)
         if not await self._kept.keep(caller.tenant, KeptAssessment(card, assessment)):
@@ -92,7 +92,7 @@ def _sees(caller: Caller, card: AssessmentCard) -> bool:
     return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
 
 
-def _read(given: JsonObject) -> Assessment:
+def _parse_assessment(given: JsonObject) -> Assessment:
     try:
         return Assessment.model_validate_json(dumps(given))
     except ValidationError as error:

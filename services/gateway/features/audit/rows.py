@@ -20,7 +20,7 @@ from shared.domain.redaction import without_marks
 def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
     """One object for each write, in the order of sending. What the privacy guard marks is masked; digests are exact."""
     hidden = marked_values(task.record.request.text)
-    rows = [_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_of)]
+    rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_of)]
     return [_mask_row(row, hidden) for row in rows]
 
 
@@ -42,10 +42,10 @@ def time_of(row: JsonObject) -> datetime | None:
     return None
 
 
-def _row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
+def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
     asked = [one for one in task.approvals if one.plan_hash == entry.plan_hash]
     return {
-        **_who(task.record),
+        **_requester(task.record),
         "call_id": entry.call.call_id,
         "connection": entry.call.connection_id,
         "tool": entry.call.tool,
@@ -69,7 +69,7 @@ def _row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
     }
 
 
-def _who(record: TaskRecord) -> JsonObject:
+def _requester(record: TaskRecord) -> JsonObject:
     return {
         "task_id": record.task_id,
         "session_id": record.session_id,
@@ -84,7 +84,7 @@ def _who(record: TaskRecord) -> JsonObject:
 def _short_row(record: TaskRecord, write: Mapping[str, JsonValue]) -> JsonObject:
     known = ("call_id", "connection", "tool", "arguments", "status", "attempt", "compensates")
     return {
-        **_who(record),
+        **_requester(record),
         **{name: cast(Json, write.get(name)) for name in known},
         "allowed_by": _text(record, "approval"),
         "policy": _policy(record, []),

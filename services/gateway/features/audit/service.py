@@ -83,7 +83,7 @@ class AuditService:
     async def page(self, query: AuditQuery, caller: Caller) -> AuditPage:
         """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""
         _check(caller)
-        rows, token = await self._rows(query, caller)
+        rows, token = await self._rows_of_page(query, caller)
         wanted = [row for row in rows if _falls_into(row, query)]
         return AuditPage(wanted, token, self._archive is not None)
 
@@ -106,10 +106,10 @@ class AuditService:
             return details
         return (await self._archive.one(record.tenant, record.task_id) if self._archive else None) or details
 
-    async def _rows(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
+    async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:
             return await self._of_task(caller, query.task), ""
-        where, place = _place(query.token)
+        where, place = _parse_token(query.token)
         if where == _ARCHIVE and self._archive is not None:
             return await self._archived_rows(self._archive, query, caller.tenant, place)
         return await self._stored_rows(query, caller.tenant, place)
@@ -172,7 +172,7 @@ def _token(where: str, place: str) -> str:
     return base64.urlsafe_b64encode(f"{where} {place}".encode()).decode().rstrip("=")
 
 
-def _place(token: str) -> tuple[str, str]:
+def _parse_token(token: str) -> tuple[str, str]:
     if not token:
         return _LIVE, ""
     try:

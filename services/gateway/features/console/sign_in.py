@@ -42,7 +42,7 @@ class SignInPages(ConsolePages):
         except InvalidField as fault:
             return await self._form(request, place, _sentence(str(fault)), 400)
         reply = go_to(place)
-        self._set(reply, COOKIE, secret, CONSOLE_SECONDS)
+        self._set_cookie(reply, COOKIE, secret, CONSOLE_SECONDS)
         reply.delete_cookie(_FORM_COOKIE, _FOLDER)
         return reply
 
@@ -79,12 +79,12 @@ class SignInPages(ConsolePages):
         checks = await self._context.gate.checks_keys()
         values = {"form": form_token(seed), "next": place, "problem": problem, "checks_keys": checks}
         reply = self._context.pages.page(request, "sign_in.html", None, status, **values)
-        self._set(reply, _FORM_COOKIE, seed, 3600)
+        self._set_cookie(reply, _FORM_COOKIE, seed, 3600)
         if status == 429:
             reply.headers["Retry-After"] = str(REFUSED_SECONDS)
         return reply
 
-    def _set(self, reply: Response, name: str, value: str, seconds: int) -> None:
+    def _set_cookie(self, reply: Response, name: str, value: str, seconds: int) -> None:
         reply.set_cookie(
             name, value, seconds, path=_FOLDER, secure=self._context.secure, httponly=True, samesite="strict"
         )

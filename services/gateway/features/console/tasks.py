@@ -104,12 +104,12 @@ class TaskPages(ConsolePages):
             try:
                 record = await self._context.services.tasks.read(wanted, visitor.caller)
             except NoVisibleTask:
-                return await self._list(request, visitor, wanted)
+                return await self._list_response(request, visitor, wanted)
             return go_to(f"/console/tasks/{quote(record.task_id, safe='')}")
-        return await self._list(request, visitor)
+        return await self._list_response(request, visitor)
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        return await self._one(request, visitor)
+        return await self._task_page(request, visitor)
 
     async def file(self, request: Request, visitor: Visitor) -> Response:
         """A file of the task's messages, for download."""
@@ -123,7 +123,7 @@ class TaskPages(ConsolePages):
         try:
             await self._context.services.tasks.cancel(task_id, visitor.caller)
         except NotCancelable:
-            return await self._one(request, visitor, "It had ended before your cancel came.", 409)
+            return await self._task_page(request, visitor, "It had ended before your cancel came.", 409)
         finally:
             self._context.glance.forget(visitor.caller)
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
@@ -135,10 +135,10 @@ class TaskPages(ConsolePages):
             word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
             await self._context.services.tasks.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
-            return await self._one(request, visitor, f"Nothing was changed. {fault}", 409)
+            return await self._task_page(request, visitor, f"Nothing was changed. {fault}", 409)
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
 
-    async def _list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
+    async def _list_response(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         shown, token = views.filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
         query = TaskQuery(states=shown.states, size=_SIZE, token=token)
         found = await self._context.services.lists.tasks(query, visitor.caller)
@@ -160,7 +160,7 @@ class TaskPages(ConsolePages):
             token=token,
         )
 
-    async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+    async def _task_page(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         told, kept = await self._story_of(record)
         asked = kept.approvals if kept else ()

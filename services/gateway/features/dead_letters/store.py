@@ -61,7 +61,7 @@ class RedisDeadLetters(ScriptedStore, DeadLetters):
             return cast("list[list[Row]]", await pipe.execute())
 
     async def find(self, tenant: str, letter_id: str) -> DeadLetter | None:
-        place = _place(letter_id)
+        place = _parse_letter_id(letter_id)
         if place is None:
             return None
         rows = cast("list[Row]", await self._scripts.command("XRANGE", place.stream, place.entry_id, place.entry_id))
@@ -69,18 +69,18 @@ class RedisDeadLetters(ScriptedStore, DeadLetters):
         return next((letter for letter in letters if letter.tenant in (tenant, None)), None)
 
     async def drop(self, letter: DeadLetter) -> bool:
-        place = _place(letter.letter_id)
+        place = _parse_letter_id(letter.letter_id)
         return place is not None and await self._scripts.command("XDEL", place.stream, place.entry_id) == 1
 
     async def replay(self, letter: DeadLetter) -> bool:
-        place = _place(letter.letter_id)
+        place = _parse_letter_id(letter.letter_id)
         if place is None or place.kind is not LetterKind.OUTCOME:
             return False
         names = keys.partition_keys(place.partition)
         return await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [place.entry_id]) == 1
 
 
-def _place(letter_id: str) -> _LetterPlace | None:
+def _parse_letter_id(letter_id: str) -> _LetterPlace | None:
     match = _ID.fullmatch(letter_id)
     if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST for part in match[3].split("-")):
         return None
@@ -93,10 +93,10 @@ def _own(place: _LetterPlace, rows: Sequence[Row], tenant: str) -> list[DeadLett
 
 
 def _letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
-    return _turn(place, fields) if place.kind is LetterKind.TURN else _outcome(place, fields)
+    return _turn_letter(place, fields) if place.kind is LetterKind.TURN else _outcome_letter(place, fields)
 
 
-def _turn(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
+def _turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     content = fields.get("letter", "")
     try:
         dead = DeadTurn.model_validate_json(content)
@@ -116,7 +116,7 @@ def _turn(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     )
 
 
-def _outcome(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
+def _outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome. If it cannot be read, its tenant is unknown and its content is shown to nobody."""
     content, error, tries = fields.get("o", ""), fields.get("error", ""), int(fields.get("tries", "0"))
     try:

@@ -133,11 +133,11 @@ def news_of(work: HookWork) -> list[News]:
     """All updates to deliver by now, in order; reading again gives the same names."""
     told, found = work.told, list[News]()
     for event_id, event in work.events:
-        parts = list(_parts(event, work.record, told.state, work.webhook.dialect))
+        parts = list(_event_parts(event, work.record, told.state, work.webhook.dialect))
         found += _undelivered_parts(event_id, parts, told)
         told = _advance(event_id, parts, told)
     if not work.events and _end_is_owed(work.record, told):
-        parts = list(_end(work.record, work.webhook.dialect))
+        parts = list(_end_parts(work.record, work.webhook.dialect))
         found += _undelivered_parts(_END, parts, told)
     return found
 
@@ -161,7 +161,7 @@ def _advance(event_id: str, parts: Sequence[_NewsPart], told: HookState) -> Hook
     return told._replace(cursor=cursor, part=0 if parts else told.part, state=states[-1] if states else told.state)
 
 
-def _parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_NewsPart]:
+def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_NewsPart]:
     """Yields the parts that an event tells, with numbers that stay the same at each reading."""
     ends = ends_task(event)
     for part in updates.parts_of(event, record, final=ends):
@@ -182,7 +182,7 @@ def _end_is_owed(record: TaskRecord, told: HookState) -> bool:
     return record.state.is_terminal and told.state != record.state.value
 
 
-def _end(record: TaskRecord, dialect: Dialect) -> Iterator[_NewsPart]:
+def _end_parts(record: TaskRecord, dialect: Dialect) -> Iterator[_NewsPart]:
     status = updates.StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
     if dialect is not Dialect.A2A_1_0:
         yield _NewsPart(_STATUS, status)

@@ -50,7 +50,7 @@ class RedisLines(news.Lines, news.Posts):
 
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
-        place = _place(member)
+        place = _line_place(member)
         arguments = [keys.pack(member), "0", rows.told_line(HookState()), rows.close_delivery(self._seal, delivery)]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
@@ -63,7 +63,7 @@ class RedisLines(news.Lines, news.Posts):
 
     async def claim(self, due: Sequence[news.DueLine], seconds: float) -> Sequence[news.ClaimedLine]:
         lease_ms = round(1000 * seconds)
-        places = [_place(keys.unpack_delivery(one.member)) for one in due]
+        places = [_line_place(keys.unpack_delivery(one.member)) for one in due]
         calls: list[Call] = [
             ([place.deliveries], [one.member, one.score, lease_ms]) for place, one in zip(places, due, strict=True)
         ]
@@ -80,7 +80,7 @@ class RedisLines(news.Lines, news.Posts):
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
             return None
         if work is None:
-            place = _place(member)
+            place = _line_place(member)
             words = (("ZREM", place.deliveries), ("HDEL", place.hash))
             await self._scripts.commands(*((*each, claim.member) for each in words))
         return work
@@ -90,7 +90,7 @@ class RedisLines(news.Lines, news.Posts):
     ) -> str:
         if told.tries or told.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.note(claim.tenant, claim.member, _failing(work, told))
-        place = _place(keys.unpack_delivery(claim.member))
+        place = _line_place(keys.unpack_delivery(claim.member))
         arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, rows.told_line(told)]
         places = [place.deliveries, place.hash, place.events]
         token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.once)]))
@@ -100,12 +100,12 @@ class RedisLines(news.Lines, news.Posts):
             self._meter.add(names.WEBHOOKS_OFF)
         return token
 
-    async def _row(self, member: keys.WebhookMember | keys.PostMember) -> rows.LineRow | None:
-        text = await self._scripts.command("HGET", _place(member).hash, keys.pack(member))
+    async def _read_line(self, member: keys.WebhookMember | keys.PostMember) -> rows.LineRow | None:
+        text = await self._scripts.command("HGET", _line_place(member).hash, keys.pack(member))
         return None if text is None else rows.read_row(str(text))
 
     async def _post(self, member: keys.PostMember) -> news.SignedPostWork | news.UnreadableLine | None:
-        row = await self._row(member)
+        row = await self._read_line(member)
         if row is None:
             return None
         try:
@@ -114,7 +114,7 @@ class RedisLines(news.Lines, news.Posts):
             return news.UnreadableLine(row.told, "a notice", member.post_id)
 
     async def _hook(self, member: keys.WebhookMember) -> news.HookWork | news.UnreadableLine | None:
-        place, row = _place(member), await self._row(member)
+        place, row = _line_place(member), await self._read_line(member)
         if row is None:
             return None
         story = await read_story(self._scripts, place.events, place.record, after=row.told.cursor, most=_EVENTS_READ)
@@ -132,7 +132,7 @@ def _dues(flat: Sequence[str]) -> list[news.DueLine]:
     return [news.DueLine(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
 
 
-def _place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
+def _line_place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
     if isinstance(member, keys.PostMember):
         partition = keys.partition_keys(partition_of(member.tenant, member.post_id))
         return _LinePlace(partition.deliveries, partition.posts, partition.posts, "", True)

@@ -117,7 +117,7 @@ class CallerMiddleware:
         """Identify the caller and note it in the scope; returns the reply if the request is refused."""
         entry: AdmittedRequest | Response
         try:
-            entry = await self._entry(scope, headers, forwarded)
+            entry = await self._identify(scope, headers, forwarded)
         except (
             errors.Unauthenticated,
             errors.NotEntitled,
@@ -129,7 +129,7 @@ class CallerMiddleware:
         scope[_ENTRY] = entry
         return entry
 
-    async def _entry(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest:
+    async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
         source = self._source(scope, forwarded)
         if wait := self._throttle.wait(source, credential):

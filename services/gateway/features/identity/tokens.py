@@ -35,13 +35,13 @@ class ClaimNames(NamedTuple):
 
 def caller_in(claims: JsonObject, names: ClaimNames) -> identity.Caller:
     """The caller that a token's claims name; raises ``NotEntitled`` with the missing or wrong claim."""
-    tenant = names.one_tenant or _text(claims, names.tenant, "tenant")
-    principal_id = _text(claims, names.principal, "principal")
+    tenant = names.one_tenant or _claim_text(claims, names.tenant, "tenant")
+    principal_id = _claim_text(claims, names.principal, "principal")
     roles, levels = _roles(claims, names), _levels(claims, names)
     return identity.Caller(tenant, Principal(id=principal_id, roles=roles, levels=levels, verified=True))
 
 
-def _text(claims: JsonObject, name: str, meaning: str) -> str:
+def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
     value = _claim(claims, name)
     if isinstance(value, str) and 0 < len(value) <= MAX_ID and value.isprintable():
         return value
@@ -52,7 +52,7 @@ def _text(claims: JsonObject, name: str, meaning: str) -> str:
 def _roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
     """Our roles among the issuer's; raises ``NotEntitled`` if there are none."""
     known = {f"{names.roles_prefix}{role.value}": role for role in Role}
-    found = tuple(dict.fromkeys(known[word] for word in _words(claims, names.roles) if word in known))
+    found = tuple(dict.fromkeys(known[word] for word in _claim_words(claims, names.roles) if word in known))
     if not found:
         raise NotEntitled(
             f"the token gives no role here: its claim {names.roles!r} must name one of {', '.join(known)}"
@@ -62,12 +62,12 @@ def _roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
 
 def _levels(claims: JsonObject, names: ClaimNames) -> tuple[str, ...]:
     try:
-        return tuple(dict.fromkeys(Level.parse(word).word for word in _words(claims, names.levels)))
+        return tuple(dict.fromkeys(Level.parse(word).word for word in _claim_words(claims, names.levels)))
     except ValueError as error:
         raise NotEntitled(f"the token's claim {names.levels!r} cannot be used: {error}") from None
 
 
-def _words(claims: JsonObject, name: str) -> list[str]:
+def _claim_words(claims: JsonObject, name: str) -> list[str]:
     """The words in a claim: a list of texts, or one text with blanks between, as scopes are written."""
     value = _claim(claims, name)
     if isinstance(value, str):

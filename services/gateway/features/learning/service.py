@@ -63,7 +63,7 @@ def learning_view(learning: Learning) -> dict[str, JsonValue]:
     """The statistics as JSON. Of each arm: ``n`` pulls, ``q`` the mean reward, ``ucb`` its score; null if untried."""
     return {
         "case_log": _case_log(learning),
-        "bandit": {process_type: _arms(arms) for process_type, arms in sorted(learning.arms.items())},
+        "bandit": {process_type: _arms_view(arms) for process_type, arms in sorted(learning.arms.items())},
         "tool_registry": {"size": learning.tools},
         "fsm_synthesis_cache": {"size": learning.synthesized},
     }
@@ -72,16 +72,16 @@ def learning_view(learning: Learning) -> dict[str, JsonValue]:
 def history_view(history: LearningHistory) -> dict[str, JsonValue]:
     """The history as JSON: ``n`` tasks, the ``mean`` of all until then, and ``recent`` since the point before."""
     return {
-        "quality": _line(history.quality),
+        "quality": _trend_view(history.quality),
         "bandit": {
-            process_type: {strategy: _line(line) for strategy, line in arms.items()}
+            process_type: {strategy: _trend_view(line) for strategy, line in arms.items()}
             for process_type, arms in history.arms.items()
         },
         "days": [{"day": day, **_count_view(counts)} for day, counts in history.days.items()],
     }
 
 
-def _line(line: Sequence[Moment]) -> JsonValue:
+def _trend_view(line: Sequence[Moment]) -> JsonValue:
     return [
         {
             "n": moment.n,
@@ -106,12 +106,12 @@ def _count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
     return {"total": counts.get("events", 0), **judged, "mean_quality": quality}
 
 
-def _arms(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
+def _arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
     pulls = sum(arm.n for arm in arms.values())
-    return {strategy: _arm(arm, ucb1(arm, pulls)) for strategy, arm in sorted(arms.items())}
+    return {strategy: _arm_view(arm, ucb1(arm, pulls)) for strategy, arm in sorted(arms.items())}
 
 
-def _arm(arm: Arm, score: float | None) -> dict[str, JsonValue]:
+def _arm_view(arm: Arm, score: float | None) -> dict[str, JsonValue]:
     return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
 
 

@@ -31,7 +31,7 @@ class RedisMemories(Memories):
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             pipe.lrange(keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
             (rows,) = cast("list[list[str]]", await pipe.execute())
-        return tuple(_all(CaseEntry, rows))
+        return tuple(_parse_rows(CaseEntry, rows))
 
     async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
@@ -44,7 +44,7 @@ class RedisMemories(Memories):
             "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", found
         )
         return TenantMemory(
-            tuple(_all(KnownFact, facts)),
+            tuple(_parse_rows(KnownFact, facts)),
             _things(things, links),
             {keys.unpack_accuracy_field(field): row for field, row in _rows_of(Accuracy, accuracy).items()},
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
@@ -67,11 +67,11 @@ class RedisForgets(ScriptedStore, Forgets):
 
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None:
         row = await self._scripts.command("HGET", keys.learned_keys(tenant).forgets, request_id)
-        return next(_all(ForgetRequest, [str(row)] if row else []), None)
+        return next(_parse_rows(ForgetRequest, [str(row)] if row else []), None)
 
     async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).forgets))
-        return sorted(_all(ForgetRequest, rows), key=lambda request: request.asked_at, reverse=True)
+        return sorted(_parse_rows(ForgetRequest, rows), key=lambda request: request.asked_at, reverse=True)
 
 
 def _things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thing, ...]:
@@ -82,10 +82,10 @@ def _things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thin
 
 
 def _rows_of(kind: type[Row], rows: Mapping[str, str]) -> dict[str, Row]:
-    return {field: found for field, row in rows.items() for found in _all(kind, [row])}
+    return {field: found for field, row in rows.items() for found in _parse_rows(kind, [row])}
 
 
-def _all(kind: type[Row], rows: Iterable[str]) -> Iterator[Row]:
+def _parse_rows(kind: type[Row], rows: Iterable[str]) -> Iterator[Row]:
     for row in rows:
         try:
             yield kind.model_validate_json(row)

@@ -111,7 +111,7 @@ def read_assessment_word(message: ClientMessage) -> AssessmentWord | None:
 
     Raises ``InvalidField`` for a key in the wrong place.
     """
-    found = None if message.solver else next(filter(None, map(_read, _objects(message))), None)
+    found = None if message.solver else next(filter(None, map(_parse_word, _objects(message))), None)
     if found is None or found.kind is not WordKind.START:
         _check_no_key(message, "task" if message.solver else "message.parts")
     return found
@@ -147,7 +147,7 @@ def _unwrap(part: JsonObject) -> JsonObject:
     return inner if len(part) == 1 and isinstance(inner, dict) else part
 
 
-def _read(data: JsonObject) -> AssessmentWord | None:
+def _parse_word(data: JsonObject) -> AssessmentWord | None:
     said = data.get("message_type")
     if said in tuple(WordKind):
         return AssessmentWord(WordKind(str(said)), data)
@@ -266,7 +266,7 @@ class ParticipationService(Participating):
             raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
         if before and before.assessment != begun.assessment and _gives_way(before, caller, begun):
             await self._end(before, caller, kept)
-        return self._answer(message, caller, session, BEGUN)
+        return self._taskless_answer(message, caller, session, BEGUN)
 
     async def _turn(
         self,
@@ -306,7 +306,7 @@ class ParticipationService(Participating):
         if running:
             await self._end(running, caller, kept)
         session = running.session_id if running else message.session_id
-        return self._answer(message, caller, session or self._new_id(), OVER)
+        return self._taskless_answer(message, caller, session or self._new_id(), OVER)
 
     async def _end(self, participation: Participation, caller: Caller, kept: Participations) -> None:
         """Drop the key first, so that nothing more can be done in the world, then stop the open turns."""
@@ -335,7 +335,7 @@ class ParticipationService(Participating):
         except Refused as error:
             raise InvalidField(f"{WordKind.START}.ues_url", error.message) from None
 
-    def _answer(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
+    def _taskless_answer(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
         now = self._clock()
         return TaskRecord(
             tenant=caller.tenant,
@@ -355,7 +355,7 @@ class ParticipationService(Participating):
         self, message: ClientMessage, caller: Caller, session: str, practice: Practice, why: str
     ) -> TaskRecord:
         """A failed task, which is not stored, as the answer to a turn."""
-        record = self._answer(message, caller, session, why)
+        record = self._taskless_answer(message, caller, session, why)
         update = {"state": TaskState.FAILED, "reason": why, "answer": None, "answers_as": "task"}
         request = record.request.model_copy(update={"practice": practice})
         return record.model_copy(update={**update, "request": request})

@@ -33,7 +33,7 @@ class RedisParticipations(Participations):
             since=beginning.since,
             first=beginning.first,
         )
-        if not await self._keep(tenant, begun, json=begun.model_dump_json()):
+        if not await self._write_row(tenant, begun, json=begun.model_dump_json()):
             raise BegunByOther
         pointer = participant_key(tenant, begun.caller)
         await self._scripts.command("SET", pointer, begun.session_id, "EX", self._seconds)
@@ -53,12 +53,12 @@ class RedisParticipations(Participations):
         return found if found and found.caller == caller else None
 
     async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
-        if not await self._keep(tenant, participation, turn_number=turn_number):
+        if not await self._write_row(tenant, participation, turn_number=turn_number):
             return False
         await self._scripts.command("EXPIRE", participant_key(tenant, participation.caller), self._seconds)
         return True
 
-    async def _keep(self, tenant: str, kept: Participation, json: str = "", turn_number: int = 0) -> bool:
+    async def _write_row(self, tenant: str, kept: Participation, json: str = "", turn_number: int = 0) -> bool:
         names = [participation_key(tenant, kept.session_id)]
         arguments = (kept.assessment, kept.caller, json, turn_number, self._seconds)
         return await self._scripts.run("keep_participation", names, arguments) == 1

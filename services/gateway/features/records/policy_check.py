@@ -29,7 +29,7 @@ class HttpPolicyCheck(PolicyCheck):
                 answer = await client.post(self._url, content=request.to_json(), headers=headers)
         except httpx.HTTPError as error:
             raise PolicyUnchecked(f"the policy service does not answer ({type(error).__name__})") from error
-        return _read(policies, answer)
+        return _read_problems(policies, answer)
 
 
 class NoPolicyCheck(PolicyCheck):
@@ -40,7 +40,7 @@ class NoPolicyCheck(PolicyCheck):
         return ()
 
 
-def _read(policies: Sequence[Policy], answer: httpx.Response) -> tuple[FieldProblem, ...]:
+def _read_problems(policies: Sequence[Policy], answer: httpx.Response) -> tuple[FieldProblem, ...]:
     if answer.status_code in (400, 413, 422):
         return (FieldProblem("policies", f"the policy service takes none of them: {answer.text[:300]}"),)
     try:

@@ -129,14 +129,14 @@ def _misplaced_addresses(record: TenantRecord, addresses: Addresses) -> Iterator
     for place, one in enumerate(record.connections):
         token_url = one.credential.token_url if one.credential else ""
         for name, url in (("url", one.url), ("credential.token_url", token_url)):
-            if url and (problem := _problem(url, addresses.servers)):
+            if url and (problem := _reach_problem(url, addresses.servers)):
                 yield FieldProblem(f"connections.{place}.{name}", problem)
     for place, target in enumerate(record.notices):
         if not target.url.startswith("env:") and (problem := addresses.notices.problem(target.url)):
             yield FieldProblem(f"notices.{place}.url", problem)
 
 
-def _problem(url: str, reach: Reach) -> str | None:
+def _reach_problem(url: str, reach: Reach) -> str | None:
     try:
         check_url(url, reach)
     except Refused as refused:
@@ -187,7 +187,7 @@ def _number(value: Json) -> int | None:
 
 
 def version_view(tenant: str, version: TenantVersion) -> dict[str, Json]:
-    return {**_who(version), "tenant": tenant, "record": version.document}
+    return {**_author(version), "tenant": tenant, "record": version.document}
 
 
 def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
@@ -196,7 +196,9 @@ def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Js
     rows: list[Json] = []
     for place, version in enumerate(versions):
         known = before[place] if place < len(before) else None
-        rows.append({**_who(version), "changed": None if known is None else _changed_fields(known, version.document)})
+        rows.append(
+            {**_author(version), "changed": None if known is None else _changed_fields(known, version.document)}
+        )
     return {"tenant": tenant, "versions": rows}
 
 
@@ -204,7 +206,7 @@ def problems_view(problems: Sequence[FieldProblem]) -> list[JsonValue]:
     return [{"field": field, "problem": problem} for field, problem in problems]
 
 
-def _who(version: TenantVersion) -> dict[str, Json]:
+def _author(version: TenantVersion) -> dict[str, Json]:
     return {
         "version": version.version,
         "at": version.at.isoformat(),

@@ -56,10 +56,10 @@ class SheddingTasks(PassingTasks):
         try:
             return await self._tasks.accept(record, turn, dedupe)
         except ports.TooManyWait as full:
-            self._tell(full.waiting)
+            self._log_shedding(full.waiting)
             raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from full
 
-    def _tell(self, waiting: int) -> None:
+    def _log_shedding(self, waiting: int) -> None:
         if self._clock() >= self._tell_at:
             self._tell_at = self._clock() + TOLD_SECONDS
             log.warning("load_shedding", waiting=waiting)

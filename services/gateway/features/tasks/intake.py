@@ -141,7 +141,7 @@ def take_in(
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
     dedupe = _dedupe(message, caller, thread, moment)
-    turn_id = _name(caller, "turn", dedupe)
+    turn_id = _derive_name(caller, "turn", dedupe)
     if known is None:
         check_client(caller)
         return _new_task(message, caller, moment, turn_id, dedupe)
@@ -274,7 +274,7 @@ def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
     A verified caller's has a name that no other caller's session has.
     """
     if message.session_id or message.task_id is None:
-        return message.session_id or _name(caller, "session", dedupe)
+        return message.session_id or _derive_name(caller, "session", dedupe)
     return own_id(message.task_id, caller) if caller.principal.verified else message.task_id
 
 
@@ -297,5 +297,5 @@ def _content(message: ClientMessage) -> tuple[Json, ...]:
     return (message.text, list(message.data), message.session_id, message.metadata, *files, *solver)
 
 
-def _name(caller: Caller, kind: str, dedupe: str) -> str:
+def _derive_name(caller: Caller, kind: str, dedupe: str) -> str:
     return str(uuid5(NAMESPACE_OID, f"{kind}\x00{caller.tenant}\x00{dedupe}"))

@@ -71,7 +71,7 @@ class TaskListService:
     async def tasks(self, query: TaskQuery, caller: Caller) -> ListedTasks:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
         wanted = WantedTasks(caller.tenant, owner_shown(caller), query.session, query.states, query.since)
-        page = await self._lists.page(wanted, query.size, _place(query.token))
+        page = await self._lists.page(wanted, query.size, _parse_token(query.token))
         seen = [record for record in page.records if may_read(caller.principal, record)]
         if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return ListedTasks((), "", 0)
@@ -89,7 +89,7 @@ def _token(place: ListPlace) -> str:
     return base64.urlsafe_b64encode(f"{place.micros} {place.task}".encode()).decode().rstrip("=")
 
 
-def _place(token: str) -> ListPlace | None:
+def _parse_token(token: str) -> ListPlace | None:
     if not token:
         return None
     try:

@@ -60,7 +60,7 @@ def _thread_of(noted: list[str | None]) -> Thread:
     return Thread(task_id, signalled or "", answered or "")
 
 
-def _text(noted: bytes | None) -> str:
+def _decode_text(noted: bytes | None) -> str:
     return (noted or b"").decode()
 
 
@@ -90,7 +90,7 @@ class RedisThreads(ClientThreads):
             return await self._find_anew(tasks, tenant, client_id, fingerprint)
         reads = known.reads if not fingerprint else known.reads_of(tenant, client_id, fingerprint)
         noted, place, stored = await self._reads.ask(reads)
-        task_id, signalled, answered = map(_text, cast("list[bytes | None]", noted))
+        task_id, signalled, answered = map(_decode_text, cast("list[bytes | None]", noted))
         is_there = place == known.place and task_id in ("", client_id)
         if not is_there or not isinstance(stored, bytes):
             self._known.pop((tenant, client_id), None)
@@ -161,12 +161,12 @@ class RedisTaskLists(ScriptedStore, TaskLists):
 
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
         partitions = _partitions(wanted)
-        calls = [_call(wanted, partition, size + 1, after) for partition in partitions]
+        calls = [_list_call(wanted, partition, size + 1, after) for partition in partitions]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         found = (
             row
             for partition, reply in zip(partitions, replies, strict=True)
-            for row in _rows(partition, wanted.tenant, reply)
+            for row in _listed_rows(partition, wanted.tenant, reply)
         )
         rows = sorted(found, key=lambda row: row.place, reverse=True)
         shown = rows[:size]
@@ -190,7 +190,7 @@ def _partitions(wanted: WantedTasks) -> Sequence[int]:
     return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
 
 
-def _call(wanted: WantedTasks, partition: int, count: int, after: ListPlace | None) -> Call:
+def _list_call(wanted: WantedTasks, partition: int, count: int, after: ListPlace | None) -> Call:
     place = (str(after.micros), after.task) if after else ("", "")
     since = _micros(wanted.since) if wanted.since else "-inf"
     stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
@@ -198,7 +198,7 @@ def _call(wanted: WantedTasks, partition: int, count: int, after: ListPlace | No
     return [stem + state.value for state in wanted.states], [count, *place, since]
 
 
-def _rows(partition: int, tenant: str, reply: list[str]) -> Iterable[_Listed]:
+def _listed_rows(partition: int, tenant: str, reply: list[str]) -> Iterable[_Listed]:
     for member, micros in zip(reply[1::2], reply[2::2], strict=True):
         yield _Listed(ListPlace(int(micros), member), keys.listed_record(partition, tenant, member))
 

@@ -61,14 +61,14 @@ class WebhookService:
 
     async def enter(self, task_id: str, webhook: hooks.TaskHook, caller: Caller) -> TaskRecord:
         """Set a webhook, in place of one with the same id. Raises ``InvalidField``."""
-        book = self._open()
+        book = self._offered_book()
         record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
         await book.enter(record, webhook)
         return record
 
     async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[hooks.RegisteredWebhook]:
-        book = self._open()
+        book = self._offered_book()
         return await book.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
 
     async def one(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskHook:
@@ -81,24 +81,24 @@ class WebhookService:
 
     async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
         """Remove a webhook, if it exists."""
-        book = self._open()
+        book = self._offered_book()
         record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
         await book.webhooks.drop(record, config_id)
 
     async def failing(self, caller: Caller) -> Sequence[hooks.Failing]:
         """The tenant's webhooks and notices that fail or were given up; empty if the caller may not see all tasks."""
-        book = self._open()
+        book = self._offered_book()
         seen = {Role.OPERATOR, Role.APPROVER} & {*caller.principal.roles} or not caller.principal.verified
         return await book.webhooks.failing(caller.tenant) if seen else ()
 
     def secrets(self, caller: Caller) -> tuple[str, ...]:
         """The secrets with which the tenant's receivers verify, newest first. Raises ``NotAnOperator``."""
-        book = self._open()
+        book = self._offered_book()
         check_operator(caller)
         return book.secrets.secrets_of(caller.tenant)
 
-    def _open(self) -> PushBook:
+    def _offered_book(self) -> PushBook:
         if self._book is None:
             raise PushUnsupported
         return self._book

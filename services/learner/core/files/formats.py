@@ -205,13 +205,13 @@ def _read_case(entry: JsonValue) -> CaseEntry:
             "case_id": case.case_id or f"import-{digest([summary, case.at.isoformat()])[:_ID]}",
             "summary": summary,
             "keywords": tuple(redact_text(word) for word in case.keywords[:_KEYWORDS]) or keywords(summary),
-            "worked": _short(case.worked),
-            "failed": _short(case.failed),
+            "worked": _cut_notes(case.worked),
+            "failed": _cut_notes(case.failed),
         }
     )
 
 
-def _short(notes: tuple[str, ...]) -> tuple[str, ...]:
+def _cut_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(redact_text(note)[:_NOTE] for note in notes[:_NOTES])
 
 
@@ -242,7 +242,7 @@ def read_statistics(content: JsonValue) -> Statistics:
         problems.append(f"days: more than {DAYS_KEPT} days")
     if problems:
         raise BadFile(problems)
-    trend = read_all([("quality_trend", told.get("quality_trend", ""))], _trend)[0]
+    trend = read_all([("quality_trend", told.get("quality_trend", ""))], _check_trend)[0]
     accuracy = entries_of_object(told.get("accuracy", {}))
     unknown = [name for name in accuracy if not _PREDICTION.fullmatch(name)]
     if unknown:
@@ -253,17 +253,17 @@ def read_statistics(content: JsonValue) -> Statistics:
 
 def _numbers(content: JsonValue, part: str) -> dict[str, int]:
     found = entries_of_object(content)
-    numbers = read_all(((f"{part} {name}", number) for name, number in found.items()), _number)
+    numbers = read_all(((f"{part} {name}", number) for name, number in found.items()), _check_number)
     return dict(zip(found, numbers, strict=True))
 
 
-def _number(entry: JsonValue) -> int:
+def _check_number(entry: JsonValue) -> int:
     if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry <= _MOST:
         raise BadEntry("it is no count")
     return entry
 
 
-def _trend(entry: JsonValue) -> str:
+def _check_trend(entry: JsonValue) -> str:
     if not isinstance(entry, str):
         raise BadEntry("it is no text")
     return checked_trend(entry)

@@ -263,7 +263,7 @@ def find_entities(text: str) -> tuple[FoundEntity, ...]:
     """The entities in a text, each once, in the order of appearance and without overlap."""
     shown = text[:TEXT_LOOKED_AT]
     kept: list[FoundEntity] = []
-    for found in sorted(_all(shown), key=lambda one: (_ORDER[one.kind], one.start - one.end, one.start)):
+    for found in sorted(_find_all(shown), key=lambda one: (_ORDER[one.kind], one.start - one.end, one.start)):
         if not any(found.start < other.end and other.start < found.end for other in kept):
             kept.append(found)
     kept.sort(key=lambda one: one.start)
@@ -276,7 +276,7 @@ def names_of(found: FoundEntity) -> tuple[str, ...]:
     return (found.value, short) if short != found.value else (found.value,)
 
 
-def _all(text: str) -> Iterator[FoundEntity]:
+def _find_all(text: str) -> Iterator[FoundEntity]:
     for match in _EMAIL.finditer(text):
         address = match[0].rstrip(".").lower()
         yield FoundEntity(EntityKind.EMAIL, address, address, match.start(), match.end())

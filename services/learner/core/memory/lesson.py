@@ -58,13 +58,13 @@ def lesson_by(digest: Digest) -> Lesson:
         raise Unreadable("the digest is malformed")
     tenant, pull, counted, day, event_id = header.groups()
     try:
-        return Lesson(event_id, _name(tenant), counted, _day(day), case, _pull(pull))
+        return Lesson(event_id, _parse_name(tenant), counted, _parse_day(day), case, _parse_pull(pull))
     except ValueError:
         raise Unreadable("the digest is malformed") from None
 
 
 @lru_cache(maxsize=1_024)  # these three: the same few, over and over
-def _name(quoted: str) -> str:
+def _parse_name(quoted: str) -> str:
     name: object = loads(quoted)
     if not isinstance(name, str) or not name:
         raise Unreadable("no name stands where one should be")
@@ -72,12 +72,12 @@ def _name(quoted: str) -> str:
 
 
 @lru_cache(maxsize=1_024)
-def _day(text: str) -> date:
+def _parse_day(text: str) -> date:
     return date.fromisoformat(text)
 
 
 @lru_cache(maxsize=1_024)
-def _pull(text: str) -> Pull | None:
+def _parse_pull(text: str) -> Pull | None:
     if text == NO_PULL:
         return None
     strategy, _, kind = text.partition(":")

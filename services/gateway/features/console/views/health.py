@@ -44,11 +44,11 @@ class LetterRow(NamedTuple):
 
 
 def letter_rows(letters: Sequence[DeadLetter]) -> tuple[LetterRow, ...]:
-    return tuple(_row(letter) for letter in letters)
+    return tuple(_letter_row(letter) for letter in letters)
 
 
-def _row(letter: DeadLetter) -> LetterRow:
-    dead = _turn(letter)
+def _letter_row(letter: DeadLetter) -> LetterRow:
+    dead = _dead_turn(letter)
     return LetterRow(
         letter_id=letter.letter_id,
         kind=_KINDS[letter.kind],
@@ -63,7 +63,7 @@ def _row(letter: DeadLetter) -> LetterRow:
     )
 
 
-def _turn(letter: DeadLetter) -> DeadTurn | None:
+def _dead_turn(letter: DeadLetter) -> DeadTurn | None:
     if letter.kind is not LetterKind.TURN or not letter.content:
         return None
     try:
@@ -186,7 +186,7 @@ def latencies(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
 def causes(records: Sequence[TaskRecord]) -> tuple[Cause, ...]:
     """Why tasks failed, the most frequent reason first."""
     failed = [one for one in records if one.state is TaskState.FAILED]
-    named = [_cause(one) for one in failed]
+    named = [_failure_cause(one) for one in failed]
     first = dict(zip(reversed(named), reversed([one.task_id for one in failed]), strict=True))
     return tuple(Cause(text, number, first[text]) for text, number in Counter(named).most_common(5))
 
@@ -200,7 +200,7 @@ def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
 def day_rows(days: Sequence[DayCounts]) -> tuple[DayRow, ...]:
     """A row for each day, newest first."""
     return tuple(
-        DayRow(day.date, day.events, day.success, day.partial, day.failure, _mean(day)) for day in reversed(days)
+        DayRow(day.date, day.events, day.success, day.partial, day.failure, _mean_of(day)) for day in reversed(days)
     )
 
 
@@ -216,7 +216,7 @@ def cost_of_a_task(spent: Sequence[DaySpent], days: Sequence[DayCounts]) -> int:
     return round(sum(day.nanos for day in spent) / tasks) if tasks else 0
 
 
-def _cause(record: TaskRecord) -> str:
+def _failure_cause(record: TaskRecord) -> str:
     part = record.metadata.get("failed_part")
     named = _PARTS.get(part) if isinstance(part, str) else None
     return f"It broke at {named}" if named else (record.reason or "No reason was given").partition("\n")[0][:160]
@@ -238,7 +238,7 @@ def _percent(part: int, whole: int) -> str:
     return f"{share:.1f} %" if 0 < share < 10 else f"{share:.0f} %"
 
 
-def _mean(day: DayCounts) -> str:
+def _mean_of(day: DayCounts) -> str:
     return f"{day.units / (REWARD_UNITS * day.judged):.2f}" if day.judged else ""
 
 

@@ -105,20 +105,20 @@ def cases(entries: Sequence[CaseEntry], asked: MemoryQuery) -> MemoryPage[CaseRo
     """The page of cases that ``asked`` wants; a case's kind, by which it may be filtered, is its outcome."""
     words = {one.value: _OUTCOMES[one].text for one in CaseOutcome}
     found = _find_page(entries, asked, lambda one: one.outcome.value, _said_of_case, words)
-    return _rows(found, _case)
+    return _map_rows(found, _case)
 
 
 def facts(known: Sequence[KnownFact], asked: MemoryQuery) -> MemoryPage[FactRow]:
     """The page of known facts that ``asked`` wants; a fact's kind is the process type that it is about."""
     found = _find_page(known, asked, lambda one: one.domain, _said_of_fact, {})
-    return _rows(found, _fact)
+    return _map_rows(found, _fact)
 
 
 def entities(things: Sequence[Thing], asked: MemoryQuery) -> MemoryPage[EntityRow]:
     """The page of entities that ``asked`` wants; an entity's kind is what it is, such as a supplier."""
     found = _find_page(things, asked, lambda one: one.entity.kind, _said_of_thing, {})
     names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in things}
-    return _rows(found, lambda thing: _entity(thing, names))
+    return _map_rows(found, lambda thing: _entity(thing, names))
 
 
 def finding_words(finding: Mapping[str, int]) -> str:
@@ -157,7 +157,7 @@ def _find_page(
 Shown = TypeVar("Shown")
 
 
-def _rows(found: MemoryPage[Row], row: Callable[[Row], Shown]) -> MemoryPage[Shown]:
+def _map_rows(found: MemoryPage[Row], row: Callable[[Row], Shown]) -> MemoryPage[Shown]:
     return MemoryPage([row(one) for one in found.rows], *found[1:])
 
 

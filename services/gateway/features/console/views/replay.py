@@ -35,7 +35,7 @@ def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) ->
     rows: list[ActionRow] = []
     for are_reads, group in groupby(entries, _is_read):
         found = [*group]
-        rows += [_reads(found)] if are_reads else [_action(entry, titles) for entry in found]
+        rows += [_reads_row(found)] if are_reads else [_action(entry, titles) for entry in found]
     return tuple(rows)
 
 
@@ -43,20 +43,20 @@ def _is_read(entry: ActionLogEntry) -> bool:
     return entry.kind == "read" and entry.success
 
 
-def _reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
+def _reads_row(entries: Sequence[ActionLogEntry]) -> ActionRow:
     if len(entries) == 1:
-        return ActionRow(_title(entries[0]), "", _READ)
-    found = Counter(_title(entry) for entry in entries)
+        return ActionRow(_title_for(entries[0]), "", _READ)
+    found = Counter(_title_for(entry) for entry in entries)
     gist = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in found.items())
     return ActionRow(count_of(len(entries), "read"), gist, _READ)
 
 
 def _action(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
     said = tuple((name, text) for name, value in entry.parameters.items() if (text := show_value(value)) != NOTHING)
-    return ActionRow(_title(entry), _gist(entry.parameters, titles), _badge(entry), said, entry.error_message or "")
+    return ActionRow(_title_for(entry), _gist(entry.parameters, titles), _badge(entry), said, entry.error_message or "")
 
 
-def _title(entry: ActionLogEntry) -> str:
+def _title_for(entry: ActionLogEntry) -> str:
     modality, _, operation = entry.action.partition(".")
     return f"{title_of(modality)}: {title_of(operation).lower()}"
 
@@ -160,7 +160,7 @@ def stops_of(run: Run) -> tuple[TurnStop, ...]:
     looks, begins = _looks(run), _begins(run)
     log = run.results.action_log
     done = Counter(entry.turn for entry in log)
-    wrong = {entry.turn for entry in log if not entry.success} | {_number(one) for one in run.results.failed_turns}
+    wrong = {entry.turn for entry in log if not entry.success} | {_turn_number(one) for one in run.results.failed_turns}
     last = max(run.results.turns_taken, *done, *looks, 0)
     return tuple(
         TurnStop(
@@ -217,7 +217,7 @@ def _titles(run: Run) -> Mapping[str, str]:
 def _begins(run: Run) -> Mapping[int, datetime]:
     """When each turn began, as the assessor told it, for results without the world's state."""
     told = [update for update in run.updates if update.get("message_type") == _TURN_BEGINS]
-    return {_number(update): at for update in told if (at := _moment(update.get("current_time"))) is not None}
+    return {_turn_number(update): at for update in told if (at := _moment(update.get("current_time"))) is not None}
 
 
 def _moment(said: JsonValue) -> datetime | None:
@@ -233,7 +233,7 @@ def _updates(run: Run, turn: int) -> list[JsonObject]:
     now = 0
     for update in run.updates:
         if update.get("message_type") == _TURN_BEGINS:
-            now = _number(update)
+            now = _turn_number(update)
         elif update.get("message_type") == "update_evaluation_started":
             now = -1
         if now == turn:
@@ -241,7 +241,7 @@ def _updates(run: Run, turn: int) -> list[JsonObject]:
     return found
 
 
-def _number(told: JsonObject) -> int:
+def _turn_number(told: JsonObject) -> int:
     value = told.get("turn_number")
     return int(value) if isinstance(value, int | float) else -1
 
@@ -293,24 +293,24 @@ def _counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str
         return ()
     old = before.counts if before else look.counts
     groups = [
-        (title_of(modality), tuple(_count(name, value, old.get(modality, {})) for name, value in found.items()))
+        (title_of(modality), tuple(_turn_count(name, value, old.get(modality, {})) for name, value in found.items()))
         for modality, found in look.counts.items()
         if any(found.values()) or any(old.get(modality, {}).values())
     ]
     return tuple(groups)
 
 
-def _count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
+def _turn_count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
     moved = value - old.get(name, value)
-    words = name.removesuffix("_count").removeprefix("total_")
+    words = name.removesuffix("_turn_count").removeprefix("total_")
     return TurnCount(title_of(words), value, f"{moved:+d}" if moved else "")
 
 
 def _changes_by(changes: Iterable[WorldChange], by: str) -> tuple[ChangedRow, ...]:
-    return tuple(_row(change) for change in changes if change.by == by)
+    return tuple(_changed_row(change) for change in changes if change.by == by)
 
 
-def _row(change: WorldChange) -> ChangedRow:
+def _changed_row(change: WorldChange) -> ChangedRow:
     fields = tuple(
         Field(title_of(name), show_value(change.before.get(name)), show_value(value))
         for name, value in change.after.items()
