@@ -16,7 +16,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-long mutants compat test-engine images check format house requirements reference audit sbom lock
+.PHONY: help setup demo up test test-long mutants compat test-engine images check types lint format house requirements reference audit sbom lock
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -68,9 +68,14 @@ images: ## every image, labelled with version and revision (BUILD_ARGS=--pull)
 			--tag $$name --tag $$name:$$version . || exit 1; done
 
 check: $(READY) ## format, lint, types, import directions, promises against tests, names
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target types lint
+
+types: $(READY)
+	@$(BIN)/mypy
+
+lint: $(READY)
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python -m tests.requirements --check
 	@$(BIN)/python -m tests.deployment.configuration --check

@@ -5,23 +5,36 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
 from tests.architecture.promise_marks import Mark, marks_under
-from tests.requirements.promise import Promise
 
 TESTS = Path(__file__).resolve().parents[1]
+PAGE = TESTS / "promises.md"
 
 
-def main(promises: Sequence[Promise], arguments: Sequence[str]) -> int:
+class Promise(NamedTuple):
+    id: str
+    sentence: str
+    source: str
+
+
+def read_promises() -> list[Promise]:
+    """The rows of the page's tables, in their order."""
+    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
+    return [Promise(*row) for row in rows if row[0] != "id"]
+
+
+def main(arguments: Sequence[str]) -> int:
     """Exit code 1 if promises and tests do not match, or (for the table) if a promise's test failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.requirements")
     parser.add_argument("--check", action="store_true", help="only compare promises and tests")
     parser.add_argument("--results", type=Path, help="the JUnit file of the last run")
     options = parser.parse_args(arguments)
-    marks = marks_under(TESTS)
+    promises, marks = read_promises(), marks_under(TESTS)
     faults = mismatches(promises, marks)
     if options.check:
         return _say(faults, len(promises), len(marks))

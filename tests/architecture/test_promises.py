@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.promise_marks import Mark, marks_in
-from tests.architecture.promise_report import mismatches, outcome_of, read_results
-from tests.requirements.promise import Promise
+from tests.architecture.promise_report import Promise, mismatches, outcome_of, read_results
 
 _MODULE = """
 import pytest

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from shared.infra import keys
+from tests.architecture.promise_report import read_promises
 from tests.deployment.dockerfile import ROOT
-from tests.requirements.__main__ import PROMISES
 
 PAGE = (ROOT / "docs" / "security.md").read_text()
 _UNITS = {"minute": 60, "hour": 3600, "day": 86400}
@@ -43,7 +43,7 @@ def test_every_boundary_has_threats_of_every_kind() -> None:
 @pytest.mark.promise("docs.security")
 def test_each_control_is_shown_by_promises_that_exist() -> None:
     """A promise has tests, or the check of the promises fails. What is shown by nothing says so with a dash."""
-    known = {promise.id for promise in PROMISES}
+    known = {promise.id for promise in read_promises()}
     shown = [(threat, by) for text in _boundaries().values() for _, threat, _, by in _THREAT.findall(text)]
 
     assert [threat for threat, by in shown if not _PROMISE.findall(by) and by != "-"] == []

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
-from shared.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult, ToolUse
+from shared.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult
 from tests.doubles.generated_scene import Scene
 from tests.doubles.scripted_model import json_reply, text_reply
 from tests.doubles.scripted_talk import Calls, calls_reply
@@ -276,11 +276,6 @@ def _results(asked: ModelRequest) -> list[tuple[str, Json]]:
             if isinstance(block, ToolResult) and (ref := _REF.search(block.content)) and not block.is_error:
                 found.append((ref[1], loads(block.content[: ref.start()])))
     return found
-
-
-def uses_in(asked: ModelRequest) -> list[ToolUse]:
-    """The calls that a model finds in its own history."""
-    return [block for message in asked.messages for block in message.blocks if isinstance(block, ToolUse)]
 
 
 def _amounts(value: Json, path: str) -> list[tuple[str, Decimal]]:

@@ -5,6 +5,8 @@ import pytest
 from shared.domain.exact_json import loads_object
 from tests.unit.policy.corpus import Asked, Kept, answers, kept
 
+_PARTS = 4
+
 
 def _differing(before: list[Kept], now: list[Kept]) -> list[tuple[Kept, Kept]]:
     pairs = zip(before, now, strict=True)
@@ -13,11 +15,12 @@ def _differing(before: list[Kept], now: list[Kept]) -> list[tuple[Kept, Kept]]:
 
 @pytest.mark.promise("policy.verdict")
 @pytest.mark.promise("policy.errors")
-async def test_every_kept_request_is_answered_as_it_was() -> None:
-    """Verdicts, allowances and checked prose; the sentences of errors too."""
-    rows = list(kept())
+@pytest.mark.parametrize("part", range(_PARTS))
+async def test_every_kept_request_is_answered_as_it_was(part: int) -> None:
+    """Verdicts, allowances and checked prose; the sentences of errors too. On a busy machine all take their time."""
+    rows = list(kept())[part::_PARTS]
 
-    assert len(rows) == 800
+    assert len(rows) == 800 // _PARTS
     assert _differing(rows, await answers(Asked(row.path, row.body) for row in rows)) == []
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from tools.bench.worth.judge import RunEnd, RunResult, WriteKind, judge, list_figures, mentions
 from tools.bench.worth.worlds.generate import generate_tasks
-from tools.bench.worth.worlds.operation import ParamKind
 from tools.bench.worth.worlds.task import GoldCall, WorthTask
 from tools.bench.worth.worlds.world import WorldSnapshot
 
@@ -43,11 +42,6 @@ def make_result(
 ) -> RunResult:
     says = task.answer if answer is None else answer
     return RunResult(end, says, snapshot or task.right_end, 3, 500, approvals_asked, said_undone)
-
-
-def has_key(task: WorthTask, call: GoldCall) -> bool:
-    operation = task.world.blueprint.find_operation(call.tool)
-    return operation is not None and any(param.kind is ParamKind.KEY and param.table for param in operation.params)
 
 
 def test_the_gold_is_right() -> None:
