@@ -26,35 +26,19 @@ class Offered(NamedTuple):
     call: Callable[[str, JsonObject], Json]
 
 
-class Write(NamedTuple):
-    tool: str
-    arguments: JsonObject
-    is_refused: bool
-
-
-class Run(NamedTuple):
-    """What came of a task."""
-
-    writes: list[Write]
-    answer: str
-
-
-async def run(model: Model, task: str, tools: Offered) -> Run:
-    """Whatever is called is carried out at once, until the model answers in text."""
+async def run(model: Model, task: str, tools: Offered) -> str:
+    """Whatever is called is carried out at once, until the model answers in text, which is returned."""
     messages = [Message("user", (TextBlock(task),))]
-    writers = {tool.name for tool in tools.writers}
     offered = (*tools.readers, *tools.writers)
-    writes: list[Write] = []
     for _ in range(_TURNS):
         request = ModelRequest(Tier.HAIKU, (_RULES,), tuple(messages), offered)
         reply = await model.complete(request._replace(max_tokens=4096))
         if not reply.tool_uses:
-            return Run(writes, reply.text)
+            return reply.text
         results = []
         for use in reply.tool_uses:
             answer, is_refused = _called(tools, use.name, use.input)
             results.append(ToolResult(use.id, dumps(answer), is_refused))
-            writes += [Write(use.name, use.input, is_refused)] if use.name in writers else []
         messages += [Message("assistant", reply.blocks), Message("user", tuple(results))]
     raise AssertionError(f"the task did not end in {_TURNS} turns")
 
