@@ -196,7 +196,9 @@ class Conversation:
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carry out the calls of one reply; the plan, if it closes with them."""
         uses = self._whole_calls(reply)
-        is_first = not self._settled and any(map(self._settles, uses))
+        # ``understand`` fixes the parts, and so does any call that a server may have to do with.
+        settles = any(use.name == UNDERSTAND or not self._local.has(use.name) for use in uses)
+        is_first = not self._settled and settles
         self._settled |= is_first
         understood = await self._understand(uses) if is_first else {}
         uses = tuple(use for use in uses if use.id not in understood)
@@ -224,13 +226,6 @@ class Conversation:
             return reply.tool_uses
         whole = reply.tool_uses[:-1]
         return whole if self._settled or any(use.name == UNDERSTAND for use in whole) else ()
-
-    def _settles(self, use: ToolUse) -> bool:
-        """Whether a call fixes the task's parts: ``understand``, or any that a server may have to do with.
-
-        What is worked out from the task alone shows nothing of what a server says.
-        """
-        return use.name == UNDERSTAND or not self._local.has(use.name)
 
     async def _propose(self, made: DispatchedReply, reply: ModelReply) -> PlanClosed | None:
         """Take the reply's proposals; the plan closes once every part has its calls, or nothing is added to it.

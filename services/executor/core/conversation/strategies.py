@@ -68,7 +68,9 @@ class Consensus(NamedTuple):
 
 def consensus(first: str, second: str) -> Consensus:
     """Of two texts. A draft that is an exact-match list agrees only with its own copy, to the byte (I9)."""
-    overlap = _overlap(first, second)
+    # Jaccard's measure on words without stop-words; two texts without any are alike.
+    one, other = _words(first) - _STOP, _words(second) - _STOP
+    overlap = len(one & other) / len(one | other) if one | other else 1.0
     if is_exact_match(first) or is_exact_match(second):
         return Consensus(overlap, "" if first == second else "the lists are not the same")
     if differing := _marks(first) ^ _marks(second):
@@ -76,12 +78,6 @@ def consensus(first: str, second: str) -> Consensus:
     if _denies(first) != _denies(second):
         return Consensus(overlap, "one denies what the other does not")
     return Consensus(overlap, "" if overlap >= THRESHOLD else "too few words in common")
-
-
-def _overlap(first: str, second: str) -> float:
-    """Jaccard's measure on words without stop-words; two texts without any are alike."""
-    one, other = _words(first) - _STOP, _words(second) - _STOP
-    return len(one & other) / len(one | other) if one | other else 1.0
 
 
 def _words(text: str) -> frozenset[str]:
@@ -195,7 +191,9 @@ class TwoDrafts(OneReply):
         proposals = _find_proposals(reply, self._ctx)
         if not proposals:
             return not (reply.tool_uses or talk.waits)
-        return len(self.open_parts) < 2 or {*self.open_parts} <= {_find_part(use) for use in proposals}
+        said = [use.input.get(CALL) for use in proposals]
+        planned = {one.get("part") for one in said if isinstance(one, dict)}
+        return len(self.open_parts) < 2 or {*self.open_parts} <= planned
 
     def _is_local(self, reply: ModelReply) -> bool:
         """Whether it calls something, and no tool of a server."""
@@ -256,12 +254,6 @@ def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
 def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     tools = ctx.toolbox.tools
     return [use for use in map(unwrap, reply.tool_uses) if use.name in tools and tools[use.name].tool_class in WRITES]
-
-
-def _find_part(use: ToolUse) -> Json:
-    """The number of the part that a proposal says it carries out."""
-    said = use.input.get(CALL)
-    return said.get("part") if isinstance(said, dict) else None
 
 
 def _calls(reply: ModelReply, ctx: TurnContext) -> list[str]:

@@ -9,7 +9,13 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from services.executor.core.figures.identifiers import find_codes, identifier_key
-from services.executor.core.model.model_calls import NotAnswered, UnusableAnswer, ask_if_possible, parse_reply, user
+from services.executor.core.model.model_calls import (
+    NotAnswered,
+    UnusableAnswer,
+    ask_if_possible,
+    helper_request,
+    parse_reply,
+)
 from services.executor.core.prime.known import learned_sections, recall, with_thresholds
 from services.executor.core.prime.prime import with_strategy
 from services.executor.core.process.synthesis import (
@@ -23,7 +29,7 @@ from services.executor.core.process.synthesis import (
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, fold_words, parts_to_do
-from services.executor.core.states.prompts import PROCESS_SCHEMA, render
+from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
@@ -31,7 +37,7 @@ from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Strategy
-from shared.ports.models import ModelRequest, Tier, ToolDefinition
+from shared.ports.models import ToolDefinition
 from shared.ports.store import StoreUnavailable
 
 UNDERSTAND = "understand"
@@ -264,13 +270,7 @@ def _as_general(kind: str, error: Exception, calls: int, *, asks: bool = False) 
 async def _design(ctx: TurnContext, kind: str) -> Template:
     """One call, with a time of its own; raises one of ``_NO_DESIGN`` where nothing comes of it."""
     shown: dict[str, Json] = {"task": ctx.task[:_EXAMPLE_SHOWN], "process_type": kind}
-    request = ModelRequest(
-        tier=Tier.HAIKU,
-        system=(ctx.prompts.role, ctx.prompts.new_process),
-        messages=(user(render(shown)),),
-        schema=PROCESS_SCHEMA,
-        max_tokens=1_500,
-    )
+    request = helper_request(ctx, ctx.prompts.new_process, shown, 1_500, schema=PROCESS_SCHEMA)
     reply = await ask_if_possible(ctx, f"{_STEP}:new", request, seconds=ctx.limits.synthesize_seconds)
     return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
 

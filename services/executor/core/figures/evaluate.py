@@ -119,7 +119,8 @@ def _problems(value: NamedValue, sources: OperandSources, made: MadeToolResults)
     known = sources.known
     if any(one.name == value.name for one in known.values):
         return [f"{value.name}: named twice"]
-    wrong_day = [one.literal for one in value.operands if one.source == "today" and not _is_of_today(one, known)]
+    days = [one for one in value.operands if one.source == "today"] if known.today != date.min else []
+    wrong_day = [one.literal for one in days if one != sources.find(one.ref or "today")]
     if wrong_day:
         return [f"{value.name}: {wrong_day[0]} is not the day that the task goes by"]
     result = evaluate_over(sources, value, made)
@@ -135,10 +136,6 @@ def _is_equal(one: NamedValue, other: NamedValue) -> bool:
         mine, its = loads_object(one.value), loads_object(other.value)
         return mine.keys() == its.keys() and all(Decimal(str(mine[key])) == Decimal(str(its[key])) for key in mine)
     return one.value == other.value
-
-
-def _is_of_today(operand: Operand, known: KnownFigures) -> bool:
-    return known.today == date.min or operand == OperandSources(known).find(operand.ref or "today")
 
 
 def _read_column(operand: Operand, place: int, asked: NamedValue, sources: OperandSources) -> ListColumn:

@@ -1,7 +1,6 @@
 """Whether a text supports a value, and how: as it stands, in another writing, by a date relative to today."""
 
 import re
-from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -253,18 +252,14 @@ def _written_date_source(text: str, mentions: Mentions) -> ValueSource | None:
 def _day_source(day: date, mentions: Mentions) -> ValueSource | None:
     if (mention := mentions.days.get(day)) is not None:
         return _source(How.RELATIVE_DATE if mention.is_relative else How.DATE, mention)
+    first_days = [*(period.first for one in mentions.dates for period in one.periods), mentions.now.date()]
     for mention in mentions.dates:
-        if mention.step and any(_is_reached(day, base, mention.step) for base in _possible_first_days(mentions)):
+        if mention.step and any(_is_reached(day, base, mention.step) for base in first_days):
             return _source(How.REPETITION, mention)
     for mention in mentions.dates:
         if any(period.first <= day <= period.last for period in mention.periods):
             return _source(How.WITHIN, mention)
     return None
-
-
-def _possible_first_days(mentions: Mentions) -> Iterator[date]:
-    yield from (period.first for mention in mentions.dates for period in mention.periods)
-    yield mentions.now.date()
 
 
 def _is_reached(day: date, base: date, step: str) -> bool:

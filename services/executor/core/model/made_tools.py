@@ -1,6 +1,6 @@
 """Having made tools run: each result is a step of the journal, so that a resumed turn and a replay have the same."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from typing import Literal, TypeVar
 
@@ -18,11 +18,17 @@ from services.executor.core.model.made_code import (
     named_gaps,
     render_program,
 )
-from services.executor.core.model.model_calls import NotAnswered, UnusableAnswer, ask_if_possible, parse_reply, user
+from services.executor.core.model.model_calls import (
+    NotAnswered,
+    UnusableAnswer,
+    ask_if_possible,
+    helper_request,
+    parse_reply,
+)
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.side_by_side import run_together
-from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA, render
+from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA
 from services.executor.ports.sandbox import CodeFailed, Sandbox, SandboxUnavailable
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
@@ -118,7 +124,8 @@ class _Making:
 
     async def find_tools(self) -> _FoundTools:
         every = await self._read_kept_tools()
-        newest = _newest(every)
+        standing = sorted((tool for tool in every if tool.removed_at is None), key=lambda tool: tool.version)
+        newest = {tool.name: tool for tool in standing}
         tools, fresh = list[MadeTool](), list[str]()
         for number, spec in enumerate(await self._missing(newest)):
             known = newest.get(spec.name)
@@ -201,12 +208,6 @@ class _Making:
         tools = self._ctx.toolbox.tools
         if name in _LOCAL or name in tools or any(tool.name == name for tool in tools.values()):
             raise NotMade("there is a tool of that name, and none is ever put in its place")
-
-
-def _newest(every: Iterable[MadeTool]) -> dict[str, MadeTool]:
-    """The newest version of each name that is not removed."""
-    standing = sorted((tool for tool in every if tool.removed_at is None), key=lambda tool: tool.version)
-    return {tool.name: tool for tool in standing}
 
 
 def _describe_found(found: _FoundTools) -> list[JsonValue]:
@@ -309,7 +310,7 @@ class _Cases(BaseModel):
 async def asked_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json]) -> tuple[Spec, ...]:
     """What a model says is missing, two at most; raises ``NotMade``."""
     sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
-    request = _request(ctx, Tier.HAIKU, ctx.prompts.tool_gap, sections, TOOL_GAP_SCHEMA, 600)
+    request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     found = await _ask_model(ctx, key, request, _GAP_SECONDS, _Gaps)
     try:
         return tuple(_general(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
@@ -320,7 +321,7 @@ async def asked_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Js
 async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
     """The code of a function, as it may be run; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
-    request = _request(ctx, Tier.SONNET, ctx.prompts.make_tool, sections, MADE_FUNCTION_SCHEMA, 1_200)
+    request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.SONNET, schema=MADE_FUNCTION_SCHEMA)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
     if found.cannot or not found.code.strip():
         raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
@@ -333,7 +334,7 @@ async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
 async def asked_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, ...]:
     """The cases that the function has to meet, by a model that has not seen it; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
-    request = _request(ctx, Tier.HAIKU, ctx.prompts.tool_cases, sections, MADE_CASES_SCHEMA, 1_200)
+    request = helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Cases)
     if found.cannot:
         raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
@@ -356,13 +357,6 @@ def _own(text: str) -> frozenset[str]:
     """Words of three or more characters with a digit: identifiers, amounts, dates."""
     words = (word.strip(".,:;()'\"").lower() for word in text.split())
     return frozenset(word for word in words if len(word) > 2 and any(mark.isdigit() for mark in word))
-
-
-def _request(
-    ctx: TurnContext, tier: Tier, prompt: str, sections: dict[str, Json], schema: Mapping[str, JsonValue], most: int
-) -> ModelRequest:
-    system, messages = (ctx.prompts.role, prompt), (user(render(sections)),)
-    return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:

@@ -119,6 +119,20 @@ async def ask(
     return _unpack_reply(stored)
 
 
+def helper_request(
+    ctx: TurnContext,
+    prompt: str,
+    sections: Mapping[str, Json],
+    most: int,
+    *,
+    tier: Tier = Tier.HAIKU,
+    schema: Mapping[str, JsonValue] | None = None,
+) -> ModelRequest:
+    """A question beside the task's own conversation: its ``prompt`` after the role, and what it is asked about."""
+    system, messages = (ctx.prompts.role, prompt), (user(render(sections)),)
+    return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
+
+
 class NotAnswered(Exception):
     """A question that the task can do without has no answer; the message says why."""
 

@@ -11,7 +11,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.ledger import tool_of_condition
 from services.executor.core.states.prompts import render
-from shared.contracts.policy import Policy, Rule
+from shared.contracts.policy import Policy
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.models import (
     Effort,
@@ -87,7 +87,8 @@ def _constraints(ctx: TurnContext) -> str:
     practice = ctx.record.request.practice
     offered = ctx.toolbox.names
     rules = [
-        _in_words(rule)
+        f"{rule.action.replace('_', ' ')}{f' by {rule.level}' if rule.level else ''} when {rule.condition}"
+        f"{f': {rule.reason}' if rule.reason else ''}"
         for policy in ctx.policies
         for rule in policy.rules
         if not rule.report_only and tool_of_condition(rule.condition) in offered
@@ -99,11 +100,6 @@ def _constraints(ctx: TurnContext) -> str:
         ctx.journal.share(dumps(said)[1:-1])
     told = (practice.instructions if practice else "", process, foreseen, said if standing else "")
     return "\n".join(filter(None, told))
-
-
-def _in_words(rule: Rule) -> str:
-    who = f" by {rule.level}" if rule.level else ""
-    return f"{rule.action.replace('_', ' ')}{who} when {rule.condition}" + (f": {rule.reason}" if rule.reason else "")
 
 
 def _tool_rules_in_words(policy: Policy, offered: frozenset[str]) -> str:
@@ -219,12 +215,9 @@ class Talk:
         return reply
 
     def _is_long(self) -> bool:
-        return len(self.messages) > 2 and sum(_length(message) for message in self.messages) > _MOST_HISTORY
-
-
-def _length(message: Message) -> int:
-    texts = (block for block in message.blocks if not isinstance(block, ImageBlock))
-    return sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in texts)
+        every = (block for message in self.messages for block in message.blocks if not isinstance(block, ImageBlock))
+        length = sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in every)
+        return len(self.messages) > 2 and length > _MOST_HISTORY
 
 
 class Exchange:

@@ -74,14 +74,10 @@ def _plain_name(found: re.Match[str]) -> str:
 
 def _belongs_to_a_record(before: Sequence[str], after: Sequence[str]) -> bool:
     """ "EMP-4's bank account", "the bank account of supplier VEN-4"."""
-    possessed = any(_is_record(before, at) and word.endswith("'s") for at, word in _last(before, 3))
+    possessed = any(_is_record(before, at) and word.endswith("'s") for at, word in list(enumerate(before))[-3:])
     reach = after[: _NEAR + 1]
     owned = bool(reach) and reach[0] in _OWNING and any(_is_record(reach, at) for at in range(1, len(reach)))
     return possessed or owned
-
-
-def _last(before: Sequence[str], number: int) -> list[tuple[int, str]]:
-    return list(enumerate(before))[-number:]
 
 
 def _is_record(sentence: Sequence[str], at: int) -> bool:

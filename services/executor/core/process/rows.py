@@ -340,7 +340,11 @@ def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
         for place, found in lists.items()
         if not fields or any(row.field(fields) is not None for row in found)
     } or lists
-    own = [found for place, found in lists.items() if any(_holds(anchor, place) for anchor in around.anchors)]
+    own = [
+        found
+        for (ref, path), found in lists.items()
+        if any(one.fact.ref == ref and one.rows != path and path.startswith(one.path) for one in around.anchors)
+    ]
     candidates = own or list(lists.values())
     if not candidates:
         raise NotThere(f"no list of {_kind(pattern)} was read")
@@ -349,12 +353,6 @@ def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
     if not whole:
         raise Ambiguous(f"there are {len(candidates)} lists of {_kind(pattern)}, and none holds all rows")
     return tuple(whole[0])
-
-
-def _holds(anchor: Seen, place: tuple[str, str]) -> bool:
-    """Whether the list stands within the anchor's record."""
-    ref, path = place
-    return anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path)
 
 
 def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
@@ -396,18 +394,14 @@ def _named_in_task(field: str | None, records: Sequence[Seen], task: str) -> lis
     if field is None:
         return [()]
     present = {_plain(record.record.get(field)): record.record.get(field) for record in records}
-    said = _with_months(task)
+    months = [f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task)]
+    said = " ".join([task, *months])
     named = [value for text, value in present.items() if text and stands_in(text, said)]
     if named:
         return [(write_condition(field, "=", value),) for value in named]
     if len(present) > 1:
         raise Ambiguous(f"the rows have {len(present)} values of {field}, and the task names none")
     return [()]
-
-
-def _with_months(task: str) -> str:
-    """The task with ``2026-02`` added for each month that it names in words."""
-    return " ".join([task, *(f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task))])
 
 
 def _belonging(pattern: Pattern, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:

@@ -66,7 +66,9 @@ async def read(
     echoes = is_echo(asked.name, content)
     if not (made.answer.is_error or echoes):
         content, renamed = _as_expected(ctx, asked, content)
-    return ReadOutcome(made.answer._replace(content=content), learned, echoes, _join_notes(note, instead, renamed))
+    # What is missing from a list is said first: who reads a note looks there.
+    notes = sorted(filter(None, (note, instead, renamed)), key=lambda text: not text.startswith(PARTIAL))
+    return ReadOutcome(made.answer._replace(content=content), learned, echoes, " ".join(notes))
 
 
 def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> ShownContent:
@@ -80,12 +82,6 @@ def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> ShownContent:
     if shown.note:
         ctx.journal.tell("note", tool=tool.name, renamed_fields=shown.note)
     return shown
-
-
-def _join_notes(*notes: str) -> str:
-    """The notes as one text, first the one that says what is missing from a list: whoever reads it looks there."""
-    said = [note for note in notes if note]
-    return " ".join(sorted(said, key=lambda note: not note.startswith(PARTIAL)))
 
 
 async def _read_all_pages(

@@ -237,7 +237,8 @@ def _find_named_record(write: NamedWrite, fact: Fact) -> _Holding | None:
     shown = _index_ids(fact.result_json)
     for rank, named in enumerate(write.ids):
         keys = shown.keys_of.get(str(named.value), ()) if named.is_known else ()
-        if any(key == _OWN or _is_named_alike(key, named) for key in keys):
+        alike = (words_of(key) == words_of(named.name) or subject_of(key, frozenset()) == named.noun for key in keys)
+        if _OWN in keys or any(alike):
             return _Holding(rank, shown.records, _OWN in keys)
     return None
 
@@ -258,10 +259,6 @@ def _index_ids(result_json: str) -> _ShownIds:
             if isinstance(value, str | int):
                 found.setdefault(str(value), set()).add(key)
     return _ShownIds({value: frozenset(keys) for value, keys in found.items()}, len(nodes))
-
-
-def _is_named_alike(key: str, named: NamedId) -> bool:
-    return words_of(key) == words_of(named.name) or subject_of(key, frozenset()) == named.noun
 
 
 def _selects(asked: JsonObject, write: NamedWrite) -> bool:

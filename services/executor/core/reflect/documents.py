@@ -72,10 +72,6 @@ def fill_source(source: str, material: Material) -> Json:
     return _SOURCES[kind](material)
 
 
-def _values(material: Material) -> Json:
-    return [{"name": value.name, "value": value.value, "by": value.operation} for value in material.dossier.values]
-
-
 def _calls(material: Material) -> Json:
     """The planned calls, each with its status and proof if it was made."""
     came = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
@@ -163,26 +159,19 @@ def _decision(material: Material) -> Json:
     return said
 
 
-def _reads(material: Material) -> Json:
-    return [f"{fact.tool} {fact.arguments_json}: {_describe_result(fact)}" for fact in material.dossier.facts]
-
-
-def _describe_result(fact: Fact) -> str:
+def _describe_read(fact: Fact) -> str:
+    asked = f"{fact.tool} {fact.arguments_json}"
     if not fact.ok:
-        return "it failed"
+        return f"{asked}: it failed"
     rows = max((len(rows) for rows in _lists(fact.result)), default=None)
     empty = "nothing was found" if is_empty(fact.result) else "one record"
-    return " ".join(filter(None, (f"{rows} rows" if rows else empty, fact.note)))
+    return " ".join(filter(None, (f"{asked}: {f'{rows} rows' if rows else empty}", fact.note)))
 
 
 def _gaps(material: Material) -> Json:
     """The reads that failed or found nothing, and the fields that rules needed and nobody knew."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
-    said = [
-        f"{fact.tool} {fact.arguments_json}: {_describe_result(fact)}"
-        for fact in facts
-        if not fact.ok or is_empty(fact.result)
-    ]
+    said = [_describe_read(fact) for fact in facts if not fact.ok or is_empty(fact.result)]
     said += [f"not known: {field}" for field in (verdict.indeterminate if verdict else ())]
     return [*dict.fromkeys(said)]
 
@@ -260,12 +249,14 @@ def _lists(value: Json) -> Iterator[list[Json]]:
 _SOURCES: Mapping[str, Callable[[Material], Json]] = {
     "request": lambda material: material.task,
     "answer": lambda material: "" if is_exact_match(material.answer) else material.answer,
-    "values": _values,
+    "values": lambda material: [
+        {"name": value.name, "value": value.value, "by": value.operation} for value in material.dossier.values
+    ],
     "calls": _calls,
     "policy": _policy,
     "risk": _risk,
     "decision": _decision,
-    "reads": _reads,
+    "reads": lambda material: [*map(_describe_read, material.dossier.facts)],
     "gaps": _gaps,
     "dates": _dates,
 }

@@ -11,15 +11,14 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.model.model_calls import NotAnswered, ask, ask_if_possible, user
+from services.executor.core.model.model_calls import NotAnswered, ask, ask_if_possible, helper_request
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
-from services.executor.core.states.prompts import render
 from services.executor.ports.turns import SessionState
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
 from shared.domain.exact_json import Json, dumps, loads_object
-from shared.ports.models import ModelReply, ModelRequest, Tier
+from shared.ports.models import ModelReply, ModelRequest
 
 _SOLVER_TURNS = 8
 _SESSION_TURNS = 20
@@ -112,12 +111,7 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
 
 
 def _summary_request(ctx: TurnContext, turns: Sequence[SpokenTurn]) -> ModelRequest:
-    return ModelRequest(
-        tier=Tier.HAIKU,
-        system=(ctx.prompts.role, ctx.prompts.summarize),
-        messages=(user(render({"history": [_describe_turn(turn) for turn in turns]})),),
-        max_tokens=512,
-    )
+    return helper_request(ctx, ctx.prompts.summarize, {"history": [_describe_turn(turn) for turn in turns]}, 512)
 
 
 def _cut_summary(reply: ModelReply) -> str:

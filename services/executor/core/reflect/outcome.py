@@ -17,7 +17,6 @@ from services.executor.core.session.dossier import Dossier, Progress, is_dry_run
 from services.executor.core.session.ledger import describe_doubt, open_doubts, operator_words
 from services.executor.core.session.values import NamedValue, kind_of
 from services.executor.ports.turns import Timer
-from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import PredictionOutcome, Said, TaskOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Verdict
@@ -236,7 +235,10 @@ def metadata(
         "verdict": verdict,
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
         "approval": dossier.approval_note if dossier else None,
-        "confirmations": [_describe_confirmation(one) for one in progress.confirmed] if progress else [],
+        "confirmations": [
+            {"about": one.about, "by": list(one.by), "at": one.at.isoformat(), "approval_id": one.approval_id}
+            for one in (progress.confirmed if progress else ())
+        ],
         "approval_request": cast(JsonValue, i_json(dict(ended.asked))) if ended.asked else None,
         "escalated": ended.escalated,
         "failed_part": ended.failed_part,
@@ -350,10 +352,6 @@ def score(run: ReflectedRun, rules: AnswerRules = _RULES) -> Score:
 def parts(scored: Score) -> dict[str, JsonValue]:
     """The parts of a score, with its formula's name."""
     return {"formula": scored.formula.value, **scored.parts}
-
-
-def _describe_confirmation(one: Confirmed) -> JsonValue:
-    return {"about": one.about, "by": list(one.by), "at": one.at.isoformat(), "approval_id": one.approval_id}
 
 
 def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:

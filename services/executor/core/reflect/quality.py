@@ -189,10 +189,6 @@ def _plain(text: str) -> str:
     return f" {' '.join(_LETTERS.findall(text.casefold()))} "
 
 
-def _collect_tokens(known: FoundSources) -> set[str]:
-    return set(known.counts).union(_tokens_in(known.task), *map(_tokens_of_group, known.groups))
-
-
 def _tokens_in(text: str) -> set[str]:
     return {spelling for token in number_bearing_tokens(text) for spelling in _spellings(token)}
 
@@ -202,8 +198,10 @@ def _collect_group(group: tuple[NamedScalar, ...]) -> set[str]:
     return tokens.union(*(_tokens_in(item.value) for item in group if isinstance(item.value, str)))
 
 
-_tokens_of = IdentityCache(_collect_tokens, 32)
 _tokens_of_group = IdentityCache(_collect_group, 64)
+_tokens_of = IdentityCache[FoundSources, set[str]](
+    lambda known: set(known.counts).union(_tokens_in(known.task), *map(_tokens_of_group, known.groups)), 32
+)
 
 
 def _figures(item: NamedScalar) -> set[str]:

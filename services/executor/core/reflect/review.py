@@ -13,7 +13,7 @@ from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.identifiers import find_special_identifiers
 from services.executor.core.figures.numbers import number_bearing_tokens
-from services.executor.core.model.model_calls import UnusableAnswer, ask, parse_reply, user
+from services.executor.core.model.model_calls import UnusableAnswer, ask, helper_request, parse_reply
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.reflect.document_templates import Section, asked_documents, asking_words, own_documents
 from services.executor.core.reflect.documents import DocumentAbout, Material, document, mark_unverified, open_sections
@@ -29,7 +29,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, is_dry_run
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.values import Fact
-from services.executor.core.states.prompts import DOCUMENT_SCHEMA, render
+from services.executor.core.states.prompts import DOCUMENT_SCHEMA
 from services.executor.core.tools.paginate import beginning
 from services.executor.core.write.notices import remarks_below
 from shared.contracts.task import Artifact
@@ -37,7 +37,6 @@ from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.quality import WEAK, Formula, quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
-from shared.ports.models import ModelRequest, Tier
 
 
 class WantedImprovement(NamedTuple):
@@ -181,12 +180,7 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
     if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
         return None, {}
     sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.told]}
-    request = ModelRequest(
-        tier=Tier.HAIKU,
-        system=(ctx.prompts.role, ctx.prompts.improve),
-        messages=(user(render(sections)),),
-        max_tokens=2048,
-    )
+    request = helper_request(ctx, ctx.prompts.improve, sections, 2048)
     key = f"{run.progress.step}:improve"
 
     async def ask_model() -> str:
@@ -232,13 +226,7 @@ async def _draft_sections(
     if not asked:
         return {}, {}
     sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "document": asked}
-    request = ModelRequest(
-        tier=Tier.HAIKU,
-        system=(ctx.prompts.role, ctx.prompts.document),
-        messages=(user(render(sections)),),
-        schema=DOCUMENT_SCHEMA,
-        max_tokens=4096,
-    )
+    request = helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
     key = f"{progress.step}:document"
 
     async def ask_model() -> str:

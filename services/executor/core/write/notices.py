@@ -149,7 +149,12 @@ def may_go_out(
     open_ones = [change for change in changes_told_by(notice, plan) if not took_hold(ledger.get(change.call_id))]
     if not open_ones:
         return NoticeRelease(allowed=True)
-    unsure = [change for change in open_ones if not _is_acknowledged(ledger.get(change.call_id))]
+    known = ((change, ledger.get(change.call_id)) for change in open_ones)
+    unsure = [
+        change
+        for change, entry in known
+        if entry is None or entry.status is not WriteStatus.UNVERIFIED or entry.contradicted
+    ]
     if unsure or after_proof or not notice.if_acknowledged:
         return NoticeRelease(allowed=False, why_not=_why_not(unsure or open_ones, ledger))
     return NoticeRelease(allowed=True, sentence=notice.if_acknowledged)
@@ -200,10 +205,6 @@ def _with_frozen_sentence(call: PlannedCall, plan: WritePlan, tools: Mapping[tup
     sentence = acknowledged_sentence(*changes)
     fits = text_place(call.arguments, tool, sentence) is not None
     return call.model_copy(update={"if_acknowledged": sentence}) if fits else call
-
-
-def _is_acknowledged(entry: LedgerEntry | None) -> bool:
-    return entry is not None and entry.status is WriteStatus.UNVERIFIED and not entry.contradicted
 
 
 def _why_not(changes: Sequence[PlannedCall], ledger: Mapping[str, LedgerEntry]) -> str:
