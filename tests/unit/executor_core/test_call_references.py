@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.plan.closing import with_compensations
-from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
+from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, freeze, propose
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
 from shared.contracts.tenant import CatalogueEntry
@@ -18,7 +18,7 @@ TWO = (*ONE, PartOfTask(number=2, quote="and another", kind="do"))
 
 
 def filed(given: JsonObject, *before: Proposal, parts: tuple[PartOfTask, ...] = ONE, reply: int = 2) -> Proposal:
-    return propose(ToolUse("use-1", FILE.name, given), FILE, before, Setting(parts, Corrections({}), reply))
+    return propose(ToolUse("use-1", FILE.name, given), FILE, before, ProposalContext(parts, Corrections({}), reply))
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")

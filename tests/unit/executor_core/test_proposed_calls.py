@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
+from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
@@ -45,7 +45,7 @@ TWO = (
 
 def proposed(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> tuple[Proposal, ...]:
     """The calls of one reply, in their order."""
-    setting = Setting(parts, Corrections(), reply=1)
+    setting = ProposalContext(parts, Corrections(), reply=1)
     made: list[Proposal] = []
     for number, (name, given) in enumerate(calls):
         made.append(propose(ToolUse(f"use-{number}", name, cast(JsonObject, given)), TOOLS.tools[name], made, setting))

@@ -37,7 +37,9 @@ _READS = 40
 
 
 def grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
-    """As they stand now: where each argument comes from was found when its call was proposed, by code."""
+    """What an approval rests on now: rules, policies, and the sources of the arguments, which code found when the calls
+    were proposed.
+    """
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()
     sources = tuple(source for call in calls for source in _sources(call))
@@ -76,7 +78,7 @@ def _sources(call: PlannedCall) -> Iterator[ArgumentSource]:
 
 
 def _source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
-    """Where the value comes from; of one with several places inside, the first that comes from somewhere."""
+    """Where the value comes from; of one with several values inside, the first that has a source."""
     if calls := [*references(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
     named = next((one for one in origins if one.source != "none"), None)
@@ -135,7 +137,7 @@ def _call_as_json(call: PlannedCall) -> JsonObject:
 
 
 class NotCounted(Exception):
-    """A decision that does not count; the message says why, and the task goes on waiting."""
+    """A decision does not count; the message says why, and the task goes on waiting."""
 
 
 def ask_for_approval(
@@ -182,9 +184,9 @@ def ask_for_approval(
 
 
 def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
-    """The same question to the next level, with a fresh deadline; None if there is none. What was agreed stays agreed.
+    """The approval passed on to the next level, with a fresh deadline; None if there is no further level.
 
-    It is never decided by this alone: the next level has to say something itself.
+    Decisions made so far are kept, but at least one more is needed from the next level.
     """
     if not approval.ladder:
         return None
@@ -202,7 +204,9 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
 
 
 def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
-    """The approval with one more decision. Raises ``NotCounted`` for one that has no right to be made."""
+    """The approval with one more decision. Raises ``NotCounted`` if the turn has no right to decide, or decides
+    nothing.
+    """
     if turn.data.get("approval_id") not in (None, approval.approval_id):
         raise NotCounted("it answers an earlier question, and what is asked has changed since")
     if objection := approval.objection(turn.principal, now):
@@ -225,8 +229,8 @@ def is_expired(approval: Approval, now: datetime) -> bool:
     return approval.status is ApprovalStatus.WAITING and now >= approval.deadline
 
 
-def brief_approver(approval: Approval) -> str:
-    """What the approver reads: the exact calls, why a person is asked, who may answer, until when, and how."""
+def approver_brief(approval: Approval) -> str:
+    """The text for the approver: the exact calls, why a person is asked, who may answer, until when, and how."""
     calls = [line for call in approval.plan.calls for line in _call_lines(call)]
     why = [f"- {reason}" for reason in approval.reasons]
     unknown = [f"- {one}" for one in approval.grounds.not_known if one not in approval.reasons]
@@ -248,7 +252,7 @@ def brief_approver(approval: Approval) -> str:
 
 
 def describe_approval(approval: Approval) -> JsonObject:
-    """What is asked of whom, and how far it is, for programs."""
+    """What is asked of whom, and what was decided so far, as data for programs."""
     asked = approval.confirmation
     return {
         "approval_id": approval.approval_id,
@@ -278,7 +282,7 @@ def describe_approval(approval: Approval) -> JsonObject:
 
 
 def approval_refusal(approval: Approval) -> str:
-    """Why an approval came to a no."""
+    """A sentence on why an approval was refused."""
     asked = approval.confirmation
     return f"{_question_title(approval)}: {_refusal(approval)}" if asked else _refusal(approval)
 
@@ -331,7 +335,7 @@ def _format_call(call: PlannedCall) -> str:
 
 
 def is_let_through(progress: Progress) -> bool:
-    """Whether the plan, exactly as it stands, may be carried out."""
+    """Whether the plan, exactly as it stands, was let through and may be carried out."""
     return progress.dossier.approved_hash == _plan(progress).hash
 
 
@@ -352,7 +356,8 @@ def confirmation_wanted(progress: Progress) -> ConfirmationStep | None:
 
 
 def waits_for(approval: Approval, progress: Progress) -> bool:
-    """Whether an approval is the one that is waited for: for exactly this plan on exactly these inputs and rules (I7).
+    """Whether this approval is the one that the progress waits for: exactly this plan, on exactly these inputs and
+    rules (I7).
 
     One that was asked for an earlier confirmation is not, although the plan is the same.
     """
@@ -387,9 +392,10 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
 def ended_approval(
     asked: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
-    """How the approval ended that was ``asked``, where the turn leaves another one, or none; None if it still waits.
+    """The approval that was ``asked`` with its final status, if the turn leaves another one or none; None if it still
+    waits.
 
-    ``carried_out``: hashes of plans of which something was written: a yes to one of them was used.
+    ``carried_out``: hashes of plans of which something was written: an approval of one of them was used.
     """
     if asked is None or asked.status is not ApprovalStatus.WAITING or (now and now.approval_id == asked.approval_id):
         return None
@@ -401,7 +407,7 @@ def ended_approval(
 
 
 def reopen_approval_gate(progress: Progress) -> Progress:
-    """Back to APPROVAL_GATE, another visit of it: what was let through no longer counts, confirmations do."""
+    """The progress back in APPROVAL_GATE: the plan is no longer let through, but its confirmations still count."""
     gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
     shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
     return gated.move_to(FsmState.APPROVAL_GATE).update_dossier(**shut)
@@ -421,7 +427,9 @@ def _plan(progress: Progress) -> WritePlan:
 
 
 def approval_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> tuple[Notice, ...]:
-    """From the task's approval before the turn and after it; ``settled``: one that was ended beside them."""
+    """The notices that follow from the task's approval before and after the turn; ``settled``: one that was ended
+    beside them.
+    """
     return tuple(_find_notices(before, after, settled))
 
 

@@ -1,6 +1,6 @@
 """POLICY_CHECK: the binding verdict on a plan, by rules and collected values, without a model (I2).
 
-With it goes when a plan needs a person's decision, and how many different people it takes.
+It also says when a plan needs a person's decision, and how many different people it takes.
 """
 
 import re
@@ -51,9 +51,10 @@ from shared.domain.words import FsmState, decider
 def unproven(
     arguments: JsonObject, view: CallView, bound: BoundFields, values: Sequence[NamedValue] = ()
 ) -> tuple[str, ...]:
-    """The arguments that neither the records around the call nor a computation about it give: the request's word.
+    """The names of the arguments that neither the records around the call nor a calculation about it give: the
+    request's word.
 
-    An argument that names a record which was read is given; a value that only somebody else's record shows is not.
+    An argument that names a record which was read is given; a value that only another record shows is not.
     """
     shown = {name: _plain(value) for name, value in bound.recorded.items()}
     computed = {_plain(value.value) for value in values if speaks_about(value, values, view)}
@@ -65,7 +66,7 @@ def unproven(
 
 
 def _plain(value: Json) -> str:
-    """A figure by its value, whichever way it is written; anything else as it stands."""
+    """A figure in one spelling, however it is written; anything else as text."""
     return normal(value if isinstance(value, str) else dumps(value))
 
 
@@ -75,7 +76,7 @@ _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type cal
 
 
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
-    """Each name once, in the order of the rules; a word too many does no harm, one too few would."""
+    """The fields that the policies' rules ask for, each once, in the order of the rules; one too many does no harm."""
     return tuple(dict.fromkeys(name for policy in policies for name in _fields_of_policy(policy)))
 
 
@@ -89,7 +90,9 @@ def _fields_of_policy(policy: Policy) -> Iterator[str]:
 
 
 async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:
-    """A fresh verdict; fails closed: a service that is down, slow or talks about something else means no writes."""
+    """A fresh verdict on the plan. Raises ``Failed`` if the service is down or slow, or answers about another plan:
+    then nothing is written.
+    """
     request = request_for(ctx, template, dossier, await _history(ctx, dossier))
     try:
         verdict = await ctx.ports.policy.evaluate(request)
@@ -104,7 +107,7 @@ async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> 
 
 
 def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
-    """Whether this attempt at the turn had a verdict on that plan so lately that a call may go out by it (I2)."""
+    """Whether this attempt at the turn had a verdict on that plan so recently that a call may be sent on it (I2)."""
     last = ctx.last_verdict
     oldest = ctx.journal.now - timedelta(seconds=ctx.limits.verdict_seconds)
     return last.plan_hash == plan_hash and last.at is not None and last.at >= oldest
@@ -113,7 +116,8 @@ def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
 def request_for(
     ctx: TurnContext, template: Template, dossier: Dossier, history: tuple[PastCall, ...] = ()
 ) -> EvaluateRequest:
-    """The rules' view of a plan: the tenant's, the request's and the process's own, which only add to them.
+    """The request for a verdict on the plan, by the policies of tenant and request, and the process's own, which only
+    add to them.
 
     Without calls the verdict is provisional: a missing field then harms nothing.
     """
@@ -121,7 +125,7 @@ def request_for(
     kind = template.process_type
     found = compute_figures(template, dossier.facts, ctx.task)
     policies = (*ctx.policies, *process_policy(template, dossier, found, strict=ctx.tenant.strict_processes))
-    around = _Around(
+    around = _CallSurroundings(
         facts=dossier.facts,
         values=dossier.values,
         figures=figures_seen(template, dossier.values, found),
@@ -153,7 +157,7 @@ async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
 
 
 def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
-    """A person's yes to the plan as it stands covers each of its calls."""
+    """A confirmation for each call, if a person approved the plan as it stands; else empty."""
     plan = dossier.plan
     if plan is None or dossier.approved_hash != plan.hash or not dossier.by_person:
         return ()
@@ -162,8 +166,8 @@ def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
     )
 
 
-class _Around(NamedTuple):
-    """What the calls of a plan are seen with. ``asked``: the fields that rules ask for."""
+class _CallSurroundings(NamedTuple):
+    """What the calls of a plan are judged with. ``asked``: the fields that rules ask for."""
 
     facts: tuple[Fact, ...]
     values: tuple[NamedValue, ...]
@@ -174,11 +178,13 @@ class _Around(NamedTuple):
     trusts_requests: bool
 
 
-def _context_of(call: PlannedCall, around: _Around) -> CallContext:
-    """A call as the rules see it: what its fields are bound to, the values worked out of that, and what we know."""
+def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
+    """A call as the rules see it: its bound fields, the calculated values about it, and what the executor knows
+    of it.
+    """
     view = view_of(call.tool, call.arguments, around.facts)
     bound = bind(view, around.asked)
-    ours = {**_of_ours(call, around, view), "process_type": around.process_type}
+    ours = {**_own_fields(call, around, view), "process_type": around.process_type}
     values = calculated_fields(around.values, view)
     said = {**values, **cast(dict[str, ContextValue], bound.fields), **ours}
     return CallContext(
@@ -195,7 +201,7 @@ def _context_of(call: PlannedCall, around: _Around) -> CallContext:
 def _contradicting_values(
     said: Mapping[str, ContextValue], ours: Container[str], records: Iterable[Mapping[str, Json]]
 ) -> tuple[dict[str, ContextValue], ...]:
-    """What the call's records say otherwise, together as far as they agree, and each by itself."""
+    """For each record, the fields in which it contradicts what is said of the call, each set once."""
     found: list[dict[str, ContextValue]] = []
     for record in records:
         shown = ((name, value) for name, value in sayable(record).items() if name not in ours and value is not None)
@@ -207,15 +213,15 @@ def _contradicting_values(
     return tuple(found)
 
 
-def _of_ours(call: PlannedCall, around: _Around, view: CallView) -> dict[str, ContextValue]:
-    """What the executor itself knows of a call; no argument of that name takes its place."""
+def _own_fields(call: PlannedCall, around: _CallSurroundings, view: CallView) -> dict[str, ContextValue]:
+    """The fields that the executor itself knows of a call, which no argument of that name replaces."""
     figures = figures_left(call.arguments, figures_of_call(around.figures, around.values, view), around.left)
     known: dict[str, ContextValue] = {"figures": {**figures}} if figures else {}
     return {**known, "verb": verb_of(call.tool), "tool_class": call.tool_class.value}
 
 
 def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
-    """Who would have to decide on the plan, and why; None if nobody."""
+    """Who has to decide on the plan, and why; None if nobody."""
     verdict = progress.dossier.verdict
     if verdict is None:
         raise Failed("there is no policy verdict on the plan")
@@ -229,7 +235,7 @@ def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
 
 
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
-    """Whether a rule or the process asks for a person, or the tenant does for every write that no rule speaks about."""
+    """Whether a rule or the process asks for a person, or the tenant does for writes that no rule speaks about."""
     verdict, template = progress.dossier.verdict, progress.template
     if verdict is None or template.confirmations or why_process_asks(ctx, progress):
         return True
@@ -237,7 +243,7 @@ def needs_person(ctx: TurnContext, progress: Progress) -> bool:
 
 
 def asks_now(ctx: TurnContext, progress: Progress, verdict: Verdict) -> bool:
-    """Whether a renewed verdict asks for a person where the one before asked for nobody, whatever its hashes say."""
+    """Whether a renewed verdict asks for a person and the one before did not."""
     return needs_person(ctx, progress.update_dossier(verdict=verdict)) and not needs_person(ctx, progress)
 
 
@@ -249,13 +255,17 @@ def persons_needed(progress: Progress) -> int:
 
 
 def why_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    """The reasons to ask that no rule gives: what an argument rests on, the process's own, writes without a rule."""
+    """The reasons to ask a person that no rule gives: the arguments' sources, the process's own, writes without a
+    rule.
+    """
     found = (*arguments_for_a_person(ctx, progress), *_why_the_process_asks(ctx, progress))
     return (*found, *_why_the_tenant_asks(ctx, progress))
 
 
 def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    """Money, accounts and payees that only free text says and the tenant does not trust, and records not told of."""
+    """Sentences on arguments that a person has to look at: money, accounts and payees from free text that the tenant
+    does not trust, and records that the task does not mention.
+    """
     plan = progress.dossier.plan
     found = [(call.tool, origin) for call in (plan.calls if plan else ()) for origin in call.origins]
     free = (
@@ -289,7 +299,7 @@ def _why_the_tenant_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...
 
 
 def path_for(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
-    """The path of the plan in hand: with the gate where a person is asked, and to the end that its verdict leads to."""
+    """The path of the plan in hand: with the gate if a person is asked, and to the end that its verdict leads to."""
     verdict = progress.dossier.verdict
     path = machine.with_gate(progress.path) if needs_person(ctx, progress) else progress.path
     return machine.with_end(path, verdict is not None and ends_escalated(progress.template, verdict))

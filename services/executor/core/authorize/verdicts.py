@@ -1,4 +1,4 @@
-"""What a verdict of the rules says of a plan: what it stops, whom it asks, and what an approval is bound to."""
+"""What follows from a verdict on a plan: what it stops, whom it asks, and what an approval is bound to."""
 
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Rejected
@@ -13,7 +13,7 @@ _NAMED = 3  # calls that a refusal names
 
 
 def binding_hash(verdict: Verdict) -> str:
-    """What an approval is bound to: the policy, the context and the plan that the verdict was made on."""
+    """The hash that an approval is bound to: of the policy, the context and the plan of the verdict."""
     return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
 
 
@@ -32,7 +32,7 @@ def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
 
 
 def _describe_blocked_calls(verdict: Verdict, plan: WritePlan | None) -> str:
-    """In words, some of several calls that may not be made; empty where that goes without saying."""
+    """The calls that the rules block, in words, if these are some of several; else empty."""
     ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
     calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
     if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
@@ -52,13 +52,13 @@ def format_refusal(refusal: CallRefusal) -> str:
 
 
 def reasons(verdict: Verdict, blocking: bool = False) -> tuple[str, ...]:
-    """One sentence for each triggered rule, once."""
+    """One sentence for each triggered rule, each once."""
     rules = [rule for rule in verdict.triggered_rules if not blocking or rule.action == "block"]
     return tuple(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in rules))
 
 
 def ends_escalated(template: Template, verdict: Verdict) -> bool:
-    """Whether the rules that escalate let the process walk on to its own end, instead of waiting for a person.
+    """Whether the rules that escalate let the process go on to its own end ESCALATE, instead of waiting for a person.
 
     Only where the template says so, and only by rules that are certain: a missing field waits everywhere (I2).
     """
@@ -68,7 +68,7 @@ def ends_escalated(template: Template, verdict: Verdict) -> bool:
 
 
 def answer_with_escalation(progress: Progress) -> str:
-    """The answer; of a case that was escalated it says to whom and why, but a list stays a list to the byte (I9)."""
+    """The answer; for an escalated case it says to whom and why, but a list stays a list to the byte (I9)."""
     answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
     if progress.state is not FsmState.ESCALATE or verdict is None or is_exact_match(answer):
         return answer
@@ -78,9 +78,10 @@ def answer_with_escalation(progress: Progress) -> str:
 
 
 def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
-    """The tools of a plan's calls to which no rule of the tenant or the request applies: what a process asks is none.
+    """The tools of a plan's calls to which no rule of the tenant or the request applies; the process's own rules do not
+    count.
 
-    Its changes count, or where there are none its notices.
+    Its changes count, or if there are none its notices.
     """
     calls = plan.every_call if plan else ()
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls

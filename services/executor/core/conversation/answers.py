@@ -38,9 +38,8 @@ _UNCALLED = (
 
 
 class AnswerChecks:
-    """Checks the answers of one conversation. A fault is told to the model once, and again, three times at most, where
-    the model has done something about it since. That is kept in the journal: whoever walks the conversation again
-    knows more than was known then.
+    """Checks the answers of one conversation. A fault is told to the model once, and again, three times at most, if the
+    model has done something about it since. What was told is journaled, so that a later attempt judges the same.
     """
 
     def __init__(self, ctx: TurnContext) -> None:
@@ -57,12 +56,11 @@ class AnswerChecks:
         lacking: Sequence[int] | None,
         unnamed: Mapping[int, Sequence[str]] = {},  # read only
     ) -> str:
-        """What the model is told of its answer; empty where it counts as it is. ``key`` names the reply.
+        """What the model is told is wrong with its answer; empty if it counts as it is.
 
-        ``lacking``: the parts to be done that have no call; None where the model has called nothing at all.
-        ``unnamed``: by part, what it lists and no call names.
-
-        Raises ``Failed`` where it says nothing at all, once more.
+        ``key`` names the reply. ``lacking``: the parts to be done that have no call; None if the model has called
+        nothing at all. ``unnamed``: by part, what it lists and no call names. Raises ``Failed`` if the answer is empty
+        once more.
         """
         self._cut = reply.text if reply.is_cut else ""
         told = self._ctx.journal.of_earlier_attempt(f"{key}:answer")
@@ -75,7 +73,7 @@ class AnswerChecks:
         self._untraced = self._strangers(reply.text, progress, writes)
         checks = (
             ("cut", self._form(reply, progress)),
-            ("unread", self._unread(reply, progress) if lacking is not None else _ask_for_calls(reply)),
+            ("unread", self._ask_to_read(reply, progress) if lacking is not None else _ask_for_calls(reply)),
             ("lacking", self._lacking(progress, lacking or ())),
             ("unnamed", _ask_for_listed(unnamed)),
             ("untraced", _ask_to_trace(self._untraced)),
@@ -94,12 +92,12 @@ class AnswerChecks:
         return ""
 
     async def is_traced(self, key: str, text: str, progress: Progress) -> bool:
-        """Whether each figure and identifier of a text has a source: decided once, under the key."""
+        """Whether each figure and identifier of a text has a source; decided once, under the key."""
         writes = tuple((await self._ctx.store.ledger()).values())
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._strangers(text, progress, writes)))
 
     def _strangers(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
-        """The figures and identifiers that neither way of looking finds in what is known."""
+        """The figures and identifiers for which neither of the two searches finds a source in what is known."""
         known = collect_found(self._ctx.task, progress.dossier, writes)
         strange = untraced_tokens(text, known)
         if not strange:
@@ -111,7 +109,8 @@ class AnswerChecks:
         return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, missing: Sequence[str] = ()) -> Progress:
-        """The progress with its answer; a list that was asked for passes through untouched, to the byte (I9).
+        """The progress with its answer and the remarks below it; a list that was asked for stays as it is, to the byte
+        (I9).
 
         ``missing``: sentences of the task that nothing was done about; the task's metadata names them, too.
         """
@@ -136,8 +135,10 @@ class AnswerChecks:
             return "The answer must be one JSON list and nothing else."
         return ""
 
-    def _unread(self, reply: ModelReply, progress: Progress) -> str:
-        """An answer in place of a first read; where nothing can be read there is nothing to say."""
+    def _ask_to_read(self, reply: ModelReply, progress: Progress) -> str:
+        """What the model is told of an answer given before anything was read; empty if something was, or nothing can
+        be.
+        """
         dossier = progress.dossier
         if self._ctx.files or dossier.facts or dossier.values or dossier.every_plan:
             return ""
@@ -161,8 +162,8 @@ class AnswerChecks:
     def _ask_to_leave(
         self, text: str, progress: Progress, lacking: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
-        """A question for each part to find out, where the answer has nothing of what was found, or says that something
-        did not work while nothing else was tried that it can mean. Its words decide nothing: what is declared does.
+        """Asks about each part to find out, if the answer has nothing of what was found, or says that something did not
+        work while nothing else was tried that it can mean. Its words decide nothing: what the model declares does.
         """
         parts = progress.dossier.parts
         elsewhere = lacking is None or lacking or any(part.unmet for part in parts)
@@ -202,7 +203,7 @@ class AnswerChecks:
 
 
 def _says_yes_or_no(fact: Fact) -> bool:
-    """Whether a read says only that something is so or not: an answer tells that in words, and has no value of it."""
+    """Whether a read says only whether something is so: an answer tells that in words, and repeats no value."""
     asked = {as_text(value) for value in loads_object(fact.arguments_json).values()}
     values = fact.result.values() if isinstance(fact.result, dict) else ()
     news = [value for value in values if as_text(value) not in asked]
@@ -210,16 +211,16 @@ def _says_yes_or_no(fact: Fact) -> bool:
 
 
 def _describe_stand(progress: Progress, untraced: Sequence[str]) -> str:
-    """What was read, worked out and planned by now, and which figures of the answer have no source."""
+    """How much was read, calculated and planned so far, and which figures of the answer have no source, as one text."""
     dossier = progress.dossier
     counts = (len(dossier.facts), len(dossier.values), len(dossier.every_plan))
     return "/".join((*map(str, counts), *untraced))
 
 
 def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
-    """Why no part to find out can have an answer; empty where one may have.
+    """Why no part to find out can have an answer; empty if one may have.
 
-    A text is there, and something it may come from: a record, also that there is none, a figure, a file.
+    It may if there is a text, and something it may come from: a record, also that there is none, a figure, a file.
     """
     if not text.strip():
         return "none was given"
@@ -233,7 +234,8 @@ def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
 
 
 def _tells(text: str, because: str) -> bool:
-    """Whether the answer says by itself why a part was left, or at least what was found: the last clause of it.
+    """Whether the answer gives the reason for which a part was left, or at least its last clause, which says what was
+    found.
 
     The result that shows it is named for the model alone.
     """
@@ -244,7 +246,9 @@ def _tells(text: str, because: str) -> bool:
 
 
 def _ask_for_calls(reply: ModelReply) -> str:
-    """A first reply of text alone: what it says was neither read nor done, and what the task asks is not known."""
+    """What the model is told of a first reply of text alone: nothing was read or done, and the task's parts are not
+    known.
+    """
     return _UNCALLED if reply.text.strip() else ""
 
 

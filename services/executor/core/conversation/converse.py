@@ -13,7 +13,13 @@ from services.executor.core.authorize.policy import path_for
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
 from services.executor.core.conversation.dispatch import Dispatch, DispatchedReply
 from services.executor.core.conversation.local_tools import LocalTools
-from services.executor.core.conversation.strategies import MARK, OneReply, asking, conversation_id, drafting_for
+from services.executor.core.conversation.strategies import (
+    MARK,
+    OneReply,
+    conversation_id,
+    drafting_for,
+    with_orchestrator,
+)
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     before_process,
@@ -29,7 +35,7 @@ from services.executor.core.model.talk import Exchange, Talk, opening_sections
 from services.executor.core.plan.closing import Closing
 from services.executor.core.plan.named_reads import NamedReads, unnamed_ids
 from services.executor.core.plan.outcomes import answers_to, parts_not_done
-from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, Setting
+from services.executor.core.plan.proposals import ClosedPlan, PlanDraft, ProposalContext
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
 from services.executor.core.reads.reader import TaskReader, read_rules
@@ -60,13 +66,13 @@ _CUT = "Your reply was cut off before its calls: make them now, with fewer words
 
 
 class AnswerFound(NamedTuple):
-    """The conversation came to its end; the progress has the answer."""
+    """The conversation has ended; the progress has the answer."""
 
     progress: Progress
 
 
 class PlanClosed(NamedTuple):
-    """A plan is frozen, and is to be carried out."""
+    """A plan was frozen and has to be carried out."""
 
     progress: Progress
     plan: WritePlan
@@ -82,7 +88,9 @@ class Conversation:
         self._reader = reader
         self._local = LocalTools(ctx, progress)
         self._local_thinks = progress.orchestrator is Orchestrating.LOCAL
-        mind, prefix = (ctx, "talk") if self._local_thinks else (asking(ctx, conversation_id(ctx)), f"talk:{MARK}")
+        mind, prefix = (
+            (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx, conversation_id(ctx)), f"talk:{MARK}")
+        )
         self._settled = False  # whether a reply with calls was heard: it says what the task's parts are
         self._talk = Talk(mind, sections, self._offered_tools(), prefix)
         self._exchange = Exchange(self._talk)
@@ -96,17 +104,17 @@ class Conversation:
 
     @property
     def key(self) -> str:
-        """The name in the journal of the reply that is asked for, or was heard last."""
+        """The journal's name for the reply that is asked for, or was received last."""
         return self._talk.key
 
     @property
     def reads_made(self) -> tuple[PastCall, ...]:
-        """What rules about reads have to count, whoever replies from now on."""
+        """The reads so far, which rules about reads count whoever replies next."""
         return self._reader.calls
 
     @property
     def may_end_by_ledger(self) -> bool:
-        """Whether only changes were asked for and all have calls: then the ledger's own summary can be the answer."""
+        """Whether only changes were asked for and all have calls, so that the ledger's summary can be the answer."""
         parts, form = self.progress.dossier.parts, self.progress.dossier.answer_format
         only_changes = bool(parts) and all(part.is_to_do for part in parts)
         return (
@@ -117,7 +125,7 @@ class Conversation:
 
     @property
     def corrected(self) -> Mapping[int, str]:
-        """By part, what was wrong with the calls that were proposed for it and never stood in a plan."""
+        """By part, what was wrong with calls that were proposed for it and never stood in a plan."""
         return self._draft.corrected
 
     @property
@@ -129,7 +137,7 @@ class Conversation:
         return {number: ids for number, ids in found.items() if ids}
 
     async def go_on(self) -> AnswerFound | PlanClosed:
-        """Until a plan closes, or the answer is there."""
+        """Asks for replies and carries out their calls, until a plan closes or there is an answer."""
         if self._has_outcomes and await self._answer_by_artifact():
             return AnswerFound(self.progress)
         while True:
@@ -153,23 +161,25 @@ class Conversation:
                 return closed
 
     async def hear_outcomes(self, outcomes: Mapping[str, Json]) -> None:
-        """What became of the plan's calls, by call id, goes back to the model as the results of its calls."""
+        """Gives the model what became of the plan's calls, by call id, as the results of its calls."""
         closed, self._closed = self._closed, None
         if closed is None:
             raise Failed("no plan was closed")
         self._reader.expect_changes()
         self._has_outcomes = True
         self._written += await answers_to(self.ctx, (closed.plan,))
-        self._talk.so_far += self._draft.hear(closed, outcomes, self.progress.dossier.parts)
+        self._talk.so_far += self._draft.take_outcomes(closed, outcomes, self.progress.dossier.parts)
 
     @property
     def _is_new(self) -> bool:
-        """Whether the last reply was not heard by an earlier attempt, as far as its checkpoints tell."""
+        """Whether no earlier attempt received the last reply, as far as its checkpoints tell."""
         return self._talk.replies > self._known_replies
 
     @property
     def _tier(self) -> Tier:
-        """Haiku's is the first reply; what may propose is Sonnet's, and a question with one of the complex words."""
+        """The model for the next reply: Haiku for the first; then Sonnet if the task acts, or is a question with one of
+        the complex words.
+        """
         if self._talk.replies == 0 or not self._local_thinks:
             return Tier.HAIKU
         acts = bool(parts_to_do(self.progress.dossier.parts))
@@ -194,7 +204,7 @@ class Conversation:
         self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
-        """Carry out the calls of one reply; the plan, if it closes with them."""
+        """Carries out the calls of one reply; returns the plan if it closes with them."""
         uses = self._whole_calls(reply)
         # ``understand`` fixes the parts, and so does any call that a server may have to do with.
         settles = any(use.name == UNDERSTAND or not self._local.has(use.name) for use in uses)
@@ -221,14 +231,14 @@ class Conversation:
         return await self._propose(made, reply)
 
     def _whole_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
-        """The calls of a reply that are whole. One that was cut off before it said the parts has none."""
+        """The calls of a reply that are complete. A reply that was cut off before it said the parts has none."""
         if not reply.is_cut:
             return reply.tool_uses
         whole = reply.tool_uses[:-1]
         return whole if self._settled or any(use.name == UNDERSTAND for use in whole) else ()
 
     async def _propose(self, made: DispatchedReply, reply: ModelReply) -> PlanClosed | None:
-        """Take the reply's proposals; the plan closes once every part has its calls, or nothing is added to it.
+        """Takes the reply's proposals; returns the plan if every part has its calls now, or nothing was added to it.
 
         No plan closes with a reply that was cut off: what it would have proposed besides is not known.
         """
@@ -289,10 +299,10 @@ class Conversation:
         return await enter_state(self.ctx, planned, after_planning(planned.path), closed.events)
 
     @property
-    def _setting(self) -> Setting:
+    def _setting(self) -> ProposalContext:
         parts, corrections = self.progress.dossier.parts, self._reader.corrections
         sent_back = frozenset(self._draft.sent_back)
-        return Setting(parts, corrections, self._talk.replies, self._draft.last_number, sent_back)
+        return ProposalContext(parts, corrections, self._talk.replies, self._draft.last_number, sent_back)
 
     def _known_by_now(self) -> KnownSources:
         facts = (*self._reader.facts, *self._written)
@@ -314,7 +324,9 @@ class Conversation:
         self.progress = with_process_figures(self.ctx, learned)
 
     async def _understand(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
-        """Settle the task by the first reply with calls, before any is made. The result of its ``understand``."""
+        """Settles the task's parts and process by the first reply with calls, before any is made; returns the result of
+        its ``understand``.
+        """
         use = next((use for use in uses if use.name == UNDERSTAND), None)
         result = await self._local.call(self.key, use, ()) if use else None
         said = self._local.understanding or whole_task(self.ctx.task)
@@ -340,7 +352,7 @@ class Conversation:
         return {use.id: result}
 
     async def _make_tools(self) -> None:
-        """Calculators that the task misses, where its tenant lets them be made."""
+        """Has calculators made that the task needs and lacks, if its tenant allows it."""
         progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
         self.progress = progress if self._is_new else self.progress
 
@@ -351,7 +363,7 @@ class Conversation:
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
 
     async def _reach(self, state: FsmState) -> None:
-        """Enter a state, unless an earlier attempt has walked through it already."""
+        """Enters a state, unless an earlier attempt has already passed through it."""
         if self._is_new and self.progress.state is not state:
             self.progress = await enter_state(self.ctx, self._with_replies(), state)
 
@@ -359,7 +371,7 @@ class Conversation:
         return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})
 
     async def _conclude(self, reply: ModelReply) -> bool:
-        """Whether the reply is the answer; else the model was told what is wrong with it."""
+        """Whether the reply is the answer; if not, the model was told what is wrong with it."""
         self._learn()
         lacking = self._draft.without_effect(self.progress.dossier.parts) if self._settled else None
         self._local.asked_about |= self.unnamed.keys()
@@ -375,7 +387,9 @@ class Conversation:
         return True
 
     async def _answer_by_artifact(self) -> bool:
-        """Whether the strategy answered a task that is done, in place of a last reply; each figure has its source."""
+        """Whether the strategy wrote the answer of a task that is done, in place of a last reply; each of its figures
+        has a source.
+        """
         self._has_outcomes = False
         self._learn()
         dossier, ledger = self.progress.dossier, await self.ctx.store.ledger()
@@ -394,7 +408,7 @@ class Conversation:
 
     @property
     def _has_ended(self) -> bool:
-        """Whether an earlier attempt came to the answer."""
+        """Whether an earlier attempt reached the answer."""
         return self.progress.state is self.progress.path[-1]
 
     async def _take_answer(self, text: str) -> None:
@@ -409,12 +423,12 @@ class Conversation:
 
 
 def reads_key(name: str) -> str:
-    """Of the journal's note about the reads of an orchestrator that was passed over."""
+    """The journal key of the note about the reads of an orchestrator that was passed over."""
     return f"passed-over:{name}:reads"
 
 
 def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
-    """The reads of those who were passed over; each knew those of the one before."""
+    """The reads of the orchestrators that were passed over; each note includes those before it."""
     stored = ctx.journal.get(reads_key([*progress.passed_over][-1])) if progress.passed_over else None
     return _CALLS.validate_json(stored) if stored is not None else ()
 

@@ -1,11 +1,11 @@
-"""What is done with the calls of one reply: reads side by side, local tools, and writes as proposals."""
+"""Dispatches the calls of one reply: reads side by side, local tools, and writes as proposals."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from services.executor.core.conversation.understanding import UNDERSTAND
 from services.executor.core.figures.identifiers import opened_addresses
-from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, propose
+from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext
@@ -23,7 +23,8 @@ PROPOSE_AGAIN = "Not made: propose it again."
 
 
 class DispatchedReply(NamedTuple):
-    """``results`` of calls that are answered; ``proposals`` wait for the plan; ``wrong`` writes are answered with why.
+    """What became of a reply's calls: ``results`` of those that are answered, ``proposals`` for the plan, ``wrong``
+    writes with the reason.
 
     ``answered`` are writes that the ledger answers, or that are proposed already.
     """
@@ -41,7 +42,7 @@ class DispatchedReply(NamedTuple):
 
 
 class _Sorted(NamedTuple):
-    """The calls of a reply by what they are."""
+    """The calls of a reply by their kind."""
 
     local: tuple[ToolUse, ...]
     reads: tuple[tuple[ToolUse, Tool | None], ...]  # no tool: it was a read when the reply was heard, and is none now
@@ -49,8 +50,8 @@ class _Sorted(NamedTuple):
     unknown: tuple[ToolUse, ...]
 
 
-class _Proposed(Contract):
-    """What a reply proposed, as the journal keeps it, or why it did not."""
+class _ReplyProposals(Contract):
+    """What a reply proposed, as its journal step stores it, or why it did not."""
 
     proposals: tuple[Proposal, ...] = ()
     wrong: dict[str, str] = {}
@@ -62,7 +63,9 @@ class _Proposed(Contract):
 
 
 class AnswersLocally(Protocol):
-    """Our own tools, as a reply's calls need them. ``unmet`` and ``unexcused``: what their calls said of the parts."""
+    """The local tools, as the dispatch of a reply's calls needs them. ``unmet`` and ``unexcused``: what calls said of
+    the parts.
+    """
 
     @property
     def unmet(self) -> Mapping[int, str]: ...
@@ -76,7 +79,7 @@ class AnswersLocally(Protocol):
 
 
 class Dispatch:
-    """Carries out the calls of one reply. ``key`` begins the names of its steps in the journal."""
+    """Carries out the calls of one reply. ``key`` begins the names of its journal steps."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, local: AnswersLocally, key: str) -> None:
         self._ctx = ctx
@@ -85,9 +88,16 @@ class Dispatch:
         self._key = key
 
     async def run(
-        self, uses: Sequence[ToolUse], before: Sequence[Proposal], setting: Setting, known: Callable[[], KnownSources]
+        self,
+        uses: Sequence[ToolUse],
+        before: Sequence[Proposal],
+        setting: ProposalContext,
+        known: Callable[[], KnownSources],
     ) -> DispatchedReply:
-        """``before``: the proposals that wait already; ``known`` is asked once the reply has calculated."""
+        """Carries out the reply's calls and returns what became of them.
+
+        ``before``: the proposals that are held already; ``known`` is called once the reply has calculated.
+        """
         places = {use.id: place for place, use in enumerate(uses)}  # the same whatever the servers list by now
         heard = self._read_earlier()
         calls = self._sort([unwrap(use) for use in uses if use.id not in heard.use_ids], places)
@@ -114,10 +124,12 @@ class Dispatch:
     def _proposed_key(self) -> str:
         return f"{self._key}:proposed"
 
-    def _read_earlier(self) -> _Proposed:
-        """What the reply proposed when an earlier attempt heard it: nothing of it is decided again."""
+    def _read_earlier(self) -> _ReplyProposals:
+        """What the reply proposed in an earlier attempt, so that nothing of it is decided again; empty if it was not
+        heard.
+        """
         stored = self._ctx.journal.of_earlier_attempt(self._proposed_key)
-        return _Proposed.model_validate_json(stored) if stored is not None else _Proposed()
+        return _ReplyProposals.model_validate_json(stored) if stored is not None else _ReplyProposals()
 
     def _sort(self, uses: Sequence[ToolUse], places: Mapping[str, int]) -> _Sorted:
         tools, local, unknown = self._ctx.toolbox.tools, list[ToolUse](), list[ToolUse]()
@@ -137,7 +149,9 @@ class Dispatch:
         return _Sorted(tuple(local), tuple(reads), tuple(writes), tuple(unknown))
 
     def _find_misled(self, reads: Sequence[ToolUse], known: Callable[[], KnownSources]) -> dict[str, str]:
-        """The reads that would open an address which only somebody's text has: what it names learns what is in it."""
+        """By call id, why a read is not made: it would open an address that stands only in somebody's text, and so
+        reveal what the address names.
+        """
         opened = [(use, address) for use in reads for address in opened_addresses(use.input)]
         finder = SourceFinder(known()) if opened else None
         return {
@@ -153,9 +167,9 @@ class Dispatch:
     async def _read_all(
         self, reads: Sequence[tuple[ToolUse, Tool | None]], places: Mapping[str, int], misled: Mapping[str, str]
     ) -> list[Fact | str]:
-        """The facts, or why a read was not made; of two that are the same one is made.
+        """For each read its fact, or why it was not made; of equal ones only one is made.
 
-        ``misled``: by the id of a call, why it is not made whatever it is; what was read before is known.
+        ``misled``: by call id, why a read is not made, unless its result is known already.
         """
         refs = [self._reader.reserve(use, tool) if tool else self._reader.restore(use) for use, tool in reads]
         firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
@@ -185,11 +199,11 @@ class Dispatch:
         self,
         writes: Sequence[tuple[ToolUse, Tool]],
         before: Sequence[Proposal],
-        setting: Setting,
+        setting: ProposalContext,
         known: KnownSources,
         new_reads: Sequence[str],
-    ) -> _Proposed:
-        """The proposals of the reply, or what is wrong: one error holds them all."""
+    ) -> _ReplyProposals:
+        """The proposals of the reply, or what is wrong with them: one error holds them all."""
         proposals: list[Proposal] = []
         wrong: dict[str, str] = {}
         doubts: list[str] = []
@@ -212,8 +226,8 @@ class Dispatch:
                 wrong[use.id] = f"Not made: {why}"
         if wrong:
             again = {one.use_id: PROPOSE_AGAIN for one in proposals}
-            return _Proposed(wrong={**wrong, **again}, doubts=tuple(doubts))
-        return _Proposed(proposals=tuple(proposals))
+            return _ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts))
+        return _ReplyProposals(proposals=tuple(proposals))
 
 
 def _result(use: ToolUse, made: Fact | str) -> ToolResult:
@@ -229,7 +243,7 @@ def _error(use: ToolUse, why: str) -> ToolResult:
 
 
 def _as_data(use: ToolUse, made: Fact | str) -> Json:
-    """A read for a history that begins anew."""
+    """A read as data for a history that begins anew."""
     if isinstance(made, str):
         return {"tool": use.name, "arguments": use.input, "error": made}
     seen, note = shorten_result(made.result)

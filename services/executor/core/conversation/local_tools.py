@@ -1,4 +1,4 @@
-"""Our own tools of a conversation: pure, or asked of the policy service; none of them reaches a server."""
+"""The local tools of a conversation: pure, or answered by the policy service; none of them reaches a server."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -43,8 +43,10 @@ from shared.domain.identity_cache import IdentityCache
 from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 
 
-async def would_policy_say(ctx: TurnContext, progress: Progress, key: str, given: JsonObject) -> Json:
-    """A step of the journal. Raises ``ValueError`` for a call that no tool could take."""
+async def ask_hypothetical_verdict(ctx: TurnContext, progress: Progress, key: str, given: JsonObject) -> Json:
+    """Asks the policy service about a call that is not planned, as a journal step. Raises ``ValueError`` for a call
+    that no tool could take.
+    """
     tool = ctx.toolbox.tools.get(str(given.get("tool", "")))
     arguments = given.get("arguments")
     if tool is None or not isinstance(arguments, dict):
@@ -89,12 +91,12 @@ _OPEN = re.compile(
 
 
 def has_condition(text: str) -> bool:
-    """Whether a text says when something is to be done, and when not."""
+    """Whether a text makes something depend on a condition."""
     return _CONDITION.search(text) is not None
 
 
 def may_come_to_nothing(text: str) -> bool:
-    """The same, or whether it speaks of things that there may be none of: "every open claim", "those who paid"."""
+    """Whether a text has a condition, or speaks of things that may not exist: "every open claim", "those who paid"."""
     return has_condition(text) or _OPEN.search(text) is not None
 
 
@@ -112,7 +114,7 @@ PART = "part"
 
 @dataclass
 class LocalTools:
-    """What they know of one task; ``progress`` is kept by the conversation."""
+    """The local tools with what they know of one task; the conversation keeps ``progress`` current."""
 
     ctx: TurnContext
     progress: Progress
@@ -130,7 +132,7 @@ class LocalTools:
         return name in {tool.name for tool in (*self.definitions(), FIND_TOOLS)}
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """Those that every task has."""
+        """The definitions of the local tools, which every task has."""
         return (
             understand_tool(self.ctx.processes),
             _calculate_tool(self.made),
@@ -140,22 +142,22 @@ class LocalTools:
         )
 
     def calculates(self, names: Collection[str]) -> bool:
-        """Whether one of these calls is worked out here."""
+        """Whether one of these tools calculates."""
         return CALCULATE.name in names
 
     @property
     def figures(self) -> tuple[NamedValue, ...]:
-        """The process's own figures, which the machine computed."""
+        """The process's own figures, which the executor computed."""
         return tuple(value for value in self.progress.dossier.values if value.figure)
 
     @property
     def made_used(self) -> tuple[MadeTool, ...]:
-        """The made tools that some value was worked out with."""
+        """The made tools with which some value was calculated."""
         used = {value.operation for value in self.values if value.made_by}
         return tuple(tool for name, tool in self.made.tools.items() if name in used)
 
     async def call(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> ToolResult:
-        """What the tool gives; what is wrong with the call goes back to the model."""
+        """The tool's result; what is wrong with the call is told to the model as an error."""
         try:
             return ToolResult(use.id, dumps(await self._call_tool(key, use, facts)))
         except (CannotUnderstand, CannotCalculate, NoSuchPath, ValueError) as why:
@@ -175,7 +177,9 @@ class LocalTools:
         return await self._policy(key, use.input, facts)
 
     def _understand(self, given: JsonObject) -> Json:
-        """Only the first reply's counts: what was understood before any result was read is what may be done."""
+        """Stores the parts of the task. Only the first call counts: what was understood before any result was read is
+        what may be done.
+        """
         if self.understanding is not None:
             raise CannotUnderstand("the task's parts are settled by the first reply")
         self.understanding = read_understanding(given, user_texts(self.ctx))
@@ -196,7 +200,7 @@ class LocalTools:
         return {**describe_value(value), **note}
 
     def _leave(self, given: JsonObject, facts: Sequence[Fact]) -> Json:
-        """A part whose own condition a result shows not to be met, or a question that has no answer. Both are told."""
+        """Notes that a part is left: a result shows that its condition is not met, or its question has no answer."""
         number, because, ref = given.get("part"), str(given.get("because", "")).strip(), str(given.get("ref", ""))
         part = next((one for one in self.progress.dossier.parts if one.number == number), None)
         if part is None:
@@ -210,9 +214,8 @@ class LocalTools:
         return {"part": part.number, "left": True, **note}
 
     def _leave_part(self, part: PartOfTask, because: str) -> JsonObject:
-        """The part has nothing to do, if anybody's words excuse it: its own, the task's, or those of its world.
-
-        The note that the model is given of a part which no condition excuses.
+        """Notes why a part has nothing to do; returns a note for the model if no condition excuses it, in the part's
+        words, the task's or those of its world.
         """
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
@@ -225,7 +228,9 @@ class LocalTools:
         return {"note": _NO_CONDITION}
 
     def _note_condition(self, part: PartOfTask, value: NamedValue, facts: Sequence[Fact]) -> JsonObject:
-        """A condition of the task itself: where it does not hold, its part has nothing to do. Gives what is noted."""
+        """Notes whether a condition of the task holds: where it does not, its part has nothing to do. Returns what the
+        model is told.
+        """
         if value.value == "false":
             return self._leave_part(part, _in_words(value, facts, (*self.figures, *self.values)))
         if value.value == "true":
@@ -237,11 +242,11 @@ class LocalTools:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
         self.hypothetical += 1
         progress = self.progress.update_dossier(facts=tuple(facts), values=tuple(self.values))
-        return await would_policy_say(self.ctx, progress, key, given)
+        return await ask_hypothetical_verdict(self.ctx, progress, key, given)
 
 
 def _define_calculate(made: MadeToolResults) -> ToolDefinition:
-    """``calculate``, which may also say which part of the task a condition belongs to."""
+    """The definition of ``calculate``, with an argument for the part of the task to which a condition belongs."""
     tool = calculate_tool(made)
     schema = dict(tool.input_schema)
     properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
@@ -253,7 +258,7 @@ _calculate_tool = IdentityCache(_define_calculate, 256)
 
 
 def _in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
-    """``stock 5 is less than 2: no``: what was compared with what, as the answer tells it."""
+    """A comparison that does not hold as a sentence for the answer: ``stock 5 is less than 2: no``."""
     relation = _RELATIONS.get(condition.operation)
     told = [_operand_in_words(operand, facts, values) for operand in condition.operands]
     if relation is None or len(told) != 2:
@@ -272,7 +277,7 @@ def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[
 
 
 def _value_text(operand: Operand, facts: Sequence[Fact]) -> str:
-    """What stands there, where it is one short thing."""
+    """The single short value at the operand's path as text; else empty."""
     fact = next((one for one in facts if one.ref == operand.ref), None)
     try:
         found = select_cells(fact.result, operand.path).cells if fact else []

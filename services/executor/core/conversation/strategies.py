@@ -1,4 +1,4 @@
-"""How a reply is had: by which strategy, or by which orchestrator."""
+"""How the next reply is obtained: the strategies, and the orchestrators that may think in the model's place."""
 
 import re
 from collections.abc import Collection
@@ -56,7 +56,9 @@ _STOP = frozenset(
 
 
 class Consensus(NamedTuple):
-    """``overlap``: the share of words that both drafts use. ``why`` says what they differ in, if they do."""
+    """How far two drafts agree. ``overlap``: the share of words that both use; ``why``: what they differ in, empty if
+    they agree.
+    """
 
     overlap: float
     why: str = ""
@@ -85,12 +87,12 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _marks(text: str) -> frozenset[str]:
-    """What a wording must not change: amounts, dates, identifiers; however each is written."""
+    """The amounts, dates and identifiers of a text, however written, in which two drafts must not differ."""
     return frozenset(normal(token) for token in number_bearing_tokens(text))
 
 
 def _denies(text: str) -> bool:
-    """Whether a text denies something: a few words in common with its opposite are many."""
+    """Whether a text has a negation: a sentence shares most words with its opposite."""
     return any(word in _DENIALS or word.endswith("n't") for word in _words(text))
 
 
@@ -105,7 +107,7 @@ _SYNTHESIZE = (
 
 
 class OneReply:
-    """fsm: each reply counts as it is. The other strategies differ from it where they say so.
+    """The strategy ``fsm``: each reply counts as it is. The other strategies override what they do otherwise.
 
     ``extra_calls``: how many calls of the model the last reply took beside its own. ``open_parts``: the parts to be
     done that have no call before the next one.
@@ -123,7 +125,7 @@ class OneReply:
         return ""
 
     async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:  # noqa: ARG002
-        """The answer, once everything that the task asks for is done; empty where the conversation goes on to it."""
+        """The answer once everything that the task asks for is done; empty if the conversation goes on to it."""
         return ""
 
     async def _ask_beside(
@@ -135,7 +137,9 @@ class OneReply:
         purse: BudgetShare,
         before: ModelRequest | None = None,
     ) -> ModelReply | None:
-        """A whole reply beside the conversation's own; None where it cannot be had, now or in an earlier attempt."""
+        """A complete reply to a request beside the conversation; None if it cannot be had, now or in an earlier
+        attempt.
+        """
         if ctx.journal.get(f"{key}:away") is not None:
             return None
         try:
@@ -148,22 +152,25 @@ class OneReply:
 
 
 class FivePhases(OneReply):
-    """five_phase: PLAN with the first reply, GATHER in one more, SYNTHESIZE, and ARTIFACT in place of a last reply."""
+    """The strategy ``five_phase``: PLAN with the first reply, GATHER in one more, SYNTHESIZE, and ARTIFACT in place of
+    a last reply.
+    """
 
     def after_results(self, replies: int) -> str:
         return {1: _NAME_READS, 2: _SYNTHESIZE}.get(replies, "")
 
     async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:
-        """ARTIFACT, a short request of its own to the smaller model; empty where it cannot be had or used."""
+        """The answer from a short request to the smaller model; empty if it cannot be had or used."""
         reply = await self._ask_beside(ctx, key, key, await _artifact(ctx, progress), BudgetShare.WHOLE)
         return reply.text if reply else ""
 
 
 class TwoDrafts(OneReply):
-    """moa: the first reply that closes a plan, or answers, is drafted twice; of drafts that differ one is made.
+    """The strategy ``moa``: the first reply that closes a plan, or answers, is drafted twice; drafts that differ are
+    merged into one.
 
-    A reply that leaves a part of the task without its calls is followed by another, and is not the one.
-    A task whose conversation took a reply for our own tools alone has no second draft: its figures are the executor's.
+    A reply that leaves a part of the task without its calls is followed by another, and is not the one. A task whose
+    conversation took a reply for local tools alone has no second draft: its figures are the executor's.
     """
 
     def __init__(self, ctx: TurnContext) -> None:
@@ -187,7 +194,7 @@ class TwoDrafts(OneReply):
         return merged or first
 
     def _is_decisive(self, reply: ModelReply, talk: Talk) -> bool:
-        """Whether every part has its calls with what it proposes, or it answers; not words while calls wait."""
+        """Whether the reply gives every part its calls, or is the answer; text while calls are held does not count."""
         proposals = _find_proposals(reply, self._ctx)
         if not proposals:
             return not (reply.tool_uses or talk.waits)
@@ -196,11 +203,11 @@ class TwoDrafts(OneReply):
         return len(self.open_parts) < 2 or {*self.open_parts} <= planned
 
     def _is_local(self, reply: ModelReply) -> bool:
-        """Whether it calls something, and no tool of a server."""
+        """Whether the reply has calls, and none of a server's tool."""
         return bool(reply.tool_uses) and not any(unwrap(use).name in self._ctx.toolbox.tools for use in reply.tool_uses)
 
     async def _affords(self, talk: Talk, purse: BudgetShare) -> bool:
-        """Decided once, whoever goes on with the run."""
+        """Whether the budget has room for both drafts; decided once, whichever attempt goes on with the run."""
 
         async def decide() -> str:
             draft = talk.request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
@@ -214,7 +221,9 @@ class TwoDrafts(OneReply):
 
 
 def drafting_for(ctx: TurnContext, progress: Progress) -> OneReply:
-    """A question has nothing to deliberate: it is answered the short way, whatever was drawn."""
+    """The strategy that obtains the replies; a task that only reads is answered in the short way, whatever was
+    drawn.
+    """
     if progress.thinks is Strategy.FSM:
         return OneReply()
     return FivePhases() if progress.thinks is Strategy.FIVE_PHASE else TwoDrafts(ctx)
@@ -237,14 +246,14 @@ async def _artifact(ctx: TurnContext, progress: Progress) -> ModelRequest:
 
 
 def _shorten_fact(fact: Fact, most: int) -> Json:
-    """A fact as the answer's writer sees it: its beginning."""
+    """A fact for the writer of the answer, cut to its beginning."""
     seen, note = shorten_result(fact.result, most)
     told: dict[str, Json] = {"note": note} if note else {}
     return {"ref": fact.ref, "tool": fact.tool, "arguments": loads_object(fact.arguments_json), "result": seen, **told}
 
 
 def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
-    """The same writes with the same arguments; of two answers most words, and every figure."""
+    """Whether both replies have the same writes with the same arguments; without writes, whether the texts agree."""
     writes = [sorted(_calls(reply, ctx)) for reply in (first, second)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
@@ -278,7 +287,7 @@ def conversation_id(ctx: TurnContext) -> str:
     return f"purple-{digest([record.tenant, record.session_id, record.task_id])[:24]}"
 
 
-def asking(ctx: TurnContext, conversation_id: str) -> TurnContext:
+def with_orchestrator(ctx: TurnContext, conversation_id: str) -> TurnContext:
     """The context in which ``ask`` and ``talk`` speak with the orchestrator."""
     if ctx.ports.brainos is None:
         return replace(ctx, ports=ctx.ports._replace(model=_NotThere()))
@@ -288,7 +297,7 @@ def asking(ctx: TurnContext, conversation_id: str) -> TurnContext:
 
 
 class _NotThere(Model):
-    """In a replay nobody is asked; elsewhere the settings see to it that an orchestrator that is named is there."""
+    """Stands for the orchestrator in a replay, which asks nobody; elsewhere the settings make sure that it exists."""
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
@@ -296,7 +305,7 @@ class _NotThere(Model):
 
 
 class Conversing(Model):
-    """Sends only what the other side does not know yet.
+    """Sends the orchestrator only what it does not know yet.
 
     A round whose reply was lost in a crash is never sent again: a new conversation begins, and is told what was called
     so far.
@@ -317,7 +326,9 @@ class Conversing(Model):
         return _reply(request, saying, said)
 
     def _saying(self, request: ModelRequest) -> Saying:
-        """``unanswered`` ends with this very round, for which something was set aside already."""
+        """What to send in this round. ``unanswered`` ends with this very round, for which money was reserved
+        already.
+        """
         *lost, now = [key for key in self._spending.unanswered if f":{MARK}" in key]
         name = f"{self._id}-{len(lost) + 1}" if lost else self._id
         if len(request.messages) == 1 or now in lost:
@@ -331,7 +342,7 @@ class Conversing(Model):
 
 
 def _opening(name: str, request: ModelRequest) -> Saying:
-    """The task as the message; the role, what is known and the tools as its context."""
+    """The first message: the task as its text; the role, what is known and the tools as its context."""
     first, *others = _texts(request.messages[0])
     tools: list[Json] = [
         {"name": tool.name, "description": tool.description, "input_schema": plain(tool.input_schema)}

@@ -66,7 +66,9 @@ _SCHEMA: dict[str, JsonValue] = {
 
 
 class Understanding(NamedTuple):
-    """What ``understand`` said. ``process`` is a name as the model wrote it; ``problems`` go back to it."""
+    """What the model's ``understand`` call said. ``process`` is the name as the model wrote it; ``problems`` are told
+    to the model.
+    """
 
     parts: tuple[PartOfTask, ...]
     process: str
@@ -90,7 +92,7 @@ class _Said(BaseModel):
 
 
 def understand_tool(processes: Iterable[str]) -> ToolDefinition:
-    """The definition of ``understand``; ``processes`` are the names of the kinds of task that there are."""
+    """The definition of the tool ``understand``; ``processes`` are the names of the known kinds of task."""
     return _define_understand(tuple(processes))
 
 
@@ -109,7 +111,8 @@ def _define_understand(processes: tuple[str, ...]) -> ToolDefinition:
 
 
 def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding:
-    """The parts that quote one of the ``texts``; a quote that stands in none is named among the problems.
+    """The call's understanding, with only those parts that quote one of the ``texts``; others are named among the
+    problems.
 
     Raises ``CannotUnderstand``.
     """
@@ -128,7 +131,7 @@ def read_understanding(given: JsonObject, texts: Sequence[str]) -> Understanding
 
 
 def whole_task(task: str) -> Understanding:
-    """What holds where a model says nothing of its own: one part, to be done."""
+    """The understanding that holds if the model gives none: one part, to be done."""
     return Understanding((PartOfTask(number=1, quote=task, kind=DO),), "general", "prose")
 
 
@@ -143,10 +146,10 @@ _MOST = 3
 
 
 def sentences_not_taken_up(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
-    """The sentences that no part touches: each asks or tells to do something, and names a thing that no part names.
+    """A few sentences that no part touches: each asks or tells to do something, and names a thing that no part names.
 
-    Few at most, and only sentences that begin with a verb or are questions: what merely tells something is no part.
-    ``tools``: the names of the tools, whose verbs count, too.
+    Only sentences that begin with a verb or are questions count: others only inform. ``tools``: the names of the tools,
+    whose verbs count, too.
     """
     verbs = _VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
     quoted = [fold_words(piece) for part in parts for piece in _SENTENCE.split(part.quote) if fold_words(piece)]
@@ -173,7 +176,7 @@ def _asks(sentence: str, verbs: Collection[str]) -> bool:
 
 
 def still_missing(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]:
-    """Those of the sentences that name something which no call named, read or write."""
+    """Those of the sentences that name something which no read or write named."""
     asked = [call.arguments_json for plan in dossier.every_plan for call in plan.calls]
     asked += [fact.arguments_json for fact in dossier.facts]
     named = {key for text in asked for key in _keys(text)}
@@ -194,7 +197,7 @@ _EXAMPLE_SHOWN = 800  # characters of the task that a process is designed for
 
 
 class NamedProcess(NamedTuple):
-    """``by``: who knew it. ``problem``: why what was named is not what is followed."""
+    """The process of a task. ``by``: who determined it. ``problem``: why another one than the named is followed."""
 
     template: Template
     by: str
@@ -202,12 +205,14 @@ class NamedProcess(NamedTuple):
     model_calls: int = 0
 
     def as_note(self) -> dict[str, JsonValue]:
-        """As clients and the outcome see it."""
+        """The classification as clients and the outcome see it."""
         return {"by": self.by, **({"problem": self.problem} if self.problem else {})}
 
 
 class _FoundProcess(Contract):
-    """The same as the journal keeps it. A built-in template goes by its name: a replay uses today's."""
+    """The process of a task as its journal step stores it. A built-in template is stored by name: a replay uses
+    today's.
+    """
 
     process_type: str
     by: str
@@ -217,7 +222,9 @@ class _FoundProcess(Contract):
 
 
 async def settle_process(ctx: TurnContext, named: str, *, acts: bool) -> NamedProcess:
-    """The process for the name. A question takes the short way, and nothing is designed for it."""
+    """The process for the name that the model gave. A task that only asks takes the short way, and nothing is designed
+    for it.
+    """
 
     async def find() -> str:
         return (await _find(ctx, process_name(named), acts=acts)).model_dump_json()
@@ -232,13 +239,13 @@ async def _find(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
         return _FoundProcess(process_type=name or GENERAL.process_type, by="model")
     if not acts:
         return _FoundProcess(process_type=GENERAL.process_type, by="model", problem=f"a question, said to be of {name}")
-    return await _of_a_new_kind(ctx, name)
+    return await _find_designed_process(ctx, name)
 
 
-async def _of_a_new_kind(ctx: TurnContext, kind: str) -> _FoundProcess:
-    """The design kept for the kind, or one made now; without either, ``general``, and it is said why.
+async def _find_designed_process(ctx: TurnContext, kind: str) -> _FoundProcess:
+    """The design stored for the kind, or one made now; without either, ``general``, with the reason.
 
-    Where the kept one may ask for a person and cannot be followed, ``general`` asks one.
+    If the stored one may ask for a person and cannot be followed, ``general`` asks one.
     """
     tenant, calls, by = ctx.record.tenant, 0, "synthesized before"
     try:
@@ -268,7 +275,9 @@ def _as_general(kind: str, error: Exception, calls: int, *, asks: bool = False) 
 
 
 async def _design(ctx: TurnContext, kind: str) -> Template:
-    """One call, with a time of its own; raises one of ``_NO_DESIGN`` where nothing comes of it."""
+    """Has a model design a process, in one call with a time limit of its own; raises one of ``_NO_DESIGN`` if it gives
+    none.
+    """
     shown: dict[str, Json] = {"task": ctx.task[:_EXAMPLE_SHOWN], "process_type": kind}
     request = helper_request(ctx, ctx.prompts.new_process, shown, 1_500, schema=PROCESS_SCHEMA)
     reply = await ask_if_possible(ctx, f"{_STEP}:new", request, seconds=ctx.limits.synthesize_seconds)
@@ -297,7 +306,9 @@ async def settle_task(ctx: TurnContext, progress: Progress, said: Understanding)
 
 
 def _charging_nobody(progress: Progress) -> Progress:
-    """A strategy that is not applied takes neither credit nor blame: one reply after another carries the task."""
+    """The progress, marked as fallen back if its strategy is not applied, so that the strategy takes neither credit nor
+    blame.
+    """
     if progress.strategy is Strategy.FSM:
         return progress
     if progress.read_only:
@@ -308,17 +319,21 @@ def _charging_nobody(progress: Progress) -> Progress:
 
 
 def before_process(ctx: TurnContext) -> TurnContext:
-    """The context in which the first reply's reads are made, whoever walks the conversation, and when."""
+    """The context for the reads of the first reply: the same in every attempt, whether or not the process is known by
+    then.
+    """
     return ctx if ctx.process.settled else replace(ctx, process=UNDECIDED)
 
 
 def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
-    """The context with the task's process, for what reads by its names."""
+    """The context with the task's process, whose names the reads use."""
     return ctx if ctx.process.settled else replace(ctx, process=ctx.process._replace(template=progress.template))
 
 
 def known_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
-    """What was learned of tasks of this kind, and its limits, where the first message was of tasks of any kind."""
+    """What was learned of tasks of this kind, and its limits, if the first message had only those for any kind of task;
+    else empty.
+    """
     if ctx.process.settled or progress.process_type == GENERAL.process_type:
         return {}
     limits = with_thresholds(with_process(ctx, progress)).sections["thresholds"]
@@ -330,7 +345,9 @@ def known_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
 
 
 def with_parts(ctx: TurnContext, progress: Progress, said: Understanding) -> Progress:
-    """The progress with the parts and the form of the answer; the solver endpoint's caller says the form itself."""
+    """The progress with the parts and the form of the answer; the caller of the solver endpoint says the form
+    itself.
+    """
     solver = ctx.record.request.solver
     form = said.answer_form if solver is None else "prose" if solver.expected_format == "single" else "list"
     return progress.update_dossier(parts=said.parts, answer_format=form)

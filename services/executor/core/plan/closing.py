@@ -1,6 +1,7 @@
-"""A plan closes: rules are asked, and whether it does what the parts ask; what stands is frozen in the journal.
+"""Closes a plan: asks the rules, and whether it does what the parts ask; the frozen plan is a journal step.
 
-Coverage can only object: what rules or sources refuse it cannot let pass. It is asked where a wrong write would be bad.
+The look at coverage can only object: what rules or sources refuse it cannot let pass. It is made where a wrong write
+would be bad.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -52,23 +53,25 @@ class Coverage(BaseModel):
 
 
 class Objections(NamedTuple):
-    """``by_call``: by the id of the call, what does not agree with its part. ``model_calls``: what it took to ask."""
+    """What a model objects to. ``by_call``: by call id, what does not agree with its part. ``model_calls``: how many
+    were made to ask.
+    """
 
     by_call: Mapping[str, str] = {}
     model_calls: int = 0
 
 
-async def objections_to(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> Objections:
-    """None where nothing is objected to, or nobody was asked.
+async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> Objections:
+    """Asks a model whether the calls do what the parts ask, if the process is risky; empty if not, or if it agrees.
 
-    Raises ``Failed`` where the model that would be asked is not to be had: a risky plan is not made unchecked.
+    Raises ``Failed`` if the model cannot be had: a risky plan is not made unchecked. ``key``: the journal step.
     """
     if not ctx.limits.audits_values or progress.template.risk not in _RISKS:
         return Objections()
     try:
         known = frozenset(part.number for part in progress.dossier.parts)
         question = _question(ctx, progress, plan, key)
-        answer = await ask_checked(ctx, question, Coverage, partial(_consistent, known))
+        answer = await ask_checked(ctx, question, Coverage, partial(_check_answer, known))
     except Unanswered as unusable:
         reason = f"whether the plan does what the task asks was not judged, so nothing was written: {unusable.reason}"
         raise Failed(reason, "model") from unusable
@@ -83,8 +86,10 @@ async def objections_to(ctx: TurnContext, progress: Progress, plan: WritePlan, k
     return Objections(by_call, answer.model_calls)
 
 
-def _consistent(parts: Container[int], said: Coverage) -> Coverage:
-    """Who agrees names no problem, and who does not says with which part: anything else is no judgement."""
+def _check_answer(parts: Container[int], said: Coverage) -> Coverage:
+    """The answer, if it either agrees or names problems, each with a part that exists; else raises
+    ``UnusableAnswer``.
+    """
     if said.agrees is bool(said.problems):
         raise UnusableAnswer("problems: name one for each part that the calls do not carry out, and none if you agree")
     if strange := [one.part for one in said.problems if one.part not in parts]:
@@ -125,7 +130,9 @@ def _add_read_back(call: PlannedCall, toolbox: Toolbox, reader: TaskReader) -> P
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
-    """The plan with what takes each change back; a change whose part has such a one before it asks for that."""
+    """The plan in which each change has the call that takes it back; a change after such a one in its part asks for it
+    on failure.
+    """
     calls: list[PlannedCall] = []
     for call in plan.calls:
         if call.tool_class is ToolClass.CHANGE:
@@ -139,7 +146,9 @@ def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
 
 
 def _compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
-    """None where the catalogue names no tool, or one that the server does not have or that changes nothing."""
+    """The call that takes the change back; None if the catalogue names no tool for it that the server has and that
+    changes something.
+    """
     tool = toolbox.find(call.connection_id, call.tool)
     undo = toolbox.find(call.connection_id, (tool.catalogue.compensated_by if tool else None) or "")
     if undo is None or undo.tool_class is not ToolClass.CHANGE:
@@ -167,7 +176,7 @@ _LETTERS = frozenset("letter mail email sms message".split())
 
 
 class Closing:
-    """Closes one plan: one step of the journal, which is named after ``key``, as are those in the course of it."""
+    """Closes one plan, as one journal step that is named after ``key``, as are the steps within it."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, *, asks_for_notice: bool = False) -> None:
         """``asks_for_notice``: whether a plan goes back that does not tell whom its process has to tell."""
@@ -177,7 +186,9 @@ class Closing:
         self._key = f"{key}:closing"
 
     async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
-        """The frozen plan, or what is wrong with its calls. Decided once, whoever goes on with the run."""
+        """The frozen plan, or what is wrong with its calls; decided once, whichever attempt goes on with the run.
+        Raises ``Rejected``.
+        """
 
         async def decide() -> str:
             return (await self._decide_plan(progress, proposals, number)).model_dump_json()
@@ -195,16 +206,16 @@ class Closing:
         try:
             plan = freeze([one.call for one in proposals], self._ctx.record.task_id, number)
         except NotProposed as why:
-            return _none(number, dict.fromkeys(uses.values(), str(why)))
+            return _no_plan(number, dict.fromkeys(uses.values(), str(why)))
         if unfound := unfound_records(plan, self._ctx.toolbox, self._reader.facts):
-            return _none(number, _as_errors({one: f"Not made: {why}" for one, why in unfound.items()}, uses))
+            return _no_plan(number, _as_errors({one: f"Not made: {why}" for one, why in unfound.items()}, uses))
         progress = with_process_figures(self._ctx, progress.update_dossier(facts=self._reader.facts))
         if astray := calls_off_route(progress, user_texts(self._ctx), plan):
-            return _none(number, _as_errors({one: f"Not made: {why}" for one, why in astray.items()}, uses))
+            return _no_plan(number, _as_errors({one: f"Not made: {why}" for one, why in astray.items()}, uses))
         plan = with_proofs(with_compensations(plan, self._ctx.toolbox), self._ctx.toolbox, self._reader)
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
-            return _none(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
+            return _no_plan(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
         verdict = await self._verdict(progress.update_dossier(plan=plan))
         verdicts, barred = [verdict], dict[str, str]()
         while not verdict.problems and not verdict.refusals and (blocked := _find_blocked(plan, verdict)):
@@ -218,11 +229,11 @@ class Closing:
             return _refuse_plan(plan, verdicts)
         if verdict.refusals:
             barred |= {one.call_id: f"{one.rule_id}: {one.reason}" for one in verdict.refusals}
-            return _none(number, _as_errors(barred, uses))
-        objections = await objections_to(self._ctx, progress, plan, f"{self._key}:coverage")
+            return _no_plan(number, _as_errors(barred, uses))
+        objections = await ask_objections(self._ctx, progress, plan, f"{self._key}:coverage")
         asked = objections.model_calls
         if objections.by_call:
-            return _none(number, _as_errors(objections.by_call, uses), asked)
+            return _no_plan(number, _as_errors(objections.by_call, uses), asked)
         return ClosedPlan(
             plan=plan,
             verdict=verdict,
@@ -234,7 +245,7 @@ class Closing:
         )
 
     def _note_verdict(self, closed: ClosedPlan) -> None:
-        """A verdict of this attempt, as a replay of it has it too."""
+        """Remembers the verdict as fresh if it came in this attempt, so that a replay of it does too."""
         if closed.judged_at is not None and closed.judged_at >= self._ctx.journal.began:
             last = self._ctx.last_verdict
             last.plan_hash, last.at = closed.plan.hash, closed.judged_at
@@ -261,18 +272,22 @@ def _why_refused(verdict: Verdict, plan: WritePlan) -> str:
     return "blocked by policy"
 
 
-def _none(number: int, errors: Mapping[str, str], model_calls: int = 0, *, asks_for_notice: bool = False) -> ClosedPlan:
+def _no_plan(
+    number: int, errors: Mapping[str, str], model_calls: int = 0, *, asks_for_notice: bool = False
+) -> ClosedPlan:
     plan = WritePlan(task_id="", round=number)
     return ClosedPlan(plan=plan, errors=dict(errors), model_calls=model_calls, asks_for_notice=asks_for_notice)
 
 
 def _as_errors(by_call: Mapping[str, str], uses: Mapping[str, str]) -> dict[str, str]:
-    """The reasons by the model's own calls; every other one of the plan is to be proposed again."""
+    """The reasons by the ids of the model's calls; every other call of the plan is to be proposed again."""
     return {use_id: by_call.get(call_id, _AGAIN) for call_id, use_id in uses.items()}
 
 
 def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
-    """By call id, why it is not made: a rule blocks it or one of its part, or it needs the answer of such a one."""
+    """By call id, why it is not made: a rule blocks it or a call of its part, or it needs the answer of a blocked
+    one.
+    """
     why: dict[str, str] = {}
     for rule in verdict.triggered_rules:
         if rule.action == "block" and rule.call_id:
@@ -289,7 +304,7 @@ def _find_blocked(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
 
 
 def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
-    """Whether a call is a notice, or a letter, that may speak of what is blocked: no change of its own part is made."""
+    """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part is made."""
     if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _writes_to_somebody(notice)):
         return False
     same = (call for call in plan.calls if call.part == notice.part and call.call_id != notice.call_id)
@@ -298,7 +313,7 @@ def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]
 
 
 def _writes_to_somebody(call: PlannedCall) -> bool:
-    """``write_to_holder`` with a text: nobody classed it, and it tells like a notice."""
+    """Whether the call writes to somebody by its name, ``write_to_holder``, though it is not classed as a notice."""
     named = words_of(call.tool)
     return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
 

@@ -1,4 +1,6 @@
-"""Records that a plan's calls name and nobody read, and identifiers of a part's list that no call names."""
+"""Reads the records that a plan's calls name and nobody read, and finds identifiers of a part's list that no call
+names.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,10 +27,10 @@ _LAST_WORD = re.compile(r"(\w+)\W*\Z")
 
 
 def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> tuple[str, ...]:
-    """The identifiers that the part lists beside one which its calls name, of the same kind, and that no call names.
+    """The identifiers of a list in the part of which its calls name others of the same kind, and not these.
 
-    The kind is what records that were read, or reads that were asked, say of them: both are the ``id`` of a fee.
-    A call of the same tool for another part names for this one, too.
+    The kind is what records that were read, or reads that were asked, say of them: both are the ``id`` of a fee. A call
+    of the same tool for another part names for this one, too.
     """
     tools = {call.tool for call in calls if call.part == part.number}
     named = {
@@ -50,7 +52,7 @@ def _find_left_out(listed: Sequence[str], named: set[_Key], kinds: dict[_Key, se
 
 
 def _lists_in(text: str) -> Iterator[list[str]]:
-    """The identifiers that stand side by side in a text."""
+    """Yields the identifiers of a text that stand side by side."""
     found = sorted(set(find_codes(text)))
     listed: list[WrittenIdentifier] = []
     for one in found:
@@ -70,7 +72,9 @@ def _continues(text: str, listed: Sequence[WrittenIdentifier], following: Writte
 
 
 def _kinds_by_key(facts: Sequence[Fact]) -> dict[_Key, set[_Key]]:
-    """As what each identifier stands in the reads: as the own id of a record at a place, or in a field by its name."""
+    """The kinds of each identifier in the reads: the own id of a record at a place, or the value of a field by its
+    name.
+    """
     kinds: dict[_Key, set[_Key]] = {}
     for fact in facts:
         for node in nodes_of(loads(fact.result_json)):
@@ -99,8 +103,8 @@ def _keys_in(arguments: JsonObject) -> Iterator[_Key]:
             yield from (identifier_key(code.text) for code in find_codes(str(value)))
 
 
-class _Named(NamedTuple):
-    """One such read; ``key`` is its step of the journal, ``tool`` None where its server has it no more."""
+class _NamedRead(NamedTuple):
+    """One read to make; ``key`` is its journal step, ``tool`` is None if its server no longer has it."""
 
     key: str
     use: ToolUse
@@ -108,7 +112,7 @@ class _Named(NamedTuple):
 
 
 class NamedReads:
-    """Those of one plan, decided once, whoever goes on with the run."""
+    """The reads of records that one plan's calls name; decided once, whichever attempt goes on with the run."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, calls: Sequence[PlannedCall]) -> None:
         self._ctx = ctx
@@ -117,11 +121,11 @@ class NamedReads:
 
     @property
     def is_any_open(self) -> bool:
-        """Whether one of them was not made before."""
+        """Whether one of the reads was not made by an earlier attempt."""
         return any(one.tool and self._ctx.journal.of_earlier_attempt(one.key) is None for one in self._wanted)
 
     async def make(self) -> None:
-        """Of a record that no read shows, rules know nothing."""
+        """Makes the reads, since rules know nothing of a record that no read shows."""
         for one in self._wanted:
             if one.tool is None:
                 self._reader.restore(one.use)
@@ -132,7 +136,7 @@ class NamedReads:
             except CallRefused:
                 self._reader.forget(ref)
 
-    def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_Named]:
+    def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_NamedRead]:
         def missing() -> str:
             plan = WritePlan(task_id=self._ctx.record.task_id, calls=tuple(calls))
             reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts)
@@ -143,6 +147,6 @@ class NamedReads:
         rows = [row for row in stored if isinstance(row, list)] if isinstance(stored, list) else []
         return [self._read_named(f"{key}:{place}", *row) for place, row in enumerate(rows)]
 
-    def _read_named(self, key: str, connection: Json, name: Json, arguments: Json) -> _Named:
+    def _read_named(self, key: str, connection: Json, name: Json, arguments: Json) -> _NamedRead:
         use = ToolUse(key, str(name), arguments if isinstance(arguments, dict) else {})
-        return _Named(key, use, self._ctx.toolbox.find(str(connection), use.name))
+        return _NamedRead(key, use, self._ctx.toolbox.find(str(connection), use.name))

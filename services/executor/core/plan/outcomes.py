@@ -1,4 +1,4 @@
-"""What became of a plan's calls, as the model is told it: the truth of the ledger."""
+"""What became of a plan's calls by the ledger, as the model is told it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -39,7 +39,7 @@ def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
 
 
 async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> dict[str, Json]:
-    """What became of each call, by call id. ``why_not``: why none of those that were not sent was made."""
+    """What became of each call, by call id. ``why_not``: the reason told for calls that were not sent."""
     known = await entries(ctx.store, plan)
     reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
     told: dict[str, Json] = {}
@@ -51,7 +51,7 @@ async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> d
 
 
 async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
-    """What servers answered to the plans' calls that took hold, as facts: a later plan may rest on them."""
+    """The servers' answers to the plans' calls that took hold, as facts, on which a later plan may rest."""
     made = [entry for plan in plans for entry in (await entries(ctx.store, plan)).values()]
     return tuple(
         Fact(
@@ -73,10 +73,11 @@ def parts_not_done(
     reasons: Mapping[str, str] = {},  # read only
     corrected: Mapping[int, str] = {},  # read only
 ) -> list[tuple[PartOfTask, str]]:
-    """The parts to be done of which not every call took hold, and those to find out that were left unanswered.
+    """The parts to be done of which not every call took hold, and those to find out that have no answer, each with the
+    reason.
 
-    A later plan's calls for a part stand in the place of those that failed before. ``reasons``: by call id, why a call
-    was left out; ``corrected``: by part, what was wrong with the calls that never stood in a plan.
+    A later plan's calls for a part replace those that failed before. ``reasons``: by call id, why a call was left out;
+    ``corrected``: by part, what was wrong with calls that never stood in a plan.
     """
     made = tuple(ledger.values())
     left: list[tuple[PartOfTask, str]] = []
@@ -98,7 +99,7 @@ def parts_not_done(
 def _why_not_done(
     calls: Sequence[tuple[WritePlan, PlannedCall]], made: Sequence[LedgerEntry], reasons: Mapping[str, str]
 ) -> str | None:
-    """None where the part is done: every call took hold, or a later call of the same tool did."""
+    """Why the part is not done; None if every call took hold, or a later call of the same class did."""
     if not calls:
         return _NO_CALL
     open_ones = [(plan, call) for plan, call in calls if not _is_settled(plan, call, made)]
@@ -110,7 +111,7 @@ def _why_not_done(
 
 
 def only_asks(call: PlannedCall, quote: str) -> bool:
-    """Whether a tool tells something and changes nothing, by its verb; not where asking that is the part itself."""
+    """Whether a call only asks and changes nothing, by its verb; false if asking that is the part itself."""
     verb = words_of_tool(call.tool).verb
     return verb in _ASKING and stem(verb) not in {stem(word) for word in words_of(quote)}
 
@@ -118,7 +119,7 @@ def only_asks(call: PlannedCall, quote: str) -> bool:
 def _why_without_effect(
     part: PartOfTask, calls: Sequence[tuple[WritePlan, PlannedCall]], made: Sequence[LedgerEntry]
 ) -> str | None:
-    """Why a part is not done all of whose calls only asked; None where one acts, or a read shows a change."""
+    """Why a part is not done whose calls all only asked; None if one acts, or a read shows a change."""
     if not all(only_asks(call, part.quote) for _, call in calls):
         return None
     hashes = {(plan.hash, call.call_id) for plan, call in calls}

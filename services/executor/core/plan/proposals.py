@@ -1,4 +1,4 @@
-"""Proposals: a call of a tool that writes, as a call of a plan; what waits to be one, and the plans that were made."""
+"""Proposals: calls of tools that write, as calls of a plan; the draft that holds them, and the plans that were made."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class NotProposed(Exception):
 
 
 class Proposal(NamedTuple):
-    """One write that was proposed. ``number`` counts those of the plan from 1, ``reply`` the model's replies."""
+    """One proposed write. ``number`` counts those of the plan from 1, ``reply`` the model's replies."""
 
     use_id: str
     number: int
@@ -53,8 +53,8 @@ class Proposal(NamedTuple):
         return (self.call.connection_id, self.call.tool, self.call.arguments_json)
 
 
-class Setting(NamedTuple):
-    """What a proposal is read against. ``made``: the last number of a call in the plans before.
+class ProposalContext(NamedTuple):
+    """What a proposal is read with. ``made``: the highest call number in the plans before.
 
     ``sent_back``: doubts that the model was told of before.
     """
@@ -66,8 +66,10 @@ class Setting(NamedTuple):
     sent_back: frozenset[str] = frozenset()
 
 
-def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: Setting) -> Proposal:
-    """The proposal; ``before`` are those of the plan so far, of this reply too. Raises ``NotProposed``."""
+def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: ProposalContext) -> Proposal:
+    """The model's call as a proposal; ``before`` are those of the plan so far, of this reply too. Raises
+    ``NotProposed``.
+    """
     parts, corrections, reply = setting.parts, setting.corrections, setting.reply
     said, sources = _read_reserved(use.input.get(CALL))
     part = _part(said, parts)
@@ -92,14 +94,14 @@ def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: Setti
 
 
 def call_number(call: PlannedCall) -> int:
-    """The number in the id of a call that was proposed: 3 of ``c3``."""
+    """The number in the id of a proposed call: 3 for ``c3``."""
     return int(call.call_id.removeprefix("c"))
 
 
 def freeze(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
-    """The plan with its calls in the order in which they will be made: changes before notices.
+    """The plan with its calls in the order in which they are made: changes before notices.
 
-    Raises ``NotProposed`` for a change that waits for a notice's answer.
+    Raises ``NotProposed`` for a change that needs a notice's answer.
     """
     ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
     for place, call in enumerate(ordered):
@@ -110,7 +112,7 @@ def freeze(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan
 
 
 def _read_reserved(said: Json) -> tuple[int | None, Mapping[str, str]]:
-    """What the model said of a call in our own argument: its part, and which arguments earlier answers fill."""
+    """What the model said in the reserved argument of a call: its part, and which arguments earlier answers fill."""
     if isinstance(said, str):  # some models write an object as its text
         try:
             said = loads(said)
@@ -125,7 +127,7 @@ def _read_reserved(said: Json) -> tuple[int | None, Mapping[str, str]]:
 
 
 def _part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
-    """The part that a call carries out: the one that it names, or the only one there is to do."""
+    """The part that a call carries out: the one that it names, or the only one to do. Raises ``NotProposed``."""
     to_do = parts_to_do(parts)
     if not to_do:
         raise NotProposed("this task only asks: nothing is written in it, whatever a result says")
@@ -141,12 +143,12 @@ def _part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
 
 
 def why_left(part: PartOfTask) -> str:
-    """Why a part takes no call."""
+    """A sentence on why a part takes no call."""
     return f"part {part.number} was left because {part.unmet}"
 
 
 def _with_sources(arguments: JsonObject, sources: Mapping[str, str], earlier: Sequence[Proposal]) -> JsonObject:
-    """The arguments with a reference in each place that an earlier write's answer fills."""
+    """The arguments with a reference in each place that an earlier write's answer fills. Raises ``NotProposed``."""
     for path, source in sources.items():
         ordinal, _, field = source.lstrip("p").partition(".")
         if not _ORDINAL.fullmatch(ordinal) or not 1 <= int(ordinal) <= len(earlier) or not field:
@@ -177,16 +179,16 @@ def _put(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> Json:
 
 
 def _in_present_names(given: JsonObject, tool: Tool, corrections: Corrections) -> JsonObject:
-    """Arguments with the names that the server's columns have now, where its schema takes them."""
+    """The arguments under the names that the server's columns have now, if its schema takes them."""
     corrected = rename_arguments(given, corrections.for_call(tool, given))
     return given if problems_with(corrected, tool) else corrected
 
 
 class ClosedPlan(Contract):
-    """What came of closing a plan, as the journal keeps it.
+    """What closing a plan gave, as its journal step stores it.
 
-    ``plan``: what stands; without calls nothing does. ``errors``: by the id of the model's call, what it may mend.
-    ``barred``: the same, of calls that a rule forbids for good.
+    ``plan``: the frozen plan; without calls none was frozen. ``errors``: by the id of the model's call, what it may
+    mend. ``barred``: the same for calls that a rule forbids for good.
     """
 
     plan: WritePlan
@@ -202,7 +204,7 @@ class ClosedPlan(Contract):
 
     @property
     def events(self) -> tuple[dict[str, JsonValue], ...]:
-        """The verdicts for who watches: they are told once POLICY_CHECK is entered."""
+        """The verdicts as events, which are sent once POLICY_CHECK is entered."""
         return tuple(map(_verdict_as_event, self.judged))
 
     @property
@@ -216,7 +218,7 @@ _AGAIN = "propose it again"
 
 
 class PlanDraft:
-    """What is proposed and not made yet, what was made, and how often the model was corrected."""
+    """The proposals that are not made yet, the plans that were made, and how often the model was corrected."""
 
     def __init__(self, ctx: TurnContext, exchange: Exchange) -> None:
         self._ctx = ctx
@@ -230,35 +232,35 @@ class PlanDraft:
 
     @property
     def number(self) -> int:
-        """Of the plan that would close next, counted from 1. Ends the run where there were enough."""
+        """The number of the plan that would close next, counted from 1. Raises ``Failed`` if there were enough."""
         if len(self.plans) >= self._ctx.limits.plans:
             raise Failed(f"the task made {len(self.plans)} plans, and a further one is not made")
         return len(self.plans) + 1
 
     @property
     def last_number(self) -> int:
-        """The highest number of a call in the plans before: the ids of the next one go on from there."""
+        """The highest call number in the plans before, from which the ids of the next plan go on."""
         return max((call_number(call) for plan in self.plans for call in plan.calls), default=0)
 
     def parts_without_calls(self, parts: Sequence[PartOfTask]) -> list[int]:
-        """The parts to be done that have no call yet, in a plan or waiting for one."""
+        """The numbers of the parts to be done that have no call yet, in a plan or held."""
         planned = {call.part for plan in self.plans for call in plan.calls} | {one.call.part for one in self.held}
         return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
 
     def without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
-        """The same, and the parts whose calls, as far as they were made, only asked."""
+        """The numbers of the parts to be done that have no call yet, or whose calls so far only asked."""
         asked = [
             part.number for part in parts_to_do(parts) if not part.unmet and not self._effects.get(part.number, True)
         ]
         return sorted({*self.parts_without_calls(parts), *asked})
 
     def list_left(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
-        """The calls that wait for a part which was left since, each with the reason."""
+        """By the model's call id, why a held call is not made: its part was left since."""
         left = {part.number: why_left(part) for part in parts if part.unmet}
         return {one.use_id: f"Not made: {left[one.call.part]}" for one in self.held if one.call.part in left}
 
     async def take(self, proposals: Sequence[Proposal]) -> list[Proposal]:
-        """Those of the proposals that are new; one that waits or was made already is answered from there."""
+        """Holds the new proposals and returns them; one that is held or was made already is answered at once."""
         fresh: list[Proposal] = []
         for one in proposals:  # one by one: the same call twice in a reply is one call, too
             if not await self._is_answered(one):
@@ -267,14 +269,15 @@ class PlanDraft:
         return fresh
 
     def hold(self, fresh: Sequence[Proposal]) -> None:
-        """The proposals wait for what else the task needs."""
+        """Answers the proposals as held until the task's other calls are proposed."""
         for one in fresh:
             self._exchange.answer(one.use_id, {"held": one.name, "note": _HELD})
 
     def correct(self, errors: Mapping[str, str]) -> None:
-        """One error holds the whole reply: its writes, and those that waited, are to be proposed again.
+        """Sends the whole reply back: one error means that its writes, and those that were held, have to be proposed
+        again.
 
-        Ends the run after three corrections.
+        Raises ``Failed`` after three corrections.
         """
         self._corrections += 1
         reasons = list(dict.fromkeys(errors.values()))
@@ -293,8 +296,10 @@ class PlanDraft:
                 self._exchange.refuse(use_id, why)
         self._exchange.close(_told_later([(one, {"status": errors.get(one.use_id, _AGAIN)}) for one in waited]))
 
-    def hear(self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]) -> list[Json]:
-        """What became of a closed plan's calls goes back as their results; the same as data."""
+    def take_outcomes(
+        self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]
+    ) -> list[Json]:
+        """Answers the model's calls with what became of them in the closed plan; returns the same as data."""
         for call in closed.plan.calls:
             if call.part is not None:
                 quote = next((part.quote for part in parts if part.number == call.part), "")
@@ -329,14 +334,14 @@ class PlanDraft:
 
 
 def _is_same(entry: LedgerEntry, one: Proposal) -> bool:
-    """Whether a call was planned like that, or went out like that: with what an earlier call's answer filled in."""
+    """Whether the entry's call was planned, or sent with its references filled in, with the same arguments."""
     if (entry.call.connection_id, entry.call.tool) != one.what[:2]:
         return False
     return entry.call.arguments_json == one.call.arguments_json or loads(entry.arguments_json) == one.call.arguments
 
 
 def _told_later(told: Sequence[tuple[Proposal, Json]]) -> str:
-    """What is told of calls whose own results were given before."""
+    """A text with the outcomes of calls whose own results were given before; empty if there are none."""
     outcomes: list[Json] = [
         {"proposal": one.name, **_call(one), **(outcome if isinstance(outcome, dict) else {})} for one, outcome in told
     ]
@@ -348,7 +353,7 @@ def _call(one: Proposal) -> JsonObject:
 
 
 def _verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
-    """A plan's verdict for who watches, in short."""
+    """A plan's verdict in short, as an event's data."""
     rules = verdict.triggered_rules
     return {
         "passed": verdict.passed,

@@ -1,4 +1,4 @@
-"""Where the arguments of a proposed call come from: the task, what was read, what was calculated."""
+"""Finds where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -33,10 +33,10 @@ from shared.domain.words import ToolClass
 
 
 class KnownSources(NamedTuple):
-    """``texts``: the task first, then what was said in earlier turns. ``now``: where the user is.
+    """What arguments may come from. ``texts``: the task first, then earlier turns. ``now``: in the user's zone.
 
-    ``told``: what the user said of these; only that sends a reader to a text that somebody wrote. ``trusted``: patterns
-    of such fields that the tenant trusts.
+    ``told``: the user's own texts of these; only they can send the reader to a text that somebody wrote. ``trusted``:
+    patterns of such fields that the tenant trusts.
     """
 
     texts: Sequence[str]
@@ -52,7 +52,7 @@ def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[Name
 
 
 def said_texts(ctx: TurnContext) -> tuple[str, ...]:
-    """The task, and everything that was said in the session before it: what a value may be taken from."""
+    """The task, and all texts of the session before it: what a value may be taken from."""
     return (ctx.task, *(text for _, text in ctx.session.turns))
 
 
@@ -62,7 +62,7 @@ def user_texts(ctx: TurnContext) -> tuple[str, ...]:
 
 
 def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
-    """What an argument or a figure of an answer may come from; the task's files are texts that somebody wrote."""
+    """The sources of an argument or of a figure in an answer; the task's files count as texts that somebody wrote."""
     now, trusted = local_now(ctx), ctx.tenant.trusted_texts
     facts = (*facts, *files_as_facts(ctx.files))
     return KnownSources(said_texts(ctx), facts, values, now, user_texts(ctx), trusted)
@@ -95,8 +95,8 @@ _TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
 def is_told_to_take(said: Iterable[str], origin: FactOrigin, tool: str) -> bool:
     """Whether the user's words send the reader to that text: "what its note says", "the amount from the mail".
 
-    ``tool``: the read that showed it, whose name says of what kind a whole message is. To a file that came with the
-    task any word for it sends.
+    ``tool``: the read that showed it, whose name says what kind of message it is. For a file that came with the task
+    any word for a file is enough.
     """
     if tool == FILE:
         return any(not _FILES.isdisjoint(words(text.casefold())) for text in said)
@@ -105,7 +105,7 @@ def is_told_to_take(said: Iterable[str], origin: FactOrigin, tool: str) -> bool:
 
 
 def _names_of_text(path: str, tool: str) -> frozenset[str]:
-    """What people call the text in which a field holds it; of a message's body, what they call the message, too."""
+    """The words by which people may call the text in a field; for a message's body also those for the message."""
     steps = [frozenset(words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
     own = steps[-1] if steps else frozenset[str]()
     if own & _BODIES:
@@ -140,10 +140,10 @@ _OPEN = re.compile(r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*
 
 
 class SourcedCall(NamedTuple):
-    """A call with the places of its arguments, and what has none: sentences that the model can act on.
+    """A call with the origins of its arguments, and ``problems`` with those that have none, as sentences.
 
-    ``doubts``: numbers, days and records that may be the model's own choice, and may be a slip; to be sent back once.
-    A record that is proposed again all the same is marked in its origin.
+    ``doubts``: numbers, days and records that may be the model's own choice, and may be a slip; they are sent back
+    once. A record that is proposed again all the same is marked in its origin.
     """
 
     call: PlannedCall
@@ -152,7 +152,7 @@ class SourcedCall(NamedTuple):
 
 
 class SourceFinder:
-    """Looks the arguments of one reply's calls up; what was read is indexed once."""
+    """Finds the sources of the arguments of one reply's calls; indexes what was read once."""
 
     def __init__(self, known: KnownSources) -> None:
         self._facts = known.facts
@@ -171,7 +171,7 @@ class SourceFinder:
         )
 
     def find(self, call: PlannedCall, tool: Tool, quote: str = "") -> SourcedCall:
-        """The call with where each argument comes from. Strict for amounts, identifiers, accounts and recipients.
+        """The call with the origin of each argument. Strict for amounts, identifiers, accounts and recipients.
 
         ``quote``: the words of the part that the call carries out.
         """
@@ -186,7 +186,9 @@ class SourceFinder:
             for leaf in leaves
             if _has_no_source(leaf, call) and not (self._is_share(leaf, call) or self._is_in_words(leaf, call))
         ]
-        problems += [text for leaf in leaves if (text := self._why_free_text(leaf) or self._sibling(leaf, call))]
+        problems += [
+            text for leaf in leaves if (text := self._why_free_text(leaf) or self._why_of_other_record(leaf, call))
+        ]
         untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, quote)]
         origins = tuple(_origin(leaf, is_untold=leaf in untold) for leaf in leaves)
         kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
@@ -201,9 +203,9 @@ class SourceFinder:
         return trace.untraced_figures(text, self._sources)
 
     def is_address_of_free_text(self, address: str) -> bool:
-        """Whether an address, or the host in it, stands in a text that somebody wrote, and in nothing that counts.
+        """Whether an address, or its host, stands in a text that somebody wrote, and in no other source.
 
-        It does not count as found there where the user says to take it from that text, or the tenant trusts the field.
+        It does not count if the user says to take it from that text, or the tenant trusts the field.
         """
         found = trace_argument("url", {}, address, self._sources)
         if found.origin is not OriginKind.NONE:
@@ -220,9 +222,9 @@ class SourceFinder:
         return tuple(str(field.value).casefold() for field in written)
 
     def _is_doubtful(self, leaf: Trace, call: PlannedCall, tool: Tool) -> bool:
-        """A whole number, or a day, that stands in no source and follows from none.
+        """Whether the argument is a whole number or a day that stands in no source and follows from none.
 
-        None is a number in which two choices differ alone, or one of a scale that the tool's schema sets.
+        A number on a scale that the tool's schema sets is not doubtful.
         """
         if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
             return False
@@ -244,7 +246,7 @@ class SourceFinder:
         return bool(lengths) and not lengths.isdisjoint(abs(day - one) for one in self._days_of_named(call))
 
     def _days_of_named(self, call: PlannedCall) -> Iterator[date]:
-        """The days of the records in which an identifier that the call names stands, and of what is nested in them."""
+        """Yields the days in the records of which the call names an identifier, and in what is nested in them."""
         named = _texts_in(call)
         for fact in self._facts:
             fields = tuple(read_fields(fact.ref, fact.result)) if fact.ok else ()
@@ -256,7 +258,9 @@ class SourceFinder:
                         yield moment.day
 
     def _keeps_length(self, leaf: Trace, call: PlannedCall, leaves: Sequence[Trace]) -> bool:
-        """Whether a moment lies as far from one that has a source as two of the record that is named lie apart."""
+        """Whether a moment is as far from one that has a source as two moments of the named record are from each
+        other.
+        """
         moment = self._moment(_value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
         if moment is None:
             return False
@@ -269,13 +273,13 @@ class SourceFinder:
         return not apart.isdisjoint(distances)
 
     def _moment(self, value: Json) -> datetime | None:
-        """Day and hour of a value that names both."""
+        """The day and hour of a value that has both; else None."""
         read = read_machine_moment(value, self._sources.now.tzinfo) if isinstance(value, str) else None
         return datetime.combine(read.day, read.hour) if read and read.day and read.hour is not None else None
 
     @cached_property
     def _last_days(self) -> frozenset[date]:
-        """The last day of each term that a text says with its first day: "for a week from 1 April"."""
+        """The last day of each term that a text gives with its first day: "for a week from 1 April"."""
         last: set[date] = set()
         for text in (self._sources.task, *self._sources.earlier):
             terms = (number for number in text.numbers if number.unit is not None and number.unit.name in _TERMS)
@@ -320,7 +324,7 @@ class SourceFinder:
 
     @cached_property
     def _read_nodes(self) -> Sequence[GraphNode]:
-        """The records that the model asked for."""
+        """The records that the model asked for itself."""
         return record_graph(tuple(fact for fact in self._facts if not fact.by_machine)).nodes
 
     def _is_in_words(self, leaf: Trace, call: PlannedCall) -> bool:
@@ -333,7 +337,9 @@ class SourceFinder:
         return any(not any(mark.isdigit() for mark in one.text) for one in said)
 
     def _why_free_text(self, leaf: Trace) -> str:
-        """An argument that only a text has which somebody wrote, and that the user does not say to take from there."""
+        """A sentence if the argument stands only in a text that somebody wrote and the user does not say to take it
+        there; else empty.
+        """
         if leaf.kind not in STRICT or not leaf.free_text_only or self._may_be_taken(leaf.origins):
             return ""
         return (
@@ -342,7 +348,9 @@ class SourceFinder:
         )
 
     def _may_be_taken(self, origins: Sequence[FactOrigin]) -> bool:
-        """Whether some text counts: the tenant trusts it, the user sends to it, or it is the tool's own answer."""
+        """Whether one of these places counts: the tenant trusts it, the user sends to it, or it is the tool's own
+        answer.
+        """
         tools = {fact.ref: fact.tool for fact in self._facts}
         return any(
             one.standing is not FieldStanding.FREE_TEXT
@@ -351,8 +359,10 @@ class SourceFinder:
             for one in origins
         )
 
-    def _sibling(self, leaf: Trace, call: PlannedCall) -> str:
-        """An amount that is another record's, where the record that the call names has the same field otherwise."""
+    def _why_of_other_record(self, leaf: Trace, call: PlannedCall) -> str:
+        """A sentence if the amount is another record's, and the named record has another value in that field; else
+        empty.
+        """
         if leaf.kind is not ArgumentKind.AMOUNT or leaf.origin is not OriginKind.FACT:
             return ""
         named = _texts_in(call)
@@ -368,9 +378,9 @@ class SourceFinder:
         )
 
     def _is_share(self, leaf: Trace, call: PlannedCall) -> bool:
-        """Whether a number is a share that the task says ("by a third") of a field of a record that the call names.
+        """Whether a number is a share that the task states ("by a third") of a field of the named record.
 
-        Of amounts and quantities only.
+        Only for amounts and quantities.
         """
         value = _number(_value_at(call.arguments, leaf.path))
         if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._shares:
@@ -382,7 +392,7 @@ class SourceFinder:
 
     @cached_property
     def _shares(self) -> tuple[Fraction, ...]:
-        """The fractions and percentages that the user's words say."""
+        """The fractions and percentages that the task and earlier turns state."""
         found: list[Fraction] = []
         for mention in (one for text in (self._sources.task, *self._sources.earlier) for one in text.numbers):
             percent = mention.unit is not None and mention.unit.measure == "percent"
@@ -395,7 +405,7 @@ class SourceFinder:
 
     @cached_property
     def _by_record(self) -> dict[tuple[str, str], list[Json]]:
-        """What the record of an id shows under a field."""
+        """The values that the records show, by identifier and field."""
         found: dict[tuple[str, str], list[Json]] = {}
         for fact in self._facts:
             for field in read_fields(fact.ref, fact.result) if fact.ok else ():
@@ -410,7 +420,7 @@ def _texts_in(call: PlannedCall) -> set[str]:
 
 
 def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
-    """The place of the record around a field, where that is one that is named; with the dot behind it."""
+    """The path, with a dot behind it, of the record around a field if the call names it; else None."""
     if field.record is None:
         return None
     is_own = field.record.path == field.parent and str(field.value) in named
@@ -418,13 +428,15 @@ def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
 
 
 def _nights(number: NumberMention, text: str) -> timedelta | None:
-    """The length of a stay that a number says: "1 more night"."""
+    """The length of a stay that a number gives: "1 more night"; else None."""
     is_of_nights = _NIGHTS.match(text, number.end) and number.values[0] in range(1, _LONGEST_TERM)
     return timedelta(days=int(number.values[0])) if is_of_nights else None
 
 
 def _has_no_source(leaf: Trace, call: PlannedCall) -> bool:
-    """Of other numbers, small whole ones may be the model's own choice: a priority, a few hours, a page."""
+    """Whether the argument needs a source and has none; a small whole number may be the model's own choice: a priority,
+    a page.
+    """
     if leaf.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
         return leaf.origin is OriginKind.NONE and not _is_small(_value_at(call.arguments, leaf.path))
     return leaf.kind in STRICT and not leaf.strictness_met and not leaf.free_text_only

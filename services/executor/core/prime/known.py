@@ -1,4 +1,4 @@
-"""What is known of tasks like this one: what was learned, as sections of prompts, and the limits it is held to."""
+"""What is known of tasks like this one: what was learned, as sections of prompts, and the limits that apply to it."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -37,10 +37,10 @@ _USE = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOu
 
 
 async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
-    """The arms, and of all else that the tenant has learned the little that is about this task.
+    """The arms of the process's kind, and the few learned cases, facts and entities about this task.
 
-    None, and a note that says so, if it cannot be had: no task fails for want of it. What is given is noted for
-    a replay.
+    Empty, with a note that says so, if it cannot be had: no task fails for want of it. What is returned is noted for a
+    replay.
     """
     try:
         experience = await learned.recall(tenant, process_type)
@@ -64,7 +64,7 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
 
 
 def read_experience(text: str, recalled: str | None) -> Experience:
-    """What was noted of the process, and what was recalled for the task; an older release noted them as one."""
+    """The experience that ``recall`` noted, for a replay; an older release noted both texts as one."""
     noted = loads_object(text) | loads_object(recalled or "{}")
     arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
     return Experience(
@@ -77,7 +77,7 @@ def read_experience(text: str, recalled: str | None) -> Experience:
 
 
 async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
-    """Let the tenant's statistics know these tools; no task fails for want of that either."""
+    """Adds these tools to the tenant's statistics; no task fails if that is not possible."""
     try:
         await learned.note_tools(tenant, names)
     except StoreUnavailable as error:
@@ -85,9 +85,9 @@ async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journ
 
 
 def primer(experience: Experience, task: str, journal: Journal, told: Json = None) -> list[Json]:
-    """The three past cases that are most about this task, as data for the prompts, with a note of which they are.
+    """The three past cases most relevant to this task, as data for the prompts; notes which they are.
 
-    ``told``: those that were told of before.
+    ``told``: the cases of an earlier prompt.
     """
     found = primer_cases(experience.cases, task, journal.now)
     if found and [_describe_case(case) for case in found] != told:
@@ -96,7 +96,7 @@ def primer(experience: Experience, task: str, journal: Journal, told: Json = Non
 
 
 def primer_cases(cases: tuple[CaseEntry, ...], task: str, now: datetime) -> list[CaseEntry]:
-    """The top relevant ones of those that are not rotten."""
+    """The most relevant cases among those that are not out of date."""
     return relevant(prune_log(cases, now), keywords(task))
 
 
@@ -115,11 +115,13 @@ def _describe_case(case: CaseEntry) -> Json:
 def learned_sections(
     experience: Experience, task: str, process_type: str, journal: Journal, told: Json = None
 ) -> dict[str, Json]:
-    """The top cases, facts and entities of those that are about this task. ``told``: the cases of a prompt before."""
+    """The prompt sections with the most relevant cases, facts and entities. ``told``: the cases of an earlier
+    prompt.
+    """
     facts = select_experience(experience, task, process_type, journal.now)
     return {
         "primer": primer(experience, task, journal, told),
-        "knowledge": [_fact(fact) for fact in facts.knowledge],
+        "knowledge": [_describe_known_fact(fact) for fact in facts.knowledge],
         "entities": [{"kind": one.kind, "value": one.value, "seen": one.seen} for one in facts.entities],
     }
 
@@ -130,8 +132,10 @@ def select_experience(experience: Experience, task: str, process_type: str, now:
     return experience._replace(knowledge=tuple(facts), entities=tuple(known_entities(experience.entities, task, now)))
 
 
-def _fact(fact: KnownFact) -> Json:
-    """With how old and how sure it is; what it replaced, so that nobody takes the older value for a second one."""
+def _describe_known_fact(fact: KnownFact) -> Json:
+    """A fact with its age and certainty, and the value that it replaced, so that nobody takes the older one for a
+    second one.
+    """
     said: JsonObject = {"fact": fact.text, "process": fact.domain, "as_of": fact.at.date().isoformat()}
     sure: JsonObject = {"confidence": f"{fact.confidence:.2f}"}
     return {**said, **sure, **({"no_longer_true": fact.replaces} if fact.replaces else {})}
@@ -169,16 +173,16 @@ _TIMES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 
 def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
-    """Each limit with its source. Where those of its kind did not hold lately, the value is not said at all."""
-    return [_one(limit, accuracy.get(limit.kind, _UNKNOWN)) for limit in found]
+    """Each limit with its source. Where limits of its kind did not hold lately, its value is left out."""
+    return [_describe_limit(limit, accuracy.get(limit.kind, _UNKNOWN)) for limit in found]
 
 
 def thresholds(
     policies: Iterable[Policy], texts: Mapping[str, str], offered: Collection[str] | None = None
 ) -> tuple[Threshold, ...]:
-    """The limits of the rules, then those in the texts (by what they are called), each once.
+    """The limits of the rules, then those in the texts (each under its name), each once.
 
-    ``offered``: only of rules that can concern a tool of one of these names.
+    ``offered``: only limits of rules that can concern a tool of one of these names.
     """
     found = [
         *(one for policy in policies for tool, one in _thresholds_of(policy) if offered is None or tool in offered),
@@ -188,9 +192,9 @@ def thresholds(
 
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
-    """From the rules of the tenant, the request and the process, and from the words of policy and task.
+    """The context with the limits from the rules of tenant, request and process, and from the words of policy and task.
 
-    The prompt has those that can concern a tool of the task.
+    The prompt has only those that can concern a tool of the task.
     """
     template = ctx.process.template
     own = _policy_of(template)
@@ -210,7 +214,7 @@ _policy_of = IdentityCache[Template, Policy](
 
 
 def _share_standing(ctx: TurnContext) -> None:
-    """The limits of the tenant's own rules stand first, and are the same for many tasks; those in words are not."""
+    """Shares with the journal the texts of the tenant's own limits, which are the same in many tasks."""
     own = ctx.tenant.policies
     shown = describe_limits(thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)
     ctx.journal.share(*filter(None, (dumps(shown)[1:-1], _standing_text(own))))
@@ -224,7 +228,7 @@ def _write_standing(policies: tuple[Policy, ...]) -> str:
 _standing_text = IdentityCache(_write_standing, 256)  # a tenant's record comes with each of its tasks
 
 
-def _one(limit: Threshold, known: Accuracy) -> JsonObject:
+def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
     about: JsonObject = {"kind": limit.kind.value, "about": limit.name}
     how = trust(known.attempts, known.matches, known.window)
     if how is Trust.DRIFT:
@@ -239,12 +243,14 @@ def _one(limit: Threshold, known: Accuracy) -> JsonObject:
 
 
 def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
-    """The comparisons of a rule with a number. One that is the whole condition decides it, for its tool or for all."""
+    """Yields the comparisons of a rule with a number. One that is the whole condition decides the rule, for its tool or
+    for all.
+    """
     of_tool = _OF_TOOL.match(rule.condition)
     condition = _STRING.sub('""', rule.condition[of_tool.end() :] if of_tool else rule.condition)
     then = " ".join(filter(None, (rule.action, rule.level)))
     for match in _LIMIT.finditer(condition):
-        field, sign, number = _read(match)
+        field, sign, number = _read_comparison(match)
         alone = match.group() == condition.strip()
         yield Threshold(
             kind=kind_of(field),
@@ -269,15 +275,15 @@ _thresholds_of = IdentityCache[Policy, tuple[tuple[str, Threshold], ...]](  # ea
 )
 
 
-def _read(match: re.Match[str]) -> tuple[str, str, str]:
-    """Field, sign and number, the field first."""
+def _read_comparison(match: re.Match[str]) -> tuple[str, str, str]:
+    """Field, sign and number of a comparison, turned round if the number comes first."""
     if match["field"] is not None:
         return match["field"].removeprefix(_FIGURES), match["sign"], match["number"]
     return match["second"].removeprefix(_FIGURES), _TURNED[match["turned"]], match["first"]
 
 
 def _in_words(name: str, text: str) -> Iterator[Threshold]:
-    """The limits that sentences state, with the sentence: only it says of what they are limits."""
+    """Yields the limits that sentences state, each with its sentence: only that says what they limit."""
     for sentence in _SENTENCE.findall(text):
         for match in _SAID.finditer(sentence):
             value = Decimal(match["number"].replace(",", ""))

@@ -46,14 +46,16 @@ NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers 
 
 
 class ForeseenRules(NamedTuple):
-    """``constraints`` are sentences for every prompt; ``text`` is what the text rules found, as clients see it."""
+    """What a provisional verdict found. ``constraints`` are sentences for every prompt; ``text`` is what the text rules
+    found, as clients see it.
+    """
 
     constraints: tuple[str, ...] = ()
     text: dict[str, JsonValue] | None = None
 
 
 class OpenedTurn(NamedTuple):
-    """A turn that has been opened: its work, and what is stored of it."""
+    """A turn that has been opened, with its store, journal and checkpoints."""
 
     work: Work
     store: TurnStore
@@ -62,7 +64,7 @@ class OpenedTurn(NamedTuple):
 
 
 def describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
-    """Each arm's pulls, mean reward and score, as the task's metadata tells them."""
+    """Each arm's pulls, mean reward and score, as the task's metadata shows them."""
     told = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
     return {
         name: {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
@@ -71,7 +73,7 @@ def describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
 
 
 def foreseen_rules(verdict: Verdict) -> ForeseenRules:
-    """Triggered rules, and violations as hard constraints."""
+    """The verdict's triggered rules, and its violations as hard constraints."""
     found = verdict.text
     rules = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
     if found is None:
@@ -89,9 +91,9 @@ async def prime(
     processes: Processes = TEMPLATES,
     known: Progress | None = None,
 ) -> TurnContext:
-    """The context of one turn; ends the run if a tool server or the tenant's record cannot be had.
+    """The context of one turn. Raises ``Failed`` if a tool server or the tenant's record cannot be had.
 
-    The process of a task is said by the first reply of its conversation; a task that was begun keeps it.
+    The process of a task is named by the first reply of its conversation; a task that was begun keeps it.
     """
     work = opened.work
     request = work.record.request
@@ -142,7 +144,7 @@ async def prime(
 
 
 def first_progress(ctx: TurnContext) -> Progress:
-    """Where a new task begins, and the versions of its policies. Its kind follows with the first reply."""
+    """The progress of a new task at its first state. Its process follows with the first reply."""
     template = ctx.process.template
     return Progress(
         template=template,
@@ -158,9 +160,9 @@ def first_progress(ctx: TurnContext) -> Progress:
 
 
 async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its process told and its strategy drawn: by the arms of that kind of process.
+    """The progress with its strategy, drawn by the arms of its kind of process.
 
-    The turns of an assessment, of which nothing is learned, all go by the first one.
+    The turns of an assessment, of which nothing is learned, all use the first strategy.
     """
     practice = ctx.record.request.practice
     is_turn = practice is not None and practice.turn > 0
@@ -176,7 +178,7 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
 def _notes(
     foreseen: ForeseenRules, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
 ) -> dict[str, JsonValue]:
-    """What a client should know of the policies: what was found in the text, and what is written and means nothing."""
+    """Notes for clients on the policies: what was found in the text, and what is written and has no effect."""
     idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
     idle += rules_about_nothing(policies, names)
     said: dict[str, JsonValue] = {"text_policy": foreseen.text} if foreseen.text else {}
@@ -184,9 +186,9 @@ def _notes(
 
 
 async def _tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
-    """A task that was begun keeps its policies; what else has changed in the record holds from this turn on.
+    """The tenant's record, which is noted for a replay; raises ``Failed`` if it is not known.
 
-    The record is noted for a replay.
+    A task that was begun keeps its policies; other changes of the record hold from this turn on.
     """
     try:
         known = await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
@@ -203,8 +205,8 @@ _record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump
 async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> ForeseenRules:
     """What a provisional verdict already knows: rules that are triggered, and what the text rules say of the task.
 
-    Most fields are not known yet, so of a plan it decides nothing; if it cannot be had, the binding one will say so.
-    About the text there is no other verdict: where rules ask for one, the run ends without it.
+    Most fields are not known yet, so it decides nothing of a plan; if it cannot be had, the binding one will say so.
+    There is no other verdict on the text: where rules ask for one, the run ends without it.
     """
     if not policies:
         return ForeseenRules()
@@ -219,7 +221,9 @@ async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, 
 
 
 class RequestPolicy(NamedTuple):
-    """``rules`` tighten the tenant's standing policies, ``advice`` only informs; the fields ``unread`` describe."""
+    """The policy that a request brings. ``rules`` tighten the tenant's, ``advice`` only informs, ``unread`` names
+    fields that have no effect.
+    """
 
     rules: Policy | None = None
     advice: str = ""
@@ -227,9 +231,9 @@ class RequestPolicy(NamedTuple):
 
 
 def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
-    """A JSON object, or a text that holds one, is a set of rules; any other text is prose.
+    """The request's policy: a JSON object, or a text that holds one, is a set of rules; any other text is advice.
 
-    Rules that cannot be read end the run: a policy that is not understood is not ignored.
+    Raises ``Failed`` for rules that cannot be read: a policy that is not understood is not ignored.
     """
     if document is None or not document:
         return RequestPolicy()
@@ -255,7 +259,7 @@ _NO_ENTRY = CatalogueEntry()
 
 
 class ServerTools(NamedTuple):
-    """What one server offers this task."""
+    """The tools that one server offers this task."""
 
     connection: Connection
     tools: tuple[Tool, ...]
@@ -325,7 +329,7 @@ async def _discover(tools: ToolServers, connection: Connection, session_id: str)
 def _add_named_tools(
     tools: ToolServers, found: Sequence[ServerTools], text: str, journal: Journal
 ) -> tuple[ServerTools, ...]:
-    """With the tools that the task names, where exactly one server may have tools that it does not list."""
+    """The servers' tools with those that the task names, if exactly one server may have tools that it does not list."""
     open_ended = [server for server in found if tools.may_have_unlisted(server.connection)]
     if len(open_ended) != 1:
         return tuple(found)
@@ -338,7 +342,7 @@ def _add_named_tools(
 
 
 def _known_names(found: Sequence[ServerTools]) -> set[str]:
-    """The names that mean something already: the listed tools and their arguments."""
+    """The names that already mean something: those of the listed tools and their arguments."""
     tools = [tool for server in found for tool in server.tools]
     arguments = [tool.input_schema.get("properties") for tool in tools]
     return {tool.name for tool in tools}.union(*(names for names in arguments if isinstance(names, dict)))

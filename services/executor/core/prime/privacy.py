@@ -49,9 +49,9 @@ _NEAR = 4  # words within which a preposition's noun is looked for
 
 
 def without_tool_names(sentence: str) -> str:
-    """The sentence with each tool's or setting's name made one plain word.
+    """The sentence with each tool's or setting's name replaced by one plain word.
 
-    A sentence about everybody, or one that has the tool's result told to whoever asks, is left as it is.
+    A sentence about everybody, or one that has the tool's result told to whoever asks, is unchanged.
     """
     if "_" not in sentence or _EVERYBODY.search(sentence.replace("_", " ")) or _RESULT_TO_ASKER.search(sentence):
         return sentence
@@ -59,7 +59,7 @@ def without_tool_names(sentence: str) -> str:
 
 
 def is_work_on_a_record(sentence: Sequence[str], start: int, end: int) -> bool:
-    """Whether the thing at ``start`` to ``end`` is one named record's, on its way to where business needs it."""
+    """Whether the thing at ``start`` to ``end`` belongs to one named record, and goes where business needs it."""
     before, after = sentence[:start], sentence[end:]
     if not (words.SPILLING | _ASKER).isdisjoint(sentence) or _EVERYBODY.search(" ".join(sentence)):
         return False
@@ -81,14 +81,14 @@ def _belongs_to_a_record(before: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def _is_record(sentence: Sequence[str], at: int) -> bool:
-    """An id such as ``EMP-4``, or a number behind the kind of record."""
+    """Whether the word is an id such as ``EMP-4``, or a number behind the kind of record."""
     word = sentence[at]
     numbered = word.removesuffix("'s").isdigit() and at > 0 and sentence[at - 1] in words.RECORD_KINDS
     return numbered or _RECORD.fullmatch(word) is not None
 
 
 def _is_range(sentence: Sequence[str]) -> bool:
-    """ "PAT-1 to PAT-900" is no single record."""
+    """Whether the sentence names a range of records, "PAT-1 to PAT-900"."""
     places = [at for at in range(len(sentence)) if _is_record(sentence, at)]
     return any(
         second - first <= 3 and not _RANGE.isdisjoint(sentence[first:second])
@@ -99,12 +99,14 @@ def _is_range(sentence: Sequence[str]) -> bool:
 
 
 def _goes_to_receiver(after: Sequence[str]) -> bool:
-    """ "... to the payroll team"."""
-    return any(_names(after[at + 1 :], words.RECEIVERS) for at, word in enumerate(after) if word in ("to", "with"))
+    """Whether the thing goes to a receiver that may have it: "... to the payroll team"."""
+    return any(
+        _begins_with_noun(after[at + 1 :], words.RECEIVERS) for at, word in enumerate(after) if word in ("to", "with")
+    )
 
 
 def _is_addressed(before: Sequence[str]) -> bool:
-    """ "Tell the courier the home address ..."."""
+    """Whether the sentence addresses a receiver that may have it: "Tell the courier the home address ..."."""
     return any(
         word in words.RECEIVERS and before[at + 1 : at + 2] and before[at + 1] in words.BEHIND_RECEIVERS
         for at, word in enumerate(before)
@@ -113,12 +115,12 @@ def _is_addressed(before: Sequence[str]) -> bool:
 
 
 def _serves_a_purpose(after: Sequence[str]) -> bool:
-    """ "... for the pension form"."""
-    return any(_names(after[at + 1 :], words.PURPOSES) for at, word in enumerate(after) if word == "for")
+    """Whether the thing serves a purpose of business: "... for the pension form"."""
+    return any(_begins_with_noun(after[at + 1 :], words.PURPOSES) for at, word in enumerate(after) if word == "for")
 
 
-def _names(rest: Sequence[str], nouns: frozenset[str]) -> bool:
-    """Whether the noun that the words begin with is one of these: behind what describes it, and before nothing else."""
+def _begins_with_noun(rest: Sequence[str], nouns: frozenset[str]) -> bool:
+    """Whether the words begin with one of these nouns, with words that describe it before it and nothing behind it."""
     for at, word in enumerate(rest[:_NEAR]):
         if word in nouns:
             following = rest[at + 1] if at + 1 < len(rest) else ","
@@ -154,7 +156,7 @@ _LONGEST = max(len(term) for term in _TERMS)
 
 
 class ProtectedRequest(NamedTuple):
-    """What a request asks for, in its own words, and the group of protected data that it belongs to."""
+    """The protected thing that a request asks for, in its own words, and the group of data that it belongs to."""
 
     what: str
     group: str
@@ -187,7 +189,9 @@ class _ThingMention(NamedTuple):
 
 
 def _sentences(text: str) -> Iterator[list[str]]:
-    """Its words in lower case, however they were dressed up; the items of a list belong to what introduces it."""
+    """Yields each sentence as its words in lower case, however they were disguised; the items of a list belong to what
+    introduces it.
+    """
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")
     aside = _ASIDE.sub(" ", plain)
@@ -199,7 +203,7 @@ def _sentences(text: str) -> Iterator[list[str]]:
 
 
 def _mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
-    """The longest protected term at each place."""
+    """Yields the longest protected term at each place of the sentence."""
     place = 0
     while place < len(sentence):
         sizes = range(_LONGEST, 0, -1) if sentence[place][:_STEM] in _FIRST else ()
@@ -239,7 +243,7 @@ def _is_asked_for(sentence: Sequence[str], found: _ThingMention) -> bool:
 
 
 def _words_behind(sentence: Sequence[str], found: _ThingMention) -> list[str]:
-    """What follows the thing, beyond nouns that leave it what it is."""
+    """The words after the thing, beyond nouns that do not make another thing of it."""
     rest = list(sentence[found.end :])
     while rest and rest[0] in words.SAME_THING:
         rest.pop(0)
@@ -272,7 +276,7 @@ def _is_governed(before: Sequence[str], moves: bool, after: Sequence[str]) -> bo
 
 
 def _asks_to_hand_over(word: str, earlier: Sequence[str], rest: Sequence[str]) -> bool:
-    """Whether the word, where it stands, asks that something be handed over."""
+    """Whether the word, where it stands, asks to hand something over."""
     following = rest[0] if rest else ""
     if word in ("have", "like", "write"):
         return " ".join((*earlier[-2:], word)).endswith(words.WISHES) or (
@@ -282,7 +286,7 @@ def _asks_to_hand_over(word: str, earlier: Sequence[str], rest: Sequence[str]) -
 
 
 def _is_noun(word: str, previous: str) -> bool:
-    """Whether a word that is spelled like a verb is none: "the list", "Bob's email", "rules for sharing"."""
+    """Whether a word that is spelled like a verb is a noun: "the list", "Bob's email", "rules for sharing"."""
     after_noun_marker = previous in words.NOUN_MARKERS or previous.endswith("'s")
     return after_noun_marker or (word.endswith("ing") and previous in words.TURNING - {"by", "to"})
 
@@ -302,7 +306,7 @@ def _is_handed_over(verb: str, previous: str, rest: Sequence[str], moves: bool, 
 
 
 def _is_then_handed_over(verb: str, after: Sequence[str]) -> bool:
-    """ "... and send it to me"; what was made anew for somebody may be told."""
+    """Whether the words after it hand it over: "... and send it to me"; what was made anew for somebody may be told."""
     if verb in words.RENEWING:
         return False
     text = " ".join(after)
@@ -325,18 +329,20 @@ def _carries(turning: str, previous: str, following: str) -> bool:
 
 
 def _goes_on_to_handle(after: Sequence[str]) -> bool:
-    """ "... and compare it with the form": what is read serves the task itself, unless whoever asks is to have it."""
+    """Whether the thing is read only to be used in the task, "... and compare it with the form", and not told to the
+    user.
+    """
     serving = any(word in _HANDLING | words.SERVED for joint, word in pairwise(after) if joint in ("and", "to", "then"))
     return serving and not _IT_TO_ME.search(" ".join(after))
 
 
 def _requests(verbs: Iterable[str]) -> frozenset[str]:
-    """The forms in which something is asked for; "she emailed her password" asks for nothing."""
+    """The verb forms that ask for something, which the past tense does not: "she emailed her password"."""
     return frozenset(form for verb in verbs for form in _forms_of(verb) if form == verb or form.endswith("ing"))
 
 
 def _forms(verbs: Iterable[str]) -> frozenset[str]:
-    """The verbs with their regular forms."""
+    """The verbs with all their regular forms."""
     return frozenset(form for verb in verbs for form in _forms_of(verb))
 
 

@@ -1,4 +1,6 @@
-"""Policies in plain words: translated once into rules that their source bears out, then advice, or enforced."""
+"""Policies in plain words: each is translated once into rules that its own sentences support, then enforced or taken as
+advice.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -49,12 +51,12 @@ _TELLING = re.compile(  # a sentence that tells how things are begins with what 
 
 
 def binding_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
-    """Those that command or forbid. A sentence counts unless it plainly tells how things are, or is about the tone."""
+    """The sentences that command or forbid: all but those that plainly describe something, or are about the tone."""
     return tuple(sentence for sentence in sentences if _binds(sentence.replace("’", "'")))
 
 
 def say_unenforced(text: str, untranslated: Sequence[str], enforced: bool) -> str:
-    """What is said of a request's own policy ``text``; nothing where all of it is enforced as rules."""
+    """What an answer says of a request's own policy ``text``; empty if all of it is enforced as rules."""
     if not text.strip():
         return ""
     if not enforced:
@@ -68,9 +70,9 @@ def say_unenforced(text: str, untranslated: Sequence[str], enforced: bool) -> st
 
 
 def unenforced_sentence(ctx: TurnContext) -> str:
-    """The sentence that an answer in prose ends with where the request's own policy was not enforced; else "".
+    """The sentence with which an answer in prose ends if the request's own policy was not enforced; else empty.
 
-    Never for an exact-match answer: the metadata's ``policy_unenforced`` says the same there.
+    Not for an exact-match answer: the metadata's ``policy_unenforced`` says the same there.
     """
     said: JsonValue = ctx.notes.get(UNENFORCED)
     return said if isinstance(said, str) else ""
@@ -94,7 +96,7 @@ _VALUES = "condition"
 
 
 class ProposedRule(BaseModel):
-    """One rule as the model writes it; what a kind does not use is empty."""
+    """One rule as the model proposes it; fields that its kind does not use are empty."""
 
     quote: str
     kind: str
@@ -121,7 +123,7 @@ class TranslatedRules(NamedTuple):
 
 
 class _Translations(NamedTuple):
-    """The translations of the policies, and of those that have none why."""
+    """The translations of the policies, and why others have none."""
 
     translated: tuple[TranslatedRules, ...] = ()
     problems: tuple[JsonValue, ...] = ()
@@ -130,14 +132,15 @@ class _Translations(NamedTuple):
 async def with_prose(ctx: TurnContext) -> TurnContext:
     """The context with its prose policies as rules: enforced if the tenant says so, and listed in any case.
 
-    An enforced policy without a translation, or with a sentence that commands or forbids and became no rule, ends the
-    run. One that only advises stays prose; what of a request's own policy is not enforced is noted, to be said.
+    Raises ``Failed`` for an enforced policy without a translation, or with a sentence that commands or forbids and
+    became no rule. A policy that only advises stays prose; what of a request's own policy is not enforced is noted for
+    the answer.
     """
     sources = _sources(ctx)
     if not sources:
         return ctx
     enforced = ctx.tenant.enforce_prose
-    read = await _read(ctx, sources)
+    read = await _translate_all(ctx, sources)
     for one in read.translated if enforced else ():
         # A sentence that commands or forbids has to be in a rule, whatever the translator returned.
         if left := binding_sentences(one.answer.untranslated):
@@ -153,7 +156,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
     )
 
 
-async def _read(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translations:
+async def _translate_all(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translations:
     found: list[TranslatedRules] = []
     problems: list[JsonValue] = []
     for source in sources:
@@ -169,21 +172,21 @@ async def _read(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translatio
 
 
 def _own_policy_note(sources: Sequence[ProsePolicy], read: _Translations, enforced: bool) -> str:
-    """What is to be said of the request's own policy."""
+    """The note on the request's own policy for the answer; empty if there is nothing to say."""
     own = next((source for source in reversed(sources) if source.id == _REQUEST), None)
     left = next((one.answer.untranslated for one in read.translated if one.source is own), ())
     return say_unenforced(own.text if own else "", left, enforced)
 
 
 def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
-    """The tenant's, and the request's own if it brought one in plain words."""
+    """The tenant's prose policies, and the request's own if it brought one in plain words."""
     advice = ctx.sections.get("policy_advice")
     own = (ProsePolicy(id=_REQUEST, text=advice),) if isinstance(advice, str) and advice.strip() else ()
     return (*ctx.tenant.prose_policies, *own)
 
 
 async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> TranslatedRules:
-    """From the journal, or kept from an earlier task of the tenant, or translated and checked now."""
+    """The translation of a policy: from the journal, from an earlier task of the tenant, or made and checked now."""
     tools = [KnownTool(name=tool.name, fields=_fields(tool)) for tool in ctx.toolbox.tools.values()]
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
     key = digest([_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
@@ -221,7 +224,7 @@ async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[Know
 
 
 def _candidate(number: int, said: ProposedRule) -> Candidate:
-    """The proposal as a rule; whether it can be meant is for the policy service to say."""
+    """The proposal as a rule; whether it is valid is for the policy service to say."""
     rule_id, reason = f"P{number}", said.reason or said.quote
     if said.kind == _VALUES:
         condition = f'tool == "{said.tool}" && ({said.condition})' if said.tool and said.condition else said.condition
@@ -249,7 +252,7 @@ def _candidate(number: int, said: ProposedRule) -> Candidate:
 
 
 def _describe_translation(one: TranslatedRules, enforced: bool) -> JsonValue:
-    """What clients see of it: the rules it became, those refused, and the sentences that became none."""
+    """The translation as clients see it: the rules it became, those refused, and the sentences that became none."""
     answer = one.answer
     rules = [
         rule.model_dump(mode="json", exclude_defaults=True)

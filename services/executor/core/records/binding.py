@@ -1,9 +1,9 @@
-"""Which value a rule's field has for a planned call: the call's own, or that of the records it names, or nobody's.
+"""Binds a rule's field to its value for a planned call: the call's own, that of the records it names, or unknown.
 
-A field binds to the call's argument; else to the record that the call names; else to the nearest record of another
-kind that those refer to, two steps at most. Never to a record of the called one's kind that the call does not name, nor
-to one that belongs to such a record. Where records that are as near disagree, and where a record that the call names
-was not read, the field is unknown.
+A field binds to the call's argument; else to the record that the call names; else to the nearest record of another kind
+that those refer to, two steps at most. It never binds to a record of the called one's kind that the call does not name,
+nor to one that belongs to such a record. Where records that are as near disagree, and where a record that the call
+names was not read, the field is unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,18 +70,18 @@ class NamedRecords(NamedTuple):
 
     @property
     def ids(self) -> frozenset[str]:
-        """All that the named records are called by, and all that the call calls those by which nobody read."""
+        """The ids of the named records, and the texts by which the call names records that nobody read."""
         read = (name for node in self.records for names in node.names[:2] for name in names)
         return frozenset((*read, *(one.text for one in self.unread)))
 
 
 class BoundFields(NamedTuple):
-    """What rules see of a call. ``unknown``: fields that they ask for and that its records have, without a value.
+    """The fields of a call as rules see them. ``unknown``: fields that rules ask for and the call's records have
+    without a single value.
 
-    ``recorded``: what the records say by themselves, without the arguments. ``named``: the records that it
-    names, and those whose identifiers stand in it besides: each may set off a rule of the process, and clears none.
-    ``farther``: what records say that refer to one which the call leads to, of fields that nobody nearer has: a
-    screening of the order's customer. They set off rules that lack the field, and clear none.
+    ``recorded``: what the records say by themselves, without the arguments. ``named``: the records that the call names
+    or mentions; each may set off a rule of the process, and clears none. ``farther``: fields that only records beyond
+    have, such as a screening of the order's customer. They set off rules that lack the field, and clear none.
     """
 
     fields: Mapping[str, Json]
@@ -92,12 +92,12 @@ class BoundFields(NamedTuple):
 
 
 def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact]) -> "CallView":
-    """The records around a call of this tool; the same view for who plans the reads, judges and asks for the rules."""
+    """The records around a call of this tool. Planning reads, judging and asking for rules all use the same view."""
     return _view(record_graph(tuple(facts)), tool, dumps(arguments))
 
 
 def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
-    """The fields of a call. ``asked``: names that rules ask for, ``kind.field`` among them."""
+    """The fields of a call. ``asked``: names that rules ask for, also written as ``kind.field``."""
     wanted = [*dict.fromkeys(asked)]
     said = {name: view.value(name) for name in (*view.names, *(name for name in wanted if "." not in name))}
     fields = {name: value for name, value in said.items() if not isinstance(value, Open)}
@@ -118,12 +118,12 @@ def _view(graph: RecordGraph, tool: str, arguments_json: str) -> "CallView":
 
 
 def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
-    """Which records a call names, by whatever argument; an identifier goes before a text that is one too."""
+    """The records that a call names, by whatever argument; an identifier goes before a text that could be one."""
     about = noun_of_tool(tool)
     found = [(reference, graph.find_meant(reference)) for reference in references_in(arguments, about)]
     if any(one.is_id and meant for one, meant in found):  # then a mere number names none: ``new_salary``
         found = [(one, meant) for one, meant in found if meant or one.is_id or not one.is_number or one.noun == about]
-    nodes = _most_plainly(found)
+    nodes = _select_plainly_named(found)
     makes = about if makes_something(tool) else ()
     unread = [one for one, meant in found if one.must_exist and not meant and not agree(one.noun, makes)]
     subjects = [node for node in nodes if agree(about, node.kind)]
@@ -142,7 +142,7 @@ def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> Named
 
 
 class CallView:
-    """The records around one call, the nearest first, and what they say."""
+    """The records around one call, the nearest first, and the values of their fields."""
 
     def __init__(self, graph: RecordGraph, tool: str, arguments: JsonObject) -> None:
         self._graph = graph
@@ -161,17 +161,17 @@ class CallView:
 
     @cached_property
     def names(self) -> list[str]:
-        """Every field that the call or a record around it has."""
+        """The name of every field that the call or a record around it has."""
         given = {key for key, _ in self._arguments if "." not in key}
         return sorted(given.union(key for level in self._levels for node in level for key, _ in fields_of(node.record)))
 
     def value(self, name: str) -> Said:
-        """The value of the field; open where there is none, or no single one."""
+        """The value of the field; ``OPEN`` if there is none, or no single one."""
         given = find_said(name, self._arguments, self._named.kinds)
         return one_value(given) if given else self.value_in_records(name)
 
     def value_in_records(self, name: str) -> Said:
-        """The same without the arguments."""
+        """The value of the field in the records, without the arguments; ``OPEN`` if there is no single one."""
         if self._named.unread_subjects:
             return OPEN
         for place, level in enumerate(self._levels):
@@ -182,7 +182,7 @@ class CallView:
         return OPEN
 
     def value_of_kind(self, dotted: str) -> Said:
-        """``order.total``: of the nearest record of that kind."""
+        """The value of a field such as ``order.total``, in the nearest record of that kind."""
         kind, name = words(dotted.partition(".")[0]), dotted.partition(".")[2]
         if given := [value for path, value in self._arguments if path == dotted]:
             return one_value(given)
@@ -204,7 +204,7 @@ class CallView:
 
     @cached_property
     def _of_unread_kinds(self) -> list[GraphNode]:
-        """Records of the kinds of those that the call names besides, and that nobody read."""
+        """Records of the kinds that the call names a record of which nobody read."""
         kinds = [one.noun for one in self._named.unread]
         return _one_of_each(node for node in self._graph.nodes if any(agree(kind, node.kind) for kind in kinds))
 
@@ -224,23 +224,23 @@ class CallView:
         return levels
 
     def _is_open_to(self, node: GraphNode, is_plain: bool, *, at_first: bool) -> bool:
-        """Whether a record speaks about the call, although it is not named by it."""
+        """Whether a record that the call does not name may still give it a field."""
         if is_plain and at_first:
             return not self._is_of_called_kind(node)
         return not (self._is_strange(node) if is_plain else self._is_strange(node) or self.is_sibling(node))
 
     def is_own(self, node: GraphNode) -> bool:
-        """Whether the call names it, or it is a part of such a record."""
+        """Whether the call names the record, or it is a part of a named one."""
         return id(node) in self._own
 
     @property
     def around(self) -> list[GraphNode]:
-        """The records that speak about the call, the nearest first."""
+        """The records that may give the call a field, the nearest first."""
         return [node for level in self._levels for node in level]
 
     @cached_property
     def farther(self) -> list[GraphNode]:
-        """Records that refer to one which the call leads to in a step; of many the first, for each costs a decision."""
+        """At most forty records that refer to one which is a step away from the call: each costs a decision."""
         near = {id(node) for node in self.around}
         found = [node for one in (*self._levels[1], *self._levels[2]) for node in self._graph.records_about(one)]
         free = {id(node): node for node in found if id(node) not in near and not self._is_strange(node)}
@@ -255,7 +255,7 @@ class CallView:
         return self._named.unread
 
     def has_read(self, argument: str, value: Json) -> bool:
-        """Whether an argument names a record that was read."""
+        """Whether the argument names a record that was read."""
         found = reference_of(argument, value, self._about)
         return found is not None and any(map(self.is_own, self._graph.find_meant(found)))
 
@@ -264,7 +264,7 @@ class CallView:
         return bool(find_said(name, self._arguments, ())) or name in self._graph.field_names
 
     def records_at(self, ref: str, path: str) -> list[GraphNode]:
-        """The records of a read in which the values at a path stand, read as a calculation reads it."""
+        """The records of a read in which the values at a path stand; the path is read as in a calculation."""
         of_read = [node for node in self._graph.nodes if node.seen.fact.ref == ref]
         try:
             found = select_cells(of_read[0].seen.fact.result, path).cells if of_read else []
@@ -274,7 +274,7 @@ class CallView:
         return [node for node in of_read if node.text in texts]
 
     def is_sibling(self, node: GraphNode) -> bool:
-        """Whether it is another record of the called one's kind, by its name or by the look of its id."""
+        """Whether the record is another one of the called record's kind, by its name or the look of its id."""
         if self.is_own(node):
             return False
         return self._is_of_called_kind(node) or not node.shapes.isdisjoint(self._shapes)
@@ -283,7 +283,7 @@ class CallView:
         return not self.is_own(node) and any(agree(kind, node.kind) for kind in self._named.kinds)
 
     def _is_strange(self, node: GraphNode) -> bool:
-        """Whether it is such a record, or belongs to one."""
+        """Whether the record is another one of the called record's kind, or belongs to one."""
         if self.is_own(node):
             return False
         if id(node) not in self._strange:
@@ -297,7 +297,7 @@ class CallView:
         return self._strange[id(node)]
 
     def _is_elsewhere(self, reference: RecordReference) -> bool:
-        """Whether it names a record of the called kind that the call does not name."""
+        """Whether the reference is to a record of the called kind that the call does not name."""
         if reference.text in self.ids:
             return False
         if reference.must_exist and any(agree(kind, reference.noun) for kind in self._named.kinds):
@@ -314,8 +314,8 @@ def _one_of_each(nodes: Iterable[GraphNode]) -> list[GraphNode]:
     return [*{(node.kind, *node.record): node for node in nodes}.values()]
 
 
-def _most_plainly(found: Sequence[tuple[RecordReference, list[GraphNode]]]) -> list[GraphNode]:
-    """The records that are named; of one kind only those that its own identifier names, where one does."""
+def _select_plainly_named(found: Sequence[tuple[RecordReference, list[GraphNode]]]) -> list[GraphNode]:
+    """The records that are named; of one kind only those that its own identifier names, if one does."""
     plain = {id(node): node for one, nodes in found for node in nodes if one.is_id and agree(one.noun, node.kind)}
     every = {id(node): node for _, nodes in found for node in nodes}
     settled = [node.kind for node in plain.values()]
@@ -329,19 +329,20 @@ def _put(fields: dict[str, Json], dotted: str, value: Json) -> None:
 
 
 def field_of(value: NamedValue) -> Decimal | str:
-    """What a rule sees of a value: its number, or the text of one that is a date, a truth or a name."""
+    """A value as rules see it: its number, or its text if it is a date, a truth or a name."""
     return value.value if value.number is None else value.number
 
 
 def calculated_fields(values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal | str]:
-    """The values that rules see as fields of the call: no record that was read has a field of that name."""
+    """The values that rules see as fields of the call, because no record that was read has a field of that name."""
     own = (value for value in values if not value.about or value.about.casefold() in view.ids)
     free = [value for value in own if not view.is_field_of_records(value.name)]
     return {value.name: field_of(value) for value in free if speaks_about(value, values, view)}
 
 
 class ProcessFigures(NamedTuple):
-    """``own``: as the executor worked them out. ``stand_ins``: calculated values in the place of those it could not.
+    """A process's figures. ``own``: those that the executor computed. ``stand_ins``: calculated values in place of
+    those it could not.
 
     ``subjects``: by figure, the records that the executor's own are about.
     """
@@ -352,7 +353,7 @@ class ProcessFigures(NamedTuple):
 
 
 def figures_of_call(figures: ProcessFigures, values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal]:
-    """The process's figures, by their names in its file, that are about what the call names."""
+    """The process's figures about what the call names, by their names in the template."""
     bound = [value for value in figures.own if _is_about(value, figures.subjects, values, view)]
     bound += [
         value
@@ -373,7 +374,7 @@ def _is_about(
 
 
 def speaks_about(value: NamedValue, values: Sequence[NamedValue], view: CallView) -> bool:
-    """Whether a value is about a call: it rests on none but records around it, or on none that any call could name.
+    """Whether a value is about a call: it rests on records around it, or on none that any call could name.
 
     What rests on records of the called one's kind speaks only for those calls that name one of these.
     """
@@ -385,7 +386,8 @@ def speaks_about(value: NamedValue, values: Sequence[NamedValue], view: CallView
 
 
 def adopt_values(values: Sequence[NamedValue], names: Mapping[str, Sequence[str]]) -> tuple[NamedValue, ...]:
-    """The values, those marked as figures that have the name of one which the executor could not work out.
+    """The values, of which those with the name of a figure that the executor could not compute are marked as that
+    figure.
 
     ``names``: by such a figure, the records that it would have been about; an empty text for the only one there is.
     """
@@ -404,7 +406,7 @@ def _as_figure(value: NamedValue, names: Mapping[str, Sequence[str]]) -> NamedVa
 
 
 def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
-    """Every record in which an operand stands, of earlier values too."""
+    """Every record in which an operand of the value stands, also by way of earlier values."""
     for operand in value.operands:
         if operand.source == "value" and operand.ref in known and operand.ref != value.name:
             rest = {name: one for name, one in known.items() if name != value.name}
@@ -414,7 +416,7 @@ def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: Cal
 
 
 def figures_seen(template: Template, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
-    """The figures as rules see them; a calculated value with the name of one that could not be computed stands in."""
+    """The figures as rules see them; a calculated value replaces a figure of its name that could not be computed."""
     own = tuple(value for value in values if value.figure)
     known = {value.figure for value in own}
     names: dict[str, list[str]] = {}

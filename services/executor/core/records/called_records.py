@@ -34,7 +34,7 @@ class ReadOnce(Fact):
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A record of a fact. ``path`` leads to it; ``rows`` to the list that it is a row of, if it is one."""
+    """A record in a fact. ``path`` leads to it; ``rows`` to the list that it is a row of, if it is one."""
 
     fact: Fact
     path: str
@@ -47,7 +47,9 @@ class Seen:
 
     @cached_property
     def id_field(self) -> str | None:
-        """What tells it from others of its kind: its own ``id``, or else the first of its identifiers."""
+        """The field that tells it from others of its kind: its own ``id``, or else the first of its identifiers; None
+        if it has none.
+        """
         own = next((key for key in self.record if key.lower() == "id"), None)
         if own is not None and self.record[own] is not None:
             return own
@@ -63,7 +65,7 @@ class Seen:
 
     @cached_property
     def identity(self) -> str:
-        """One text for each record, however often it was seen."""
+        """A text that is the same for each sight of one record."""
         head = self.names[0][-1] if self.names and self.names[0] else ""
         return f"{head} {dumps(self.id)}" if self.id is not None else dumps(self.record)
 
@@ -72,7 +74,7 @@ class Seen:
         return not self.fact.note.startswith(PARTIAL)
 
     def is_called(self, kind: str) -> bool:
-        """Whether the kind is what its name ends in: ``order`` is a ``purchase_order``, no ``order_line``."""
+        """Whether the record's name ends in the kind: ``order`` fits a ``purchase_order``, and no ``order_line``."""
         wanted = words(kind)
         return any(name[-len(wanted) :] == wanted for name in self.names)
 
@@ -82,21 +84,24 @@ class Seen:
         return any(name[place : place + len(wanted)] == wanted for name in self.names for place in range(len(name)))
 
     def field(self, names: Iterable[str]) -> str | None:
-        """The first of the fields that it has a value under, by name, in the same words and then by alias.
+        """The name of the first of the fields that the record has a value for: by name, by the same words, then by
+        alias.
 
-        None if aliases disagree.
+        None if it has none, or aliases disagree.
         """
         wanted = tuple(names)
         for name in wanted:
             if self.record.get(name) is not None:
                 return name
         for ways in (*((name,) for name in wanted), *(aliases(name) for name in wanted)):
-            if found := self._said_as(ways):
+            if found := self._fields_named(ways):
                 return found[0] if len({dumps(self.record[key]) for key in found}) == 1 else None
         return None
 
-    def _said_as(self, names: Iterable[str]) -> list[str]:
-        """Its fields with a value whose names have the words of one of these: ``totalAmount``, ``total_amount``."""
+    def _fields_named(self, names: Iterable[str]) -> list[str]:
+        """The fields with a value whose names have the same words as one of these: ``totalAmount``,
+        ``total_amount``.
+        """
         wanted = {words(name) for name in names}
         said = ((key, value) for key, value in self.record.items() if words(key) in wanted)
         return [key for key, value in said if value is not None and _is_scalar(value)]
@@ -104,18 +109,18 @@ class Seen:
 
 @lru_cache(maxsize=4096)
 def words(name: str) -> tuple[str, ...]:
-    """The words of a name, in the singular: ``get_purchase_orders`` is get, purchase, order."""
+    """The words of a name, in the singular: get, purchase, order for ``get_purchase_orders``."""
     return tuple(map(singular, words_of(name)))
 
 
 def aliases(name: str) -> tuple[str, ...]:
-    """Other names of a field, both ways."""
+    """The other names of a field, whether it is a canonical name or an alias."""
     variants = sorted(ALIASES.get(name, frozenset()))
     return (*variants, *(canonical for canonical, known in ALIASES.items() if name in known))
 
 
 def find_records(facts: Sequence[Fact]) -> tuple[Seen, ...]:
-    """Every record of every answer that tells something, outermost first."""
+    """Every record of every successful answer, outermost first."""
     return tuple(
         record for fact in facts if fact.ok for record in _walk(fact, fact.result, "", (noun_of_tool(fact.tool),))
     )
@@ -159,7 +164,7 @@ def _walk(
 
 
 def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) -> str:
-    """By the row's own id where that is plain: it stays the same when rows come or go."""
+    """The path to a row, by its own id if that is unique: it stays the same when rows come or go."""
     own = own_id(row)
     if not isinstance(own, str) or ids[own] > 1:
         return f"{path}[{place}]"
@@ -168,7 +173,7 @@ def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) ->
 
 
 def makes_something(tool: str) -> bool:
-    """Whether a tool's name says that what it is about is not there before: ``create_claim``."""
+    """Whether the tool's verb makes a record that is not there before: ``create_claim``."""
     return _words_said_by(tool)[:1] in _MAKES
 
 
@@ -177,7 +182,7 @@ def _words_said_by(tool: str) -> tuple[str, ...]:
 
 
 def noun_of_tool(tool: str) -> tuple[str, ...]:
-    """What a tool's name says it is about, without its verb, and up to the first preposition."""
+    """The words of a tool's name for what it is about: without its verb, and up to the first preposition."""
     said: list[str] = []
     for word in _words_said_by(tool)[1:]:
         if word in _ENDS_NOUN:
@@ -189,7 +194,9 @@ def noun_of_tool(tool: str) -> tuple[str, ...]:
 
 
 def _with_own_name(record: JsonObject, names: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """A record without an ``id`` is also called by its first identifier: one with an ``order_id`` is an order."""
+    """The record's names; without an ``id`` it is also called by its first identifier: with an ``order_id``, an
+    order.
+    """
     if own_id(record) is not None:
         return names
     key = next((key for key in record if names_a_record(key)), "")
@@ -197,7 +204,7 @@ def _with_own_name(record: JsonObject, names: tuple[tuple[str, ...], ...]) -> tu
 
 
 def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...]) -> bool:
-    """Whether an answer only holds the list that was asked for: its own fields are about the list."""
+    """Whether an answer only wraps the list that was asked for, so that its own fields are about the list."""
     if any(names_a_record(key) for key in value):
         return False
     lists = [words(key) for key, inner in value.items() if isinstance(inner, list)]
@@ -215,7 +222,7 @@ def is_named(record: Seen, task: str) -> bool:
 
 
 def stands_in(value: str, task: str) -> bool:
-    """Whether the task says these words, or this identifier; a bare figure names nothing."""
+    """Whether the task contains these words or this identifier; a bare figure never counts."""
     wanted = value.strip()
     said, tokens = _task_words(task)
     if wanted.casefold() not in said or figure(wanted) is not None:
@@ -227,12 +234,12 @@ def stands_in(value: str, task: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _task_words(task: str) -> tuple[str, frozenset[str]]:
-    """The task in one case, and its words with digits."""
+    """The task in lower case, and its words that have digits."""
     return task.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(task))
 
 
 def _tells_apart(key: str) -> bool:
-    """Fields that name the record itself; those of others (``vendor_id``) do not."""
+    """Whether a field names the record itself; those of others (``vendor_id``) do not."""
     return key.lower() in ("name", "number", "code", "title") or key.lower().endswith(("_number", "_code", "_no"))
 
 
@@ -280,9 +287,9 @@ _DIGITS = re.compile(r"\d+")
 
 
 class RecordReference(NamedTuple):
-    """A value that may tell which record is meant. ``noun``: the kind that its field names; empty where it names none.
+    """A value that may name a record. ``noun``: the kind that its field names, empty if none.
 
-    ``is_id``: its field is an identifier by its name. ``must_exist``: it cannot well be anything but a record.
+    ``is_id``: its field is an identifier by its name. ``must_exist``: it can hardly be anything but a record.
     """
 
     noun: Noun
@@ -298,7 +305,7 @@ class RecordReference(NamedTuple):
 
 
 def references_in(value: Json, about: Noun = ()) -> Iterator[RecordReference]:
-    """Every value, however deep, that may tell a record. ``about``: the kind that a plain ``id`` is of."""
+    """Yields every value, however deep, that may name a record. ``about``: the kind to which a plain ``id`` belongs."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _references_under(key, inner, about)
@@ -308,7 +315,7 @@ def references_in(value: Json, about: Noun = ()) -> Iterator[RecordReference]:
 
 
 def reference_of(key: str, value: Json, about: Noun = ()) -> RecordReference | None:
-    """What one field says; None for a value that tells no record, whatever its name."""
+    """The reference that one field makes; None if its value cannot name a record."""
     text = as_id(value)
     if text is None:
         return None
@@ -329,7 +336,7 @@ def reference_of(key: str, value: Json, about: Noun = ()) -> RecordReference | N
 
 
 def as_id(value: Json) -> str | None:
-    """A text or a whole number as the text that it is compared by."""
+    """A text or a whole number in the form in which ids are compared; None for other values."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return str(value).strip().casefold() or None
@@ -337,7 +344,9 @@ def as_id(value: Json) -> str | None:
 
 @lru_cache(maxsize=8_192)
 def rank_of(key: str, kind: Noun) -> int | None:
-    """How a record's own field names it: 0 an id, 1 a number or reference, 2 a name; None: it names something else."""
+    """How a record's own field names it: 0 as an id, 1 as a number or reference, 2 as a name; None if it names
+    something else.
+    """
     noun, last = words(key), words(key)[-1:]
     if noun in (("id",), ("uuid",), ("guid",)):
         return 0
@@ -353,12 +362,12 @@ def rank_of(key: str, kind: Noun) -> int | None:
 
 
 def agree(one: Noun, other: Noun) -> bool:
-    """Whether two nouns are of one kind: ``claim`` and ``expense_claim`` are, and ``claim`` and ``expense``."""
+    """Whether two nouns are of one kind, as ``claim`` and ``expense_claim`` are, and ``claim`` and ``expense``."""
     return bool(one and other) and same_kind(one[-1], other[-1])
 
 
 def speaks_of(noun: Noun, kind: Noun) -> bool:
-    """Whether the kind is an aspect of the noun: a ``claim_status`` of the ``claim``."""
+    """Whether the noun is an aspect of the kind, as ``claim`` of a ``claim_status``."""
     return bool(noun) and any(same_kind(noun[-1], word) for word in kind)
 
 
@@ -369,7 +378,7 @@ def same_kind(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=8_192)  # the texts of a record are looked at by rules, sources and proof
 def is_like_an_id(text: str) -> bool:
-    """A text such as ``C-1``: one word with a digit that is no figure and no date."""
+    """Whether a text looks like an id, ``C-1``: one word with a digit that is no figure and no date."""
     text = text.strip()
     if not text or " " in text or _DATE.fullmatch(text):
         return False
@@ -381,7 +390,7 @@ def looks_like_a_name(value: Json) -> bool:
 
 
 def shape_of(text: str) -> str:
-    """What ids of one kind have in common: ``c-#`` of ``C-17``; empty for a bare number."""
+    """The pattern that ids of one kind share, ``c-#`` for ``C-17``; empty for a bare number."""
     return _DIGITS.sub("#", text.casefold()) if is_like_an_id(text) else ""
 
 

@@ -1,4 +1,4 @@
-"""Which records a plan's calls name that nobody read, and which read of the same server would show each of them."""
+"""Finds the records that a plan's calls name and nobody read, and the read of the same server that would show each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class MissingRead(NamedTuple):
 def missing_reads(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> tuple[MissingRead, ...]:
     """The reads that would show what the plan's changes name and nobody read, each once, in the order of the calls.
 
-    None for a record that was asked for in vain: that its fields stay unknown is then for the rules.
+    A record that was asked for in vain is left out: its fields stay unknown, and the rules decide what that means.
     """
     changes = (call for call in plan.every_call if call.tool_class is ToolClass.CHANGE)
     wanted = [read for call in changes for read in _of_call(call, toolbox, facts)]
@@ -45,9 +45,9 @@ def missing_reads(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> t
 
 
 def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
-    """By the id of a change, the records that it names and that their own read was asked for in vain.
+    """By call id of a change, which record it names that does not exist by its own read.
 
-    What nobody can read is no such record, nor is one that a list lacks of which not all rows were read.
+    A record that nobody can read does not count, nor one that is missing from a list of which not all rows were read.
     """
     asked = {(fact.connection_id, fact.tool, fact.arguments_json): fact for fact in facts}
     found: dict[str, str] = {}
@@ -61,7 +61,7 @@ def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) ->
 
 
 def _finds_nothing(fact: Fact) -> bool:
-    """Whether a read says that there is no such record; one that is refused or out of order says nothing of it."""
+    """Whether a read says that there is no such record; one that was refused or failed says nothing of it."""
     result = fact.result
     if says_not_found(fact):
         return True
@@ -82,7 +82,7 @@ def _of_call(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iter
 
 
 def _read_back(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> MissingRead | None:
-    """The read that proves the write, where the catalogue names one and it asks for this very record."""
+    """The read that proves the write, if the catalogue names one and it asks for this very record."""
     write = toolbox.find(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None
@@ -95,7 +95,9 @@ def _read_back(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) 
 
 
 def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[Tool]) -> MissingRead | None:
-    """The read of that kind of record that asks for its identifier alone; else the list of all there are."""
+    """The read of that kind of record that asks for its identifier alone; else the list of all; None if there is
+    neither.
+    """
     kind = reference.noun or noun_of_tool(call.tool)
     fitting = [tool for tool in readers if agree(kind, noun_of_tool(tool.name))]
     exact = sorted(fitting, key=lambda tool: (noun_of_tool(tool.name) != kind, len(noun_of_tool(tool.name)), tool.name))
@@ -107,7 +109,7 @@ def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[To
 
 
 def _identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
-    """The argument that asks for one record of the kind, where the tool needs no other; None if there is none."""
+    """The argument by which the tool asks for one record of the kind, if it needs no other; else None."""
     own = [name for name in tool.parameters if _identifies(name, kind) and tool.required <= {name}]
     return next((name for name in own if name in tool.required), own[0] if own else None)
 

@@ -1,4 +1,4 @@
-"""Which read proves a write, chosen by code when the plan is frozen: no model has a say in its own proof (I4)."""
+"""Chooses the read that proves a write, in code when the plan is frozen: no model has a say in its own proof (I4)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -37,7 +37,7 @@ class NamedId(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether the value itself is there, and not what stands for a result."""
+        """Whether the value itself is there, and not a reference to a result."""
         return not isinstance(self.value, dict)
 
 
@@ -57,7 +57,7 @@ _OWN = ""  # stands for a record's own id among the names of fields
 
 
 class ReadTool(NamedTuple):
-    """A read tool, with what its name and schema say once for all calls."""
+    """A read tool, with what its name and schema say, worked out once for all calls."""
 
     tool: Tool
     words: ToolWords
@@ -69,7 +69,7 @@ class ReadTool(NamedTuple):
 class NamedWrite(NamedTuple):
     """One planned call with what it names. ``by_words``: its own scalar arguments by the words of their names.
 
-    ``ids``: those of what the tool is about first, then the others in the order of the arguments.
+    ``ids``: first those of what the tool is about, then the others in the order of the arguments.
     """
 
     tool: Tool
@@ -80,7 +80,7 @@ class NamedWrite(NamedTuple):
 
     @property
     def may_make_record(self) -> bool:
-        """Whether it may make a record: what it is about is named by none of its ids."""
+        """Whether the call may make a record: its verb can, and none of its ids names what the tool is about."""
         return self.words.may_make and not any(self.words.head in named.noun for named in self.ids)
 
     def is_about(self, read: ToolWords) -> bool:
@@ -124,7 +124,7 @@ def choose_read_back(
 
 
 def _first_read_back(tool: Tool, ways: Iterable[AskedRead]) -> ReadBack | None:
-    """The first of the reads that can be asked."""
+    """The first of the reads whose arguments fit, as a read-back; None if there is none."""
     for asked in ways:
         name = asked.reader.tool.name
         if any(references(asked.arguments)) or problems_with(asked.arguments, asked.reader.tool) is None:
@@ -134,7 +134,7 @@ def _first_read_back(tool: Tool, ways: Iterable[AskedRead]) -> ReadBack | None:
 
 
 class LikelyProof(NamedTuple):
-    """Which read will prove calls of a write, as far as its schema tells: a read of the task itself may go first."""
+    """The read that will probably prove a write, as far as its schema tells: a read of the task itself may go first."""
 
     reader: str
     why: str
@@ -142,7 +142,7 @@ class LikelyProof(NamedTuple):
 
 
 def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
-    """What ``choose_read_back`` comes to for a call with all arguments of the schema, before anything is read."""
+    """What ``choose_read_back`` would choose for a call with all arguments of the schema, before anything is read."""
     if tool.tool_class is not ToolClass.CHANGE:
         return None
     write = _describe_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
@@ -161,13 +161,13 @@ def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
 
 
 def read_back_by_operator(tool: Tool, arguments: JsonObject, toolbox: Toolbox, call_id: str) -> ReadBack | None:
-    """The read that the operator's catalogue names, where it can be asked."""
+    """The read that the operator's catalogue names, if the call can ask it; else None."""
     write, readers = _describe_write(tool, arguments, call_id), _readers(toolbox.tools).get(tool.connection_id, ())
     return _first_read_back(tool, _reads_named_by_operator(write, readers))
 
 
 def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[AskedRead]:
-    """Every way to read the write back, the best first."""
+    """Yields every read that may prove the write, the best first."""
     if write.may_make_record:
         made = [reader for reader in readers if write.is_about(reader.words)]
         yield from _reads_by_ids(write, made)
@@ -183,7 +183,7 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
 
 
 def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
-    """The catalogue's read, asked with what the call gives, or else with the id that its answer gives."""
+    """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
             given = _arguments_for(write, reader)
@@ -225,7 +225,7 @@ def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequenc
 
 
 class _Holding(NamedTuple):
-    """Which of the call's ids a fact shows (``rank`` is its place among them), and how many records the fact has."""
+    """The first of the call's ids that a fact shows, by its place (``rank``), and how many records the fact has."""
 
     rank: int
     records: int
@@ -233,7 +233,7 @@ class _Holding(NamedTuple):
 
 
 def _find_named_record(write: NamedWrite, fact: Fact) -> _Holding | None:
-    """The first of the call's ids whose record a fact holds."""
+    """The first of the call's ids whose record the fact holds; None if it holds none."""
     shown = _index_ids(fact.result_json)
     for rank, named in enumerate(write.ids):
         keys = shown.keys_of.get(str(named.value), ()) if named.is_known else ()
@@ -244,7 +244,9 @@ def _find_named_record(write: NamedWrite, fact: Fact) -> _Holding | None:
 
 
 class _ShownIds(NamedTuple):
-    """Under which fields a result shows each value (``_OWN``: as a record's own id), and how many records it has."""
+    """The fields under which a result shows each value (``_OWN``: as a record's own id), and how many records it
+    has.
+    """
 
     keys_of: Mapping[str, frozenset[str]]
     records: int
@@ -262,7 +264,9 @@ def _index_ids(result_json: str) -> _ShownIds:
 
 
 def _selects(asked: JsonObject, write: NamedWrite) -> bool:
-    """Whether a read asked for more than the named record: a state, a date, that the write itself may change."""
+    """Whether a read asked by more than the named record, such as a state or a date, which the write itself may
+    change.
+    """
     ids = [str(named.value) for named in write.ids if named.is_known]
     return any(
         not (set(words_of(name)) & _PAGING) and not any(given in str(value) for given in ids)
@@ -271,7 +275,7 @@ def _selects(asked: JsonObject, write: NamedWrite) -> bool:
 
 
 def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
-    """Reads of what the call names, asked with its own arguments; the best fitting first."""
+    """Yields reads of what the call names, with its own arguments; the best fitting first."""
     fitting: list[tuple[int, int, str, AskedRead]] = []
     for reader in readers:
         given = _arguments_for(write, reader)
@@ -281,7 +285,7 @@ def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[As
 
 
 def _fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
-    """How well a read of the write's own arguments suits; 0: not at all."""
+    """How well a read with the write's own arguments suits; 0 if not at all."""
     own = reader.words.nouns
     akin = {word for word in own if word in write.words.nouns or write.words.is_akin_to(frozenset({word}))}
     spoken_of = {word for name in given for word in reader.identifiers.get(name, ())}
@@ -292,7 +296,7 @@ def _fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
 
 
 def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
-    """A read's arguments as far as the call has them: those it needs, and those that name a record."""
+    """The arguments of a read that the call can fill: required ones, and those that name a record."""
     given: JsonObject = {}
     for name, words in reader.argument_words.items():
         if name not in reader.required and name not in reader.identifiers:
@@ -306,13 +310,13 @@ def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
 
 
 def _id_for(noun: frozenset[str], write: NamedWrite) -> Json:
-    """The call's id of such a thing; None where it has several, or none."""
+    """The call's id of that kind; None if it has none, or several different ones."""
     values = [named.value for named in write.ids if named.noun == noun]
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
 def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
-    """Reads that need one id which the call does not have: that of what it makes."""
+    """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
         if not (write.is_about(reader.words) or _is_made(reader, write)):
             continue
@@ -323,7 +327,7 @@ def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator
 
 
 def _is_made(reader: ReadTool, write: NamedWrite) -> bool:
-    """Whether a read shows what the write's verb makes: who books a room makes a booking."""
+    """Whether a read shows what the write's verb makes: ``book_room`` makes a booking."""
     return write.words.may_make and write.words.is_akin_to(reader.words.nouns)
 
 
@@ -336,7 +340,7 @@ def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonOb
 
 
 def _list_reads(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
-    """Reads of all records of the kind, whose rows before and after are compared; of the write's own kind first."""
+    """Yields reads of all records of the kind, whose rows before and after are compared; the write's own kind first."""
     named = [one.noun for one in write.ids]
     found = [
         (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, AskedRead(reader, given))

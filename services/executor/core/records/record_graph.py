@@ -1,4 +1,4 @@
-"""The records that were read, which of them refer to each other, and what each says under the name of a field."""
+"""The graph of the records that were read: which refer to each other, and what each says under a field's name."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,9 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 @dataclass(frozen=True, eq=False)
 class GraphNode:
-    """A record. ``names``: what it is called by, ids before numbers before names. ``asked``: what it was asked with."""
+    """A record in the graph. ``names``: its ids, numbers and names. ``asked``: the arguments of the read that showed
+    it.
+    """
 
     seen: Seen
     kind: Noun
@@ -47,13 +49,13 @@ class GraphNode:
 
     @cached_property
     def references(self) -> tuple[RecordReference, ...]:
-        """The other records that it names."""
+        """The references in the record's fields to other records."""
         fields = ((key, value) for key, value in self.record.items() if rank_of(key, self.kind) is None)
         return tuple(found for key, value in fields if (found := reference_of(key, value)))
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """One for each record, however often it was seen."""
+        """A key that is the same for each sight of one record."""
         own = sorted(self.names[0]) or sorted(self.names[1])
         return (self.kind[-1] if self.kind else "", *own) if own else (self.seen.fact.ref, self.seen.path)
 
@@ -85,7 +87,7 @@ class RecordGraph:
                     called.setdefault(name, []).append(node)
 
     def find_meant(self, reference: RecordReference) -> list[GraphNode]:
-        """The records that a reference names: of the kind that it says; by a text that is an id, of any kind."""
+        """The records that a reference names: of the kind that it says; if none and the text is an id, of any kind."""
         for called in self._called:
             if found := [node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind)]:
                 return found
@@ -94,12 +96,12 @@ class RecordGraph:
         return [*self._called[0].get(reference.text, ())]
 
     def find_plainly_named(self, node: GraphNode) -> Iterator[GraphNode]:
-        """The records that it names, of the kind that it says."""
+        """Yields the records that the node's fields name, of the kind that the fields say."""
         for reference in node.references:
             yield from (other for other in self.find_meant(reference) if agree(reference.noun, other.kind))
 
     def records_around(self, node: GraphNode) -> Iterator[GraphNode]:
-        """The records that it names, that stand in it, and the one that it stands in."""
+        """Yields the records that the node names, the one that it stands in, and those that stand in it."""
         for reference in node.references:
             yield from self.find_meant(reference)
         if outer := self.record_around(node):
@@ -107,7 +109,7 @@ class RecordGraph:
         yield from self.parts_and_children(node)
 
     def records_about(self, node: GraphNode) -> Sequence[GraphNode]:
-        """The records that name it, and those that were shown when it was asked for."""
+        """The records that name the node, and those that were shown when it was asked for."""
         return self._naming.get(id(node), ())
 
     @cached_property
@@ -130,7 +132,7 @@ class RecordGraph:
         return self._inside.get(id(node.seen), [])
 
     def whole(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
-        """The records and their parts (``details``, ``totals``), which say no more than more of the same."""
+        """The records with their parts (``details``, ``totals``), which only say more of the same."""
         found = list(nodes)
         for node in found:
             found += [one for one in self.parts_and_children(node) if one.seen.is_part and one not in found]
@@ -144,7 +146,7 @@ def says_not_found(fact: Fact) -> bool:
 
 @lru_cache(maxsize=8)
 def record_graph(facts: tuple[Fact, ...]) -> RecordGraph:
-    """The graph of these facts; every call of a plan asks for the same."""
+    """The graph of these facts, cached: every call of a plan asks for the same."""
     return RecordGraph(facts)
 
 
@@ -165,7 +167,7 @@ def _node(record: Seen) -> GraphNode:
 
 
 def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:
-    """The id that a read asked for, where its answer is that one record and does not call itself otherwise."""
+    """The id that a read asked for, if its answer is that one record and does not call itself otherwise; else None."""
     alone = record.rows is None and record.within is None and record.key is None
     if not alone or (own and any(is_like_an_id(one) for one in own)):
         return None
@@ -175,7 +177,7 @@ def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[Recor
 
 
 def _latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:
-    """Of one record that one tool showed to one question several times, the last."""
+    """The records; of several sights of one record by the same read, only the last."""
     found: dict[tuple[str, ...], GraphNode] = {}
     for node in nodes:
         fact = node.seen.fact
@@ -186,7 +188,9 @@ def _latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:
 
 
 class Open(Enum):
-    """A value that nobody knows: of an earlier call's result, of records that disagree, of a record nobody read."""
+    """The value of a field that is not known: of an earlier call's result, of records that disagree, of a record nobody
+    read.
+    """
 
     OPEN = "open"
 
@@ -205,7 +209,7 @@ def fields_of(record: JsonObject) -> Fields:
 
 
 def arguments_of(arguments: JsonObject) -> Fields:
-    """The arguments of a call by name, those within others also by path; one on top hides those below."""
+    """The arguments of a call by name, nested ones also by path; an outer name hides the same name within."""
     every = [*_arguments("", arguments)]
     within = [(path, value) for path, value in every if "." in path]
     below = [(path.rpartition(".")[2], value) for path, value in within]
@@ -213,7 +217,8 @@ def arguments_of(arguments: JsonObject) -> Fields:
 
 
 def find_said(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Said]:
-    """All values under the first way of saying the name that finds any; none where nothing is said.
+    """All values of the fields that match the name: the exact name first, then its words, then its words with the kind,
+    then its aliases.
 
     ``kinds``: what the fields are about; ``claim_amount`` is the amount of a claim, and the other way round.
     """
@@ -227,17 +232,17 @@ def find_said(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Sai
     for ways in ({wanted}, with_kind):
         if found := [value for key, value in fields if words(key) in ways]:
             return found
-    return _by_other_name(name, fields)
+    return _by_alias(name, fields)
 
 
 def one_value(values: Sequence[Said]) -> Said:
-    """The value on which all agree; ``OPEN`` (unknown to a rule) where two differ or one of them is open."""
+    """The value on which all agree; ``OPEN`` if two differ or one of them is open."""
     first = values[0]
     return first if all(_agree(value, first) for value in values) else OPEN
 
 
-def _by_other_name(name: str, fields: Fields) -> list[Said]:
-    """Common other names of a column; what is no figure is no other name of an amount."""
+def _by_alias(name: str, fields: Fields) -> list[Said]:
+    """The values of fields that are aliases of the name; for an amount only those that are figures."""
     others = aliases(name)
     told = {words(other) for other in others}
     found = [value for key, value in fields if words(key) in told]

@@ -1,4 +1,6 @@
-"""Which records of a read-back a call is about, by the identifiers it names, and whether they say what it set."""
+"""Finds the records of a read-back that a call is about, by the identifiers it names, and whether they say what
+it set.
+"""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -26,13 +28,15 @@ class Subjects(NamedTuple):
 
 
 def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonObject) -> Subjects:
-    """A record alone in its answer counts as named, unless its own id is neither in the call nor in its result."""
+    """The records of an answer that the call is about. A record alone in its answer counts as named, unless its own id
+    is neither in the call nor in its result.
+    """
     nodes = nodes_of(shown)
     names = identifiers_in(arguments)
     if not names:
         return Subjects(nodes, ())
     named = {place for place, node in enumerate(nodes) if any(same(node.own, name) for name in names.values())}
-    direct = named | {place for place, node in enumerate(nodes) if any(_same_ids(node.record, names))}
+    direct = named | {place for place, node in enumerate(nodes) if any(_matches_of_shared_ids(node.record, names))}
     if not named:
         alone = len(nodes) == 1
         direct |= {
@@ -47,13 +51,14 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
         for place, node in enumerate(nodes)
         if place not in direct
         and (in_scope or any(id(outer.record) in records for outer in node.around))
-        and all(_same_ids(node.record, names))
+        and all(_matches_of_shared_ids(node.record, names))
     ]
     return Subjects([nodes[place] for place in sorted(direct)], within)
 
 
 def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
-    """The call's identifiers, at any depth: by the field's name, or else texts with a digit that are no figure or date.
+    """The call's identifiers by name, at any depth: by the field's name, or else texts with a digit that are no figure
+    or date.
 
     An ``id`` inside another argument goes by both names: ``order`` and ``id`` name an order.
     """
@@ -66,14 +71,14 @@ def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
     return by_key or {key: value for key, value in scalars.items() if looks_like_a_name(value)}
 
 
-def _same_ids(record: JsonObject, names: Mapping[str, Json]) -> list[bool]:
-    """Of each of the call's ids that a record has too, whether it has the same value."""
+def _matches_of_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[bool]:
+    """For each id that both the call and the record have, whether it has the same value."""
     keys = [(key, name) for key in record for name in names if key == name or words_of(key) == words_of(name)]
     return [same(record[key], names[name]) for key, name in keys]
 
 
 def _shows(record: JsonObject, names: Mapping[str, Json]) -> bool:
-    """Whether a name stands under another field. A number may stand anywhere, so it names nothing there."""
+    """Whether one of the ids stands under some other field; a number does not count, since it may stand anywhere."""
     return any(
         figure(name) is None and same(value, name) for value in record.values() for name in names.values() if name
     )
@@ -96,7 +101,9 @@ _UNITS = _MINOR | _PERCENT | frozenset("eur usd gbp units".split())
 
 
 def leaf_for(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
-    """The field of the claim's own name; of several the one whose path is most like the claim's; None if unclear."""
+    """The record's field of the claim's own name; of several the one whose path is most like the claim's; None if
+    unclear.
+    """
     wanted = _words(claim)
     found = [leaf for leaf in leaves if _words(leaf)[-1] == wanted[-1]]
     if claim.items:
@@ -127,12 +134,12 @@ def says_the_same(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def is_listed_under(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether a field lists such things: ``tags`` for a ``tag``."""
+    """Whether the field is a list of such things: ``tags`` for a ``tag``."""
     return isinstance(leaf.value, list) and tuple(map(stem, _words(leaf)[-1])) == tuple(map(stem, _words(claim)[-1]))
 
 
 def _in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
-    """Cents for whole units, or a per cent for a fraction, where the names (or a sign) say that one of them is."""
+    """Whether one value is the other in cents or per cent, and a name or sign says which of them is."""
     claimed, shown = figure(claim.value), figure(leaf.value)
     if claimed is None or shown is None or not claimed:
         return False
@@ -165,7 +172,7 @@ def _is_alias(one: str, other: str) -> bool:
 
 
 def _is_same_but_for_id(one: str, other: str) -> bool:
-    """``boat_id`` and ``boat``: a call names the record that a field refers to. A bare ``id`` is no such name."""
+    """Whether the names differ only by an ending id, ``boat_id`` and ``boat``. A bare ``id`` never counts."""
     left, right = (words[:-1] if words[-1:] == ["id"] else words for words in (words_of(one), words_of(other)))
     return bool(left) and left == right
 
@@ -175,7 +182,7 @@ def _words(leaf: Leaf) -> tuple[tuple[str, ...], ...]:
 
 
 def _likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
-    """How many names their paths share from the end; then how near the field stands to its record's top."""
+    """How many names their paths share from the end, then how near the field is to its record's top."""
     pairs = zip(reversed(_words(claim)), reversed(_words(leaf)), strict=False)
     shared = 0
     for one, other in pairs:

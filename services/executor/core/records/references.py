@@ -1,4 +1,4 @@
-"""References of a planned call to results of earlier ones: how they are written, and what takes their place."""
+"""References of a planned call to results of earlier ones: how they are written, and how values replace them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,18 +17,18 @@ _LONGEST = 64  # characters of a text that is an id
 
 
 def reference_to_made(call_id: str, name: str) -> JsonObject:
-    """What stands for the id, under its full name such as ``booking_id``, in a planned argument."""
+    """A reference to the id of what a call will make, by its full name such as ``booking_id``."""
     return {REFERENCE: f"{call_id}.<{name}>"}
 
 
 def made_name(path: str) -> str | None:
-    """The id's name if a reference's path asks for the id of what was made."""
+    """The name in a reference's path that asks for the id of what was made; None for any other path."""
     match = _FORM.match(path)
     return match[1] if match else None
 
 
 def find_made_id(answer: Json, name: str) -> Json:
-    """The id, by its name, by the name of its record, or as the plain ``id`` of the answer; None if none is plain.
+    """The id in an answer by its name, by the name of its record, or as the answer's plain ``id``; None if unclear.
 
     Several different ones are none: nothing is guessed.
     """
@@ -41,9 +41,9 @@ def find_made_id(answer: Json, name: str) -> Json:
 
 
 def find_named_id(answer: Json, name: str) -> Json:
-    """The id of that very name, or of the record that it names, at any depth; a plain ``id`` of the answer is not it.
+    """The id of that very name, or of the record that it names, at any depth; never a plain ``id`` of the answer.
 
-    None for a name that is no id's, and where there are several different ones.
+    None for a name that is no id's, and if there are several different ones.
     """
     words = _stems(name)
     if not words_of(name) or words_of(name)[-1] not in _NUMBERING:
@@ -53,7 +53,9 @@ def find_named_id(answer: Json, name: str) -> Json:
 
 
 def _ids_under(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
-    """By the full name, else of the record of that name, else under another word for a number; the outermost."""
+    """The outermost ids found: by the full name, else of the record of that name, else under another word for a
+    number.
+    """
     for find in (_by_full_name, _by_noun, _by_other_numbering):
         for level in levels:
             found = [one for record in level for one in find(record, words if find is _by_full_name else noun)]
@@ -67,7 +69,7 @@ def _take_single(found: Sequence[Json]) -> Json:
 
 
 def _levels(answer: Json) -> Iterator[list[JsonObject]]:
-    """The objects of an answer, outermost first; of a list only the single item that it has."""
+    """Yields the objects of an answer level by level, outermost first; a list counts only with a single item."""
     level = _objects_in(answer)
     while level:
         yield level
@@ -85,7 +87,7 @@ def _by_full_name(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
 
 
 def _by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
-    """``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
+    """The ids of a record in fields such as ``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
     named = _by_full_name(record, noun)
     own = [one for value in named for inner in _objects_in(value) for one in _own_ids(inner)]
     return [*own, *filter(_looks_like_id, named)]
@@ -119,7 +121,7 @@ def _may_be_id(value: Json) -> bool:
 
 
 def _looks_like_id(value: Json) -> bool:
-    """The same of a value whose name does not say that it is one: "created" is none."""
+    """Whether a value looks like an id although its name does not say so: "created" does not."""
     return _may_be_id(value) and any(mark.isdigit() for mark in str(value))
 
 
@@ -128,14 +130,14 @@ def _stems(key: str) -> tuple[str, ...]:
 
 
 def references(value: Json) -> Iterator[str]:
-    """The ids of the calls that a value refers to."""
+    """Yields the ids of the calls that a value refers to."""
     for _, inner in walk_json(value):
         if isinstance(inner, dict) and set(inner) == {REFERENCE}:
             yield str(inner[REFERENCE]).partition(".")[0]
 
 
 def literal_parts(value: Json) -> Iterator[Json]:
-    """The scalar values that stand in a value as they are, references left out."""
+    """Yields the scalars in a value, without those of references."""
     if isinstance(value, dict):
         if set(value) != {REFERENCE}:
             for item in value.values():
@@ -171,7 +173,7 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
 
 
 def find_at(result: Json, path: str) -> Json:
-    """The one value at a path of fields and places; raises ``NoSuchPath`` where there is none."""
+    """The value at a path of fields and places; raises ``NoSuchPath`` if there is none."""
     value = result
     for match in _STEP.finditer(path.removeprefix("$").removeprefix(".")):
         key, place = match.groups()

@@ -48,7 +48,7 @@ def permits(state: FsmState, tool_class: ToolClass) -> bool:
 
 
 def is_complex(task: str) -> bool:
-    """Whether the task uses one of the complex words: a question with one is Sonnet's."""
+    """Whether the task uses one of the complex words: a question with one goes to Sonnet."""
     return any(word in task.lower() for word in _COMPLEX)
 
 
@@ -57,7 +57,7 @@ _ENDS = (FsmState.COMPLETE, FsmState.ESCALATE)
 
 
 class NoSuchStep(Exception):
-    """The machine was asked for a step that its path does not have."""
+    """A path does not have the step that was asked for."""
 
 
 def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
@@ -69,7 +69,7 @@ def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
 
 
 def after_planning(path: Sequence[FsmState]) -> FsmState:
-    """The state in which a plan begins to be carried out."""
+    """The state in which a plan begins to be carried out; raises ``NoSuchStep`` if the path writes nothing."""
     found = next((state for state in path if state in PLAN_STATES), None)
     if found is None:
         raise NoSuchStep(f"nothing is written on the path {', '.join(path)}")
@@ -77,7 +77,7 @@ def after_planning(path: Sequence[FsmState]) -> FsmState:
 
 
 def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
-    """The path with APPROVAL_GATE in it, put right before MUTATE where the template has none."""
+    """The path with APPROVAL_GATE in it, put directly before MUTATE if the template has none."""
     if FsmState.APPROVAL_GATE in path:
         return tuple(path)
     at = path.index(FsmState.MUTATE)
@@ -90,12 +90,12 @@ def with_end(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:
 
 
 def is_end(state: FsmState) -> bool:
-    """Whether a path ends here, and the answer is given."""
+    """Whether a path ends in this state."""
     return state in _ENDS
 
 
 class DispatchRefused(Exception):
-    """A call that must not be made. The message is told to whoever asked for it."""
+    """A call must not be made; the message is told to whoever asked for it."""
 
 
 def require_permitted(state: FsmState, tool: Tool) -> None:

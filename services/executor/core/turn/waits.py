@@ -10,8 +10,8 @@ from services.executor.core.authorize.approval import (
     NotCounted,
     add_decision,
     approval_refusal,
+    approver_brief,
     ask_for_approval,
-    brief_approver,
     confirmation_wanted,
     describe_approval,
     escalate_approval,
@@ -351,6 +351,6 @@ def _add_worked_time(progress: Progress, at: TurnContext | OpenedTurn) -> Progre
 
 
 def _waiting(approval: Approval, progress: Progress | None, note: str) -> FinishedRun:
-    text = "\n\n".join(part for part in (note, brief_approver(approval)) if part)
+    text = "\n\n".join(part for part in (note, approver_brief(approval)) if part)
     asked = describe_approval(approval)
     return FinishedRun(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, (), asked=asked)
