@@ -155,7 +155,7 @@ async def _wind_down(
     A second signal changes nothing: the first has said it all.
     """
     ends = asyncio.get_running_loop().time() + settings.grace_seconds
-    runner.take_no_more()
+    runner.refuse_new_sessions()
     log.info("stopping", sessions=runner.running)
     for loop in loops:
         loop.cancel()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restored
+from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restore_values
 from services.executor.core.states.prompts import load
 from shared.domain.answer import is_exact_match
 from shared.domain.marks import MarkKind, marked_values, marks
@@ -62,8 +62,8 @@ def test_what_is_answered_with_placeholders_comes_back_to_the_byte(values: list[
     hidden = mask_request(request(text), "")
     [sent] = hidden.request.messages[0].blocks
     assert isinstance(sent, TextBlock)
-    assert restored(said(sent.text), hidden).text == text
-    used = restored(ModelReply((ToolUse("u", "t", {"a": [sent.text]}),), "tool_use", Usage(), "m"), hidden)
+    assert restore_values(said(sent.text), hidden).text == text
+    used = restore_values(ModelReply((ToolUse("u", "t", {"a": [sent.text]}),), "tool_use", Usage(), "m"), hidden)
     assert used.tool_uses[0].input == {"a": [text]}
 
 
@@ -112,7 +112,7 @@ def test_what_was_sent_before_is_known_from_the_request_that_goes_on_with_it(
 def test_what_a_model_said_with_placeholders_goes_back_as_it_said_it(texts: list[str]) -> None:
     hidden = mask_request(request(*texts), "")
     answer = " and ".join(hidden.values) + " done"
-    back = restored(said(answer), hidden)
+    back = restore_values(said(answer), hidden)
     again = mask_request(request(*texts, back.text), "").request
     assert again.messages[:-1] == hidden.request.messages
     assert again.messages[-1].blocks == (TextBlock(answer),)
@@ -129,20 +129,20 @@ def test_a_models_own_blocks_are_left_alone() -> None:
     history = ModelRequest(Tier.HAIKU, (), (Message("user", (TextBlock(CARD),)), Message("assistant", (thought,))))
     hidden = mask_request(history, "")
     assert hidden.request.messages[1].blocks == (thought,)
-    assert restored(ModelReply((thought,), "end_turn", Usage(), "m"), hidden).blocks == (thought,)
+    assert restore_values(ModelReply((thought,), "end_turn", Usage(), "m"), hidden).blocks == (thought,)
 
 
 @pytest.mark.promise("privacy.restored")
 @given(st.text(max_size=200), chosen)
 def test_an_answer_without_a_placeholder_is_not_changed_by_one_byte(answer: str, values: list[str]) -> None:
-    assert restored(said(answer), mask_request(request(a_text_with(values)), "")).text == answer
+    assert restore_values(said(answer), mask_request(request(a_text_with(values)), "")).text == answer
 
 
 @pytest.mark.promise("privacy.restored")
 @given(chosen)
 def test_an_exact_match_answer_stays_one_with_the_values_in_it(values: list[str]) -> None:
     hidden = mask_request(request(a_text_with(values)), "")
-    answer = restored(said(json.dumps(list(hidden.values))), hidden).text
+    answer = restore_values(said(json.dumps(list(hidden.values))), hidden).text
     assert is_exact_match(answer)
     assert json.loads(answer) == list(hidden.values.values())
 
@@ -159,10 +159,10 @@ def test_a_number_comes_back_as_a_number() -> None:
     [sent] = hidden.request.messages[0].blocks
     [name] = hidden.values
     assert sent == TextBlock(f'{{"card":"{name}","n":1}}')
-    used = restored(ModelReply((ToolUse("u", "t", {"card": name}),), "tool_use", Usage(), "m"), hidden)
+    used = restore_values(ModelReply((ToolUse("u", "t", {"card": name}),), "tool_use", Usage(), "m"), hidden)
     assert used.tool_uses[0].input == {"card": int(BARE_CARD)}
     planned = json.dumps({"arguments_json": json.dumps({"card": name})})
-    back = json.loads(restored(said(planned), hidden).text)
+    back = json.loads(restore_values(said(planned), hidden).text)
     assert json.loads(back["arguments_json"]) == {"card": int(BARE_CARD)}
 
 
@@ -176,7 +176,7 @@ def test_a_key_of_several_lines_comes_back_at_any_depth_of_json(depth: int) -> N
     for _ in range(depth):
         text, wanted = json.dumps({"key": text}), json.dumps({"key": wanted})
     assert "MIIabc" not in repr(hidden.request)
-    assert restored(said(text), hidden).text == wanted
+    assert restore_values(said(text), hidden).text == wanted
 
 
 @pytest.mark.promise("privacy.restored")
@@ -185,7 +185,7 @@ def test_a_word_of_the_text_is_never_taken_for_a_placeholder() -> None:
     hidden = mask_request(request(text), "")
     [sent] = hidden.request.messages[0].blocks
     assert isinstance(sent, TextBlock)
-    assert restored(said(sent.text), hidden).text == text
+    assert restore_values(said(sent.text), hidden).text == text
 
 
 @pytest.mark.promise("privacy.marks")

@@ -1,4 +1,4 @@
-"""What a missing calculator would have to do."""
+"""What a missing calculator has to do, and the checks that its code has to pass."""
 
 import ast
 import re
@@ -15,11 +15,13 @@ _LONGEST_PURPOSE = 400
 
 
 class BadSpec(ValueError):
-    """It describes no calculator that could be made."""
+    """The description is of no calculator that could be made."""
 
 
 class Spec(NamedTuple):
-    """``by_words``: it comes from words that always mean the same, so its purpose is always worded the same."""
+    """What a missing calculator has to do. ``by_words``: its words always mean the same, so its purpose is always
+    worded the same.
+    """
 
     name: str
     purpose: str
@@ -37,7 +39,7 @@ class Spec(NamedTuple):
 
 
 def check_spec(spec: Spec) -> Spec:
-    """The same, if a calculator can be made by it; raises ``BadSpec``."""
+    """The same description, if a calculator can be made by it; raises ``BadSpec``."""
     names = [argument.removesuffix("...") for argument in spec.arguments]
     repeated = [argument for argument in spec.arguments[:-1] if argument.endswith("...")]
     if not _NAME.fullmatch(spec.name):
@@ -76,11 +78,11 @@ def _raised(one, other):
 
 
 class BadCode(ValueError):
-    """It is not a pure function over decimals; the message says what is in it."""
+    """The code is no pure function over decimals; the message says what is in it."""
 
 
 def admit_code(code: str, spec: Spec) -> str:
-    """The function as it is kept: one spelling, without comments. Raises ``BadCode``."""
+    """The function in the form in which it is stored: one spelling, without comments. Raises ``BadCode``."""
     if len(code) > LONGEST:
         raise BadCode(f"it is longer than {LONGEST} characters")
     try:
@@ -95,7 +97,7 @@ def admit_code(code: str, spec: Spec) -> str:
 
 
 def code_hash(code: str) -> str:
-    """Of the function and of what stands around it, so that the same hash means the same program."""
+    """The hash of the function with the code around it: the same hash means the same program."""
     return sha256((PRELUDE + code).encode()).hexdigest()
 
 
@@ -241,7 +243,7 @@ _MEASURE = re.compile(
 
 
 def formulas(text: str) -> Iterator[Spec]:
-    """The formulas in a text, each as the calculator that it describes."""
+    """Yields the calculator that each formula in a text describes."""
     for match in _FORMULA.finditer(text.translate(_SIGNS)):
         terms = _expression(_TOKEN.findall(match["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
@@ -251,7 +253,7 @@ def formulas(text: str) -> Iterator[Spec]:
 
 
 def named_gaps(text: str) -> tuple[Spec, ...]:
-    """What the words of a task ask for that no calculator covers, its own formulas first; at most three."""
+    """At most three calculators that the words of a task need and that do not exist; its own formulas come first."""
     unique: dict[str, Spec] = {}
     for spec in _find_specs(text):
         unique.setdefault(spec.name, spec)
@@ -259,7 +261,7 @@ def named_gaps(text: str) -> tuple[Spec, ...]:
 
 
 def _expression(parts: list[str]) -> str:
-    """The longest beginning that is a whole expression: what follows it is the sentence going on."""
+    """The longest beginning of the parts that is a whole expression: what follows it belongs to the sentence."""
     whole, depth, wants_term = 0, 0, True
     for place, part in enumerate(parts, 1):
         is_term = part not in "+-*/^()" and part != "**"

@@ -1,4 +1,6 @@
-"""Having made tools run: each result is a step of the journal, so that a resumed turn and a replay have the same."""
+"""Finds, makes and runs made tools: each result is a journal step, so that a resumed turn and a replay have the
+same.
+"""
 
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
@@ -41,7 +43,7 @@ T = TypeVar("T")
 
 
 async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, act: Callable[[], T]) -> T:
-    """What ``act`` gives once everything is run that it needs of made tools. ``key`` names the steps in the journal."""
+    """What ``act`` returns once all made tools that it needs were run. ``key`` names the journal steps."""
     while True:
         try:
             return act()
@@ -50,7 +52,7 @@ async def compute_with_tools(ctx: TurnContext, key: str, made: MadeToolResults, 
 
 
 async def run(sandbox: Sandbox, call: ToolRun) -> Outcome:
-    """Its outcome in a fresh sandbox; raises ``SandboxUnavailable``."""
+    """The outcome of one run in a fresh sandbox; raises ``SandboxUnavailable``."""
     text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
         return parse_outcome(await sandbox.run(text, call.figures))
@@ -80,7 +82,7 @@ _LOCAL = frozenset({*OPERATIONS, "calculate", "look"})
 
 
 class _UnfilledGap(Contract):
-    """A gap that nothing was made for, and why."""
+    """A missing calculator that was not made, and why."""
 
     name: str
     why: str
@@ -98,12 +100,12 @@ class _FoundTools(Contract):
 
 
 async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, MadeToolResults]:
-    """The made tools for the task, some of them made now, and the progress that tells of them."""
+    """The made tools for the task, some of them made now, and the progress with a note on them."""
     if not ctx.tenant.made_tools:
         return progress, NOTHING
 
     async def find() -> str:
-        return (await _Making(ctx, key).find_tools()).model_dump_json()
+        return (await _ToolMaking(ctx, key).find_tools()).model_dump_json()
 
     found = _FoundTools.model_validate_json(await ctx.journal.run_step(key, "note", find))
     told = _describe_found(found)
@@ -114,8 +116,8 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
     return counted, MadeToolResults(found.tools)
 
 
-class _Making:
-    """One look at one task. It ends with tools or with reasons, never with an error of the making."""
+class _ToolMaking:
+    """Finds or makes the tools of one task. It ends with tools or with reasons, never with an error of the making."""
 
     def __init__(self, ctx: TurnContext, key: str) -> None:
         self._ctx, self._key = ctx, key
@@ -127,7 +129,7 @@ class _Making:
         standing = sorted((tool for tool in every if tool.removed_at is None), key=lambda tool: tool.version)
         newest = {tool.name: tool for tool in standing}
         tools, fresh = list[MadeTool](), list[str]()
-        for number, spec in enumerate(await self._missing(newest)):
+        for number, spec in enumerate(await self._find_gaps(newest)):
             known = newest.get(spec.name)
             try:
                 self._refuse_shadow(check_spec(spec).name)
@@ -147,8 +149,8 @@ class _Making:
             self._ctx.journal.tell("note", problem=f"the tools made before are not known: {error}")
             return ()
 
-    async def _missing(self, newest: dict[str, MadeTool]) -> tuple[Spec, ...]:
-        """By the task's words at no cost; else, for a task of some length, by a model."""
+    async def _find_gaps(self, newest: dict[str, MadeTool]) -> tuple[Spec, ...]:
+        """The calculators that the task lacks: by its words at no cost; else, for a task of some length, by a model."""
         named = named_gaps(self._ctx.task)
         if named or len(self._ctx.task) < _SHORTEST:
             return named
@@ -158,16 +160,18 @@ class _Making:
             for one in newest.values()
         ]
         try:
-            return await asked_gaps(self._ctx, f"{self._key}:gap", describe_calculators(), listed)
+            return await ask_gaps(self._ctx, f"{self._key}:gap", describe_calculators(), listed)
         except NotMade as error:
             self._gaps.append(_UnfilledGap(name="?", why=f"whether a calculator is missing is not known: {error}"))
             return ()
 
     async def _make_tool(self, key: str, spec: Spec, every: tuple[MadeTool, ...]) -> MadeTool:
-        """Raises ``NotMade``. The two calls know nothing of each other."""
+        """Makes a tool and proves it by its cases; raises ``NotMade``. The two requests for code and cases do not know
+        each other.
+        """
         self._calls += 2
         code, cases = await run_together(
-            asked_function(self._ctx, f"{key}:function", spec), asked_cases(self._ctx, f"{key}:cases", spec)
+            ask_function(self._ctx, f"{key}:function", spec), ask_cases(self._ctx, f"{key}:cases", spec)
         )
         tool = MadeTool(
             name=spec.name,
@@ -190,7 +194,9 @@ class _Making:
             raise NotMade(f"it could not be kept: {error}") from error
 
     async def _prove(self, tool: MadeTool, case: MadeCase) -> None:
-        """Run the case twice, each time in a fresh sandbox: what differs from run to run is no calculator."""
+        """Runs the case twice, each time in a fresh sandbox, since a result that differs between runs is no
+        calculator's. Raises ``NotMade``.
+        """
         try:
             outcomes: list[Outcome] = [await run(self._ctx.ports.sandbox, ToolRun(tool, case.inputs)) for _ in range(2)]
         except SandboxUnavailable as error:
@@ -224,11 +230,13 @@ _FEWEST_PLACES, _FEWEST_DIGITS, _MOST_DIGITS = 2, 4, 24
 
 
 class BadCases(ValueError):
-    """They prove nothing; the message says why."""
+    """The cases prove nothing; the message says why."""
 
 
 def checked_cases(cases: Sequence[MadeCase], spec: Spec) -> tuple[MadeCase, ...]:
-    """The cases if they can prove something: enough, all different, of figures that the function takes."""
+    """The cases, if they can prove something: enough, all different, of figures that the function takes. Raises
+    ``BadCases``.
+    """
     if not FEWEST <= len(cases) <= MOST:
         raise BadCases(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
     fixed, repeats = len(spec.arguments), spec.arguments[-1].endswith("...")
@@ -245,10 +253,10 @@ def checked_cases(cases: Sequence[MadeCase], spec: Spec) -> tuple[MadeCase, ...]
 
 
 def agrees(result: Decimal, expected: Decimal) -> bool:
-    """Whether they are equal, or equal half up at the last place that the case states.
+    """Whether the result is the expected one, or rounds half up to it at the last place that the case states.
 
-    Such a case states two places and four digits at least, so what may differ is at most a thousandth part: how much
-    is ours to say, and not the model's.
+    A case whose last place may round states two places and four digits at least, so what may differ is at most a
+    thousandth part: how much is ours to say, and not the model's.
     """
     if result == expected:
         return True
@@ -278,7 +286,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class NotMade(Exception):
-    """No tool comes of it; the message says why."""
+    """No tool was made; the message says why."""
 
 
 class _Gap(BaseModel):
@@ -307,19 +315,19 @@ class _Cases(BaseModel):
     cannot: str = ""
 
 
-async def asked_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json]) -> tuple[Spec, ...]:
-    """What a model says is missing, two at most; raises ``NotMade``."""
+async def ask_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json]) -> tuple[Spec, ...]:
+    """At most two calculators that a model says are missing; raises ``NotMade``."""
     sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     found = await _ask_model(ctx, key, request, _GAP_SECONDS, _Gaps)
     try:
-        return tuple(_general(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
+        return tuple(_generalize(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
     except BadSpec as error:
         raise NotMade(str(error)) from error
 
 
-async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
-    """The code of a function, as it may be run; raises ``NotMade``."""
+async def ask_function(ctx: TurnContext, key: str, spec: Spec) -> str:
+    """The code of a function that a model wrote, checked and ready to run; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.SONNET, schema=MADE_FUNCTION_SCHEMA)
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
@@ -331,7 +339,7 @@ async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
         raise NotMade(f"the function is not one that may be run: {error}") from error
 
 
-async def asked_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, ...]:
+async def ask_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, ...]:
     """The cases that the function has to meet, by a model that has not seen it; raises ``NotMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
@@ -344,23 +352,25 @@ async def asked_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase,
         raise NotMade(f"the cases cannot be used: {error}") from error
 
 
-def _general(gap: _Gap, task: str) -> Spec:
-    """The gap as it may be told to later tasks: nothing of this one stands in it."""
+def _generalize(gap: _Gap, task: str) -> Spec:
+    """The gap as a description that later tasks may be told: it has nothing of this task in it. Raises ``BadSpec``."""
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
-    if marked_values(purpose) or _own(task) & _own(f"{purpose} {names}"):
+    if marked_values(purpose) or _particulars_of(task) & _particulars_of(f"{purpose} {names}"):
         raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 
 
-def _own(text: str) -> frozenset[str]:
-    """Words of three or more characters with a digit: identifiers, amounts, dates."""
+def _particulars_of(text: str) -> frozenset[str]:
+    """The words of three or more characters with a digit: identifiers, amounts, dates."""
     words = (word.strip(".,:;()'\"").lower() for word in text.split())
     return frozenset(word for word in words if len(word) > 2 and any(mark.isdigit() for mark in word))
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:
-    """The answer; ``NotMade`` if the model is late, down, not affordable or unusable: the run goes on without it."""
+    """The model's answer; raises ``NotMade`` if it is late, down, not affordable or unusable: the run goes on without
+    it.
+    """
     try:
         return parse_reply(await ask_if_possible(ctx, key, request, seconds=seconds), shape)
     except UnusableAnswer as error:

@@ -1,4 +1,4 @@
-"""Marked values kept from the model: placeholders in what it is asked, the values again in what it answers.
+"""Keeps marked values from the model: placeholders in what it is asked, the values again in what it answers.
 
 Pure: the same request gives the same placeholders, and one whose messages begin with another's keeps those, so that
 what the model's endpoint has cached stays as it is. What is journaled holds the values, so a resumed or replayed run
@@ -38,7 +38,7 @@ _IN_STRING = re.compile(r'(\\*)"[^"]*$')
 
 
 class MaskedText(NamedTuple):
-    """What may be sent, the values by their placeholders, and which of these stood as a bare JSON number."""
+    """A masked request, the values by their placeholders, and which of these stood as a bare JSON number."""
 
     request: ModelRequest
     values: Mapping[str, str]
@@ -47,10 +47,10 @@ class MaskedText(NamedTuple):
 
 
 def mask_request(request: ModelRequest, task: str) -> MaskedText:
-    """The request without anything that the guard marks; what the task's text marks is known to it from the start.
+    """The request without anything that the guard marks; values that the task's text marks are masked from the start.
 
-    A message is masked by what is known up to it, and never otherwise later: the masked messages of a history that
-    grew begin with those that were sent before, byte for byte.
+    A message is masked by what is known up to it, and never otherwise later: the masked messages of a history that grew
+    begin with those that were sent before, byte for byte.
     """
     hidden = _Hidden()
     hidden.add(marked_values(task))
@@ -68,14 +68,14 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
 
 
 def mask_before(before: ModelRequest, request: ModelRequest, masked: MaskedText, task: str) -> ModelRequest:
-    """``mask_request`` of an earlier request, taken from that of ``request`` where it goes on with the earlier one."""
+    """The earlier request, masked; taken from the masked ``request`` if that continues the earlier one."""
     count = len(before.messages)
     if before.tools == request.tools and before.messages == request.messages[:count]:
         return before._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
     return mask_request(before, task).request
 
 
-def restored(reply: ModelReply, masked: MaskedText) -> ModelReply:
+def restore_values(reply: ModelReply, masked: MaskedText) -> ModelReply:
     """The reply with the values in place of their placeholders. A text without one stays as it is, to the byte."""
     if not masked.values:
         return reply
@@ -107,12 +107,12 @@ class _Hidden:
 
     def add(self, values: Mapping[str, MarkKind]) -> None:
         for value, kind in values.items():
-            if (plain := _plain(value)) not in self.kinds:
+            if (plain := _with_line_breaks(value)) not in self.kinds:
                 self.kinds[plain] = kind
                 self._name(plain, kind.value.upper())
 
     def mask(self, but: MarkKind | None = None) -> "_Mask":
-        """By all that is known now, or by all ``but`` the values of one kind."""
+        """A mask of all values known now, or of all ``but`` those of one kind."""
         if but is not None:
             return self._make_mask(but)
         if self._mask is None:
@@ -137,7 +137,7 @@ class _Mask:
         self.bare = bare
 
     def may_occur_in(self, text: str) -> bool:
-        """Whether any of the values stands in the text, as a word of its own or not."""
+        """Whether any of the values stands in the text, also within a longer word."""
         return any(form in text for form in self._names)
 
     def text(self, text: str) -> str:
@@ -175,7 +175,7 @@ def _is_bare(text: str, start: int, end: int) -> bool:
 
 
 class _FoundMarks(NamedTuple):
-    """What one text marks, and its words that look like placeholders."""
+    """The values that one text marks, and its words that look like placeholders."""
 
     values: Mapping[str, MarkKind]
     words: tuple[str, ...]
@@ -183,18 +183,18 @@ class _FoundMarks(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _find_marks(text: str) -> _FoundMarks:
-    """Of texts that come again with each request."""
+    """The marks of a text; cached, since the same texts come again with each request."""
     return _FoundMarks(marked_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
 def _find_tool_marks(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:
-    """Of its description, then of its schema; those alone that mark something."""
+    """The marks of a tool's description, then of its schema; only those that are not empty."""
     texts = (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
     return tuple(found for found in map(_find_marks, texts) if found.values or found.words)
 
 
 def _join_words(tool: ToolDefinition) -> str:
-    """Every text and number of a tool that a mask looks at."""
+    """Every text and number of a tool that a mask looks at, joined."""
     return _BETWEEN.join((tool.description, *_leaves(cast(Json, dict(tool.input_schema)))))
 
 
@@ -224,8 +224,8 @@ _words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
 )
 
 
-def _plain(value: str) -> str:
-    """A private key that was found in JSON, with its lines as they are."""
+def _with_line_breaks(value: str) -> str:
+    """The value; a private key that was found in JSON has its line breaks restored."""
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
 
 
@@ -242,7 +242,7 @@ def _block_text(block: Block) -> str:
 
 
 def _forms(value: str) -> tuple[str, ...]:
-    """The value as it stands in plain text, in JSON, and in JSON within JSON."""
+    """The value as it is written in plain text, in JSON, and in JSON within JSON."""
     once = _escape_json(value)
     return tuple(dict.fromkeys((value, once, _escape_json(once))))
 
@@ -264,16 +264,18 @@ def _block(block: Block, mask: _Mask) -> Block:
 
 
 def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _Hidden) -> tuple[ToolDefinition, ...]:
-    """The same tools where none has a value to be kept back: what was worked out of them holds."""
+    """The tools with masked values; unchanged if they have none, so that what was computed from them still holds."""
     mask = hidden.mask()
     if not hidden.names or not mask.may_occur_in(_words_of_tools(tools)):
         return tools
     plain_to_see = hidden.mask(but=MarkKind.PASSWORD)
-    return tuple(_tool(tool, mask, plain_to_see) for tool in tools)
+    return tuple(_mask_tool(tool, mask, plain_to_see) for tool in tools)
 
 
-def _tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinition:
-    """A schema's own words may well be somebody's password: in it only what shows by itself is masked."""
+def _mask_tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinition:
+    """The tool with masked texts. In its schema only values that show by themselves are masked: the schema's own words
+    may well be somebody's password.
+    """
     schema = cast("Mapping[str, JsonValue]", plain_to_see.json(cast(Json, dict(tool.input_schema))))
     return tool._replace(description=mask.text(tool.description), input_schema=schema)
 
@@ -308,7 +310,7 @@ def _restored_text(text: str, masked: MaskedText) -> str:
 
 
 def _as_written(value: str, before: str) -> str:
-    """The value as it stands inside a string of JSON, or of JSON within JSON: the quote that opened it tells."""
+    """The value as it is written inside a string of JSON, or of JSON within JSON, by the quote that opened it."""
     opened = _IN_STRING.search(before)
     for _ in range((len(opened[1]) + 1).bit_length() if opened else 0):
         value = _escape_json(value)

@@ -1,4 +1,6 @@
-"""Asking a model: paid for, masked, waited for, stored in the journal; a structured answer is asked for once more."""
+"""Asks a model: each call is paid for, masked, awaited and stored in the journal; a structured answer that does not fit
+is asked for once more.
+"""
 
 import asyncio
 import hashlib
@@ -12,7 +14,7 @@ from typing import Generic, NamedTuple, NoReturn, TypeVar, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 from typing_extensions import override
 
-from services.executor.core.model.masking import mask_before, mask_request, restored
+from services.executor.core.model.masking import mask_before, mask_request, restore_values
 from services.executor.core.model.payment import Payer, Payment
 from services.executor.core.session.budget import (
     BudgetShare,
@@ -85,7 +87,8 @@ async def ask(
     purse: BudgetShare = BudgetShare.READING,
     before: ModelRequest | None = None,
 ) -> ModelReply:
-    """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had, or ``BudgetSpent``.
+    """The model's reply, stored as the journal step ``key``. Raises ``Failed`` if the model cannot be had, or
+    ``BudgetSpent``.
 
     ``before``: the request of the same history that was answered last, on the tier that answered it; its messages are
     counted already. The model sees placeholders for what the privacy guard marks; the reply has the values again.
@@ -96,13 +99,13 @@ async def ask(
     cheaper = way.tier is not request.tier
     paid = before and mask_before(before, request, hidden, ctx.task)
     payer = Payer(ctx.journal, ctx.ports.daily, ctx.limits.ceilings, ctx.record, ctx.tenant)
-    payment = Payment(payer, key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
+    payment = Payment(payer, key, _with_budget_hint(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
 
     async def call() -> str:
         with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
             try:
                 async with asyncio.timeout(ctx.journal.seconds_left):
-                    reply = restored(await _unless_stopped(ctx, payment.affordable), hidden)
+                    reply = restore_values(await _unless_stopped(ctx, payment.affordable), hidden)
             except ModelAway as error:
                 raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
             except ModelUnavailable as error:
@@ -110,7 +113,7 @@ async def ask(
             except TimeoutError as error:
                 raise ctx.journal.out_of_time() from error
             spent = payment.cost(reply)
-            _note(span, reply, spent, way.tier)
+            _note_usage(span, reply, spent, way.tier)
         ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, **_describe_usage(reply, spent))
         return _pack_reply(reply, asked, spent, way.tier)
 
@@ -134,7 +137,7 @@ def helper_request(
 
 
 class NotAnswered(Exception):
-    """A question that the task can do without has no answer; the message says why."""
+    """A request that the task can do without has no answer; the message says why."""
 
 
 async def ask_if_possible(
@@ -146,9 +149,10 @@ async def ask_if_possible(
     *,
     seconds: float | None = None,
 ) -> ModelReply:
-    """``ask``, for what the task can do without. Raises ``NotAnswered`` where the model cannot be had or paid for.
+    """Does what ``ask`` does, for a request that the task can do without. Raises ``NotAnswered`` if the model cannot be
+    had or paid for.
 
-    ``seconds``: how long the model may take. Whoever asks is not cut off, and stores what it did.
+    ``seconds``: how long the model may take. Only the model is cut off, so that the caller still stores what was done.
     """
     if seconds is not None:
         ctx = replace(ctx, ports=ctx.ports._replace(model=_BoundedModel(ctx.ports.model, seconds)))
@@ -162,7 +166,9 @@ async def ask_if_possible(
 
 
 def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: BudgetShare) -> Thrift:
-    """How the call for ``key`` was made, if it was answered before; else how it will be."""
+    """The tier and pressure with which the call for ``key`` was made, if it was answered before; else with which it
+    will be.
+    """
     used = ctx.journal.spending.used_share(ctx.limits.ceilings, purse)
     now = thrift(tier, used, keeps_tier=purse.keeps_tier)
     stored = ctx.journal.get(key)
@@ -176,14 +182,16 @@ def user(text: str) -> Message:
 
 
 def sections_message(sections: Mapping[str, Json]) -> Message:
-    """The sections as a message of the user; those that are the same for many tasks first, as a block of their own."""
+    """The sections as a message of the user; those that are the same for many tasks come first, as a block of their
+    own.
+    """
     stable = render({name: sections[name] for name in STABLE if name in sections})
     text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
     return Message("user", (StableText(stable), text) if stable else (text,))
 
 
 def parse_reply(reply: ModelReply, shape: type[T]) -> T:
-    """The reply's JSON as ``shape``; raises ``UnusableAnswer`` with what does not fit."""
+    """The reply's JSON as ``shape``; raises ``UnusableAnswer``, which says what does not fit."""
     try:
         return shape.model_validate_json(reply.text)
     except ValidationError as error:
@@ -209,15 +217,15 @@ _tools_text = IdentityCache[tuple[ToolDefinition, ...], str](lambda tools: f"[{'
 
 
 def _describe_usage(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
-    """What a call took, for people: tokens read (and how many of them from the cache), written, and its price."""
+    """What a call used, for people: tokens read (and how many from the cache), tokens written, and its price."""
     usage = reply.usage
     read = usage.input + usage.cache_read + usage.cache_write
     doubt: dict[str, JsonValue] = {"usage_doubt": spent.doubt} if spent.doubt else {}
     return {"input": read, "cached": usage.cache_read, "output": usage.output, "nanos": spent.amount.nanos, **doubt}
 
 
-def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
-    """What the call took, in OpenTelemetry's words: their input counts all that was read."""
+def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
+    """Notes on the span what the call used, in OpenTelemetry's terms, whose input counts all that was read."""
     if not span.is_recording:
         return
     usage = reply.usage
@@ -237,8 +245,10 @@ def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
     )
 
 
-def _put(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
-    """The request on its tier, and last of all what the budget says: what stands before it stays as it was."""
+def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
+    """The request on its tier, with the budget's hint as its very last text, so that what stands before it stays the
+    same.
+    """
     efficiency = {
         Pressure.MILD: ctx.prompts.efficiency_mild,
         Pressure.STRICT: ctx.prompts.efficiency_strict,
@@ -251,7 +261,7 @@ def _put(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
 
 
 async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
-    """The reply, unless somebody wants the task to stop first: a model may think for minutes, and changes nothing."""
+    """The reply, unless somebody has the task stopped first: a model may take minutes, and changes nothing."""
 
     async def watch_for_stop() -> NoReturn:
         while True:
@@ -309,7 +319,7 @@ def _block(packed: JsonObject) -> ReplyBlock:
 
 
 def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], purse: BudgetShare) -> bool:
-    """Whether the task's ceilings have room for all of them, each with the whole of its answer."""
+    """Whether the task's ceilings have room for all these requests, each with the longest answer."""
     ceilings = ctx.limits.ceilings
     costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
     total = sum(costs, ctx.journal.spending.counted)
@@ -318,7 +328,7 @@ def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], purse: Budge
 
 
 class _BoundedModel(Model):
-    """Raises ``ModelUnavailable`` after so many seconds."""
+    """A model that raises ``ModelUnavailable`` after so many seconds."""
 
     def __init__(self, model: Model, seconds: float) -> None:
         self._model = model
@@ -339,7 +349,7 @@ ATTEMPTS = 2
 
 
 class ModelQuestion(NamedTuple):
-    """What is asked; ``sections`` become the user message, ``schema`` the form of the answer."""
+    """A question to a model; ``sections`` become the user message, ``schema`` the form of the answer."""
 
     step: str
     tier: Tier
@@ -351,7 +361,7 @@ class ModelQuestion(NamedTuple):
     effort: Effort | None = None
 
     def request(self, problem: str = "") -> ModelRequest:
-        """The question as it is put; ``problem``: what is wrong with the answer before."""
+        """The request for the question; ``problem``: what was wrong with the answer before."""
         return ModelRequest(
             self.tier,
             self.system,
@@ -373,7 +383,7 @@ class Unanswered(RunEnds):
 
 
 async def ask_structured(ctx: TurnContext, question: ModelQuestion, shape: type[Shape]) -> StructuredAnswer[Shape]:
-    """The answer as ``shape``; ends the run if it cannot be had in two attempts."""
+    """The answer as ``shape``; raises ``Unanswered`` if none fits in two attempts."""
     return await ask_checked(ctx, question, shape, lambda value: value)
 
 
@@ -383,9 +393,10 @@ async def ask_checked(
     shape: type[Shape],
     check: Callable[[Shape], Checked],
 ) -> StructuredAnswer[Checked]:
-    """What ``check`` makes of the answer. It raises ``UnusableAnswer`` to have the question put once more, with why.
+    """The result of ``check`` on the answer. If ``check`` raises ``UnusableAnswer``, the question is put once more,
+    with the reason.
 
-    After two attempts the run ends as ``Unanswered``.
+    Raises ``Unanswered`` after two attempts.
     """
     problem = ""
     for attempt in range(ATTEMPTS):

@@ -1,4 +1,6 @@
-"""Paying for one model call: set aside before it, by the task and by the tenant's day; settled after it."""
+"""Pays for one model call: its cost is reserved before it, by the task and in the tenant's day, and settled after
+it.
+"""
 
 from datetime import datetime
 from decimal import Decimal
@@ -32,7 +34,7 @@ class Day(NamedTuple):
 
 
 class Payer(NamedTuple):
-    """Who pays: one task, within its own ceilings and its tenant's day."""
+    """Who pays for a call: one task, within its own ceilings and its tenant's day."""
 
     journal: Journal
     daily: DailySpend
@@ -42,8 +44,8 @@ class Payer(NamedTuple):
 
 
 class Payment:
-    """Of one call: ``reserve`` before it, ``cost`` when its reply is there. The day hears of it with a later call, or
-    when the turn has ended.
+    """The payment of one call: ``reserve`` before it, ``cost`` when its reply is there. The tenant's day is told with a
+    later call, or when the turn has ended.
     """
 
     def __init__(
@@ -69,11 +71,13 @@ class Payment:
 
     @property
     def affordable(self) -> ModelRequest:
-        """The request, its answer no longer than what was set aside for it."""
+        """The request, with its answer limited to what was reserved for it."""
         return self._request._replace(max_tokens=self._reserved.max_tokens)
 
     async def reserve(self) -> None:
-        """Raises ``BudgetSpent``, and whatever says that this run may not go on; then nothing stays set aside."""
+        """Reserves the cost of the call. Raises ``BudgetSpent``, or whatever says that this run may not go on; then
+        nothing stays reserved.
+        """
         price = self._ceilings.tariff.of_tier(self._request.tier)
         output, spending = self._request.max_tokens, self._payer.journal.spending
         self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._purse)
@@ -88,7 +92,7 @@ class Payment:
             raise
 
     def cost(self, reply: ModelReply) -> Settlement:
-        """What the reply did cost; counted from now on."""
+        """The settlement of what the reply cost, which counts from now on."""
         price = self._ceilings.tariff.price_of(reply.asked or reply.model)
         amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
         settlement = Settlement(
@@ -98,7 +102,9 @@ class Payment:
         return settlement
 
     async def _reserve_in_day(self, caps: DayCaps) -> bool:
-        """The calls of this day and run whose replies are stored are told in the same step."""
+        """Whether the call fits in the tenant's day, in which it is then reserved. The same step settles earlier calls
+        of this run whose replies are stored.
+        """
         counted = self._payer.journal.take_counted(self._day.date)
         over = [settlement.charge(self._payer.record.task_id) for settlement in counted]
         return await self._payer.daily.reserve(*self._day, self._charge(), caps, over)
@@ -125,7 +131,7 @@ def day_of(now: datetime, tenant: TenantRecord) -> str:
 
 
 def caps_of(tenant: TenantRecord) -> DayCaps | None:
-    """What the tenant may use in a day; None where nothing limits it."""
+    """What the tenant may use in a day; None if nothing limits it."""
     if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
         return None
     money = tenant.dollars_per_day

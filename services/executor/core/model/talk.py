@@ -1,4 +1,4 @@
-"""The history of one task's conversation with a model: it only grows, and begins anew where another tier goes on."""
+"""The history of one task's conversation with a model: it only grows, and begins anew when another tier takes over."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -36,7 +36,7 @@ _MOST_RULES, _MOST_RULE = 60, 300
 
 
 async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
-    """What the first message says; journaled, so that the conversation keeps its beginning to the byte.
+    """The sections of the first message; journaled, so that the conversation keeps its beginning to the byte.
 
     A turn after files came with a later message has these too: what was asked before it is not asked again.
     """
@@ -52,7 +52,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
 
 
 def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock] = ()) -> Message:
-    """The images that came with the task, and then everything that is said."""
+    """The first message: the task's images, and then all sections."""
     return Message("user", (*pictures, TextBlock(render(sections))))
 
 
@@ -74,14 +74,15 @@ def _now(ctx: TurnContext) -> Json:
 
 
 def local_now(ctx: TurnContext) -> datetime:
-    """The time that the task is read by, where the user is: the tenant's, fixed when the task was accepted; in a world
-    with a time of its own, that world's, in its zone.
+    """The time at which the task is read, where the user is: when the task was accepted, in the tenant's zone.
+
+    In a world with a time of its own it is that world's, in its zone.
     """
     return ctx.clock or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 
 def _constraints(ctx: TurnContext) -> str:
-    """What was foreseen, and every standing rule that can concern a tool of the task, in words."""
+    """The constraints in words: what was foreseen, and every standing rule that can concern a tool of the task."""
     foreseen = str(ctx.sections.get("constraints") or "")
     process = "\n".join(ctx.process.template.instructions.values()) if ctx.process.settled else ""
     practice = ctx.record.request.practice
@@ -120,7 +121,7 @@ _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
 
 
 class Talk:
-    """Messages and tier as they stand. ``so_far`` tells, as data, what was called in all histories."""
+    """The messages and tier of the conversation now. ``so_far`` has, as data, what was called in all histories."""
 
     def __init__(
         self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str = "talk"
@@ -141,11 +142,11 @@ class Talk:
 
     @property
     def key(self) -> str:
-        """The name of the present reply in the journal: what is done for it is named after it."""
+        """The journal's name for the present reply; the steps that belong to it are named after it."""
         return f"{self._prefix}:{self.replies}"
 
     async def ask(self, purse: BudgetShare, tier: Tier) -> ModelReply:
-        """The model's next reply. Ends the run where the conversation has become too long."""
+        """The model's next reply. Raises ``Failed`` if the conversation has become too long."""
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
@@ -158,7 +159,7 @@ class Talk:
         return await self._ask_model(f"{self.key}:model", wanted, purse, before)
 
     def request(self, said: str = "", effort: Effort | None = None) -> ModelRequest:
-        """What is asked next; ``said``: what stands at its end for this once."""
+        """The next request; ``said``: a text at its end for this request only."""
         messages = self.messages
         if said:
             *before, last = messages
@@ -178,18 +179,18 @@ class Talk:
         self.messages = (*self.messages, Message("assistant", reply.blocks))
 
     def answer_calls(self, results: Sequence[ToolResult], said: str = "") -> None:
-        """The results of the last reply's calls, and what is said beside them."""
+        """Adds the results of the last reply's calls, and a text beside them."""
         text = (TextBlock(said),) if said else ()
         self.messages = (*self.messages, Message("user", (*results, *text)))
 
     def say(self, text: str) -> None:
-        """A message of the machine itself."""
+        """Adds a message that the executor itself writes."""
         self.messages = (*self.messages, Message("user", (TextBlock(text),)))
 
     def begin_anew(self, tier: Tier) -> None:
-        """A new history: the first message, the parts, and what was called so far as data (caches are by model).
+        """Begins a new history: the first message, the parts, and what was called so far as data (caches are by model).
 
-        What was said beside the last results goes with it, and the process's figures as they were told last.
+        The text beside the last results goes with it, and the process's figures as they were told last.
         """
         self.tier = tier
         if len(self.messages) > 1:
@@ -204,7 +205,7 @@ class Talk:
     async def _ask_model(
         self, key: str, request: ModelRequest, purse: BudgetShare, before: ModelRequest | None
     ) -> ModelReply:
-        """One reply; a model that pauses goes on where it was."""
+        """One reply; a model that pauses is asked to go on where it was."""
         reply = await ask(self._ctx, key, request, purse, before)
         for number in range(_MOST_PAUSES):
             if reply.stop_reason != "pause_turn":
@@ -226,11 +227,11 @@ class Exchange:
         self._results: dict[str, ToolResult] = {}
 
     def begin(self, results: Mapping[str, ToolResult]) -> None:
-        """What the calls of a new reply have come to at once."""
+        """Starts with the results that calls of a new reply already have."""
         self._results = dict(results)
 
     def is_open(self, use_id: str) -> bool:
-        """Whether a call of the last reply waits for its result."""
+        """Whether a call of the last reply has no result yet."""
         return use_id in self._calls() and use_id not in self._results
 
     def answer(self, use_id: str, told: Json) -> None:
@@ -240,7 +241,7 @@ class Exchange:
         self._results[use_id] = ToolResult(use_id, why, is_error=True)
 
     def close(self, said: str = "") -> None:
-        """Answer every call of the last reply, with ``said`` beside; a call without a result was not made."""
+        """Answers every call of the last reply, with ``said`` beside; a call without a result is told as not made."""
         calls = self._calls()
         if not calls:
             return self._talk.say(said or "Go on.")

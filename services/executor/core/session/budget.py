@@ -1,10 +1,10 @@
-"""The ceilings of one task (I11): each model call is paid for before it is made, and settled by what it did cost.
+"""The ceilings of one task (I11): each model call is paid for before it is made, and settled by what it cost.
 
 Both stand in the task's journal: a reservation as an entry of its own, stored before the call; what the call cost in
-the entry of its reply, which names the reservation. A reservation without such an entry stays counted: whoever died
-may have been billed.
-Money is a whole number of nano-dollars and counts everything as billed. Tokens count what is fresh: input beyond the
-static prefix (system text and tools) and beyond what an earlier request of the same history held, and output.
+the entry of its reply, which names the reservation. A reservation without such an entry stays counted: whoever died may
+have been billed. Money is a whole number of nano-dollars and counts everything as billed. Tokens count what is fresh:
+input beyond the static prefix (system text and tools) and beyond what an earlier request of the same history held, and
+output.
 """
 
 import itertools
@@ -49,7 +49,7 @@ _CHEAP_ABOVE = Fraction(80, 100)
 
 
 class Pressure(StrEnum):
-    """What the model is told of the budget."""
+    """How urgently the model is told to save."""
 
     MILD = "mild"
     STRICT = "strict"
@@ -57,20 +57,22 @@ class Pressure(StrEnum):
 
 
 class Thrift(NamedTuple):
-    """How one call is made: on which tier, and how it is told to be brief."""
+    """How one call is made: on which tier, and how urgently it is told to be brief."""
 
     tier: Tier
     pressure: Pressure
 
 
 def thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
-    """Above 80 % used every tier is Haiku, save where a wrong answer costs more than a dear one: the plan of writes."""
+    """The tier and pressure of a call. Above 80 % used every tier becomes Haiku, unless ``keeps_tier``: a wrong plan of
+    writes costs more than a dear one.
+    """
     cheap = used > _CHEAP_ABOVE and not keeps_tier
     return Thrift(Tier.HAIKU if cheap else tier, _pressure(used))
 
 
 def longest_answer(left: int, *, undivided: bool) -> int:
-    """The most tokens of output, of those ``left``: a tight budget is not put into one answer.
+    """The most tokens that an answer may have, of those ``left``: a tight budget is not put into one answer.
 
     ``undivided``: it may have them all, because it is worth nothing if it is cut off.
     """
@@ -88,7 +90,7 @@ def _pressure(used: Fraction) -> Pressure:
 
 @dataclass(frozen=True)
 class CallCost:
-    """Tokens and money of one call, or of many."""
+    """The tokens and money of one call, or of many."""
 
     tokens: int = 0
     nanos: int = 0
@@ -99,7 +101,9 @@ class CallCost:
 
 @dataclass(frozen=True)
 class Tariff:
-    """Prices by model. ``tiers``: the models that may serve a tier. A model without a price costs the dearest one."""
+    """Prices by model. ``tiers``: the models that may serve a tier. A model without a price costs as much as the
+    dearest one.
+    """
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
@@ -108,12 +112,14 @@ class Tariff:
         return self.prices[model] if model in self.prices else dearest(self.prices.values())
 
     def of_tier(self, tier: Tier) -> Price:
-        """The highest price that a call of the tier may have, number by number."""
+        """The highest price that a call of the tier may have, for each kind of token by itself."""
         return dearest(self.price_of(model) for model in self.tiers.get(tier, ()))
 
 
 class Size(NamedTuple):
-    """Estimated tokens of a request: its static prefix, what is new in its messages, and what was counted before."""
+    """The estimated tokens of a request: its static prefix, what is new in its messages, and what was counted
+    before.
+    """
 
     prefix: int
     fresh: int
@@ -134,10 +140,10 @@ RELEASED = "released"
 
 
 class BudgetShare(Enum):
-    """How much of the budget a call may use. A quarter is kept back for the plan of writes and the answer.
+    """How much of the budget a call may use. A quarter is kept for the plan of writes and the answer.
 
-    A request that may propose writes is never put to a lower tier, however little is left; the one that is to make
-    the plan may use all there is for it.
+    A request that may propose writes is never put to a lower tier, however little is left; the one that is to make the
+    plan may use all there is for it.
     """
 
     READING = ("reading", 3)
@@ -154,7 +160,7 @@ class BudgetShare(Enum):
 
 
 class Ceilings(NamedTuple):
-    """What one task may use: fresh tokens, and nano-dollars. None is no limit."""
+    """What one task may use: fresh tokens, and nano-dollars. None means no limit."""
 
     tokens: int | None = None
     nanos: int | None = None
@@ -162,7 +168,7 @@ class Ceilings(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """One call that may be made: its name in the journal, what is set aside for it, and how long its answer may be."""
+    """A call that may be made: its name in the journal, what is reserved for it, and how long its answer may be."""
 
     name: str
     amount: CallCost
@@ -174,10 +180,10 @@ class Reservation(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """What a call did cost, and in which of the tenant's days; ``name`` is its reservation's.
+    """What a call cost, and in which of the tenant's days; ``name`` is its reservation's.
 
     ``cheaper``: it was made on a lower tier than its state's. ``doubt``: why an estimate counts in place of what the
-    endpoint reported. ``reserved``: whether it was set aside in the tenant's day too; None in replies that were stored
+    endpoint reported. ``reserved``: whether it was reserved in the tenant's day too; None in replies that were stored
     by a release that counted each call at once.
     """
 
@@ -189,7 +195,7 @@ class Settlement(NamedTuple):
     reserved: bool | None = None
 
     def charge(self, task_id: str) -> Charge:
-        """The same for the tenant's day."""
+        """The settlement as a charge on the tenant's day."""
         return Charge(f"{task_id}:{self.name}", self.amount.tokens, self.amount.nanos, bool(self.reserved))
 
     def as_json(self) -> JsonObject:
@@ -201,11 +207,11 @@ class Settlement(NamedTuple):
 
 
 class BudgetSpent(RunEnds):
-    """There is not enough left for the next model call. How the task ends depends on what stands."""
+    """Too little is left for the next model call. How the task ends depends on what was done so far."""
 
 
 class Partial(RunEnds):
-    """The budget is spent, and nothing was left undone that had been planned: what is known is the result."""
+    """The budget is spent, and no planned call was left undone: what is known is the result."""
 
     state = TaskState.COMPLETED
     fsm_state = None
@@ -213,7 +219,7 @@ class Partial(RunEnds):
 
 
 class TaskSpending:
-    """What a task has spent and set aside, as its journal tells."""
+    """What a task has spent and reserved, by its journal."""
 
     def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
         self.spent = CallCost()
@@ -236,7 +242,7 @@ class TaskSpending:
         return tuple(name.split(":", 2)[2] for name in self._open)
 
     def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
-        """For people: what was spent, and what may have been billed besides, by runs that died in a call."""
+        """The spending for people: what was spent, and what runs that died in a call may have been billed besides."""
         aside = sum(self._open.values(), CallCost())
         of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
         of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": dollars(ceilings.nanos)}
@@ -254,9 +260,9 @@ class TaskSpending:
     def reserve(
         self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, purse: BudgetShare
     ) -> Reservation:
-        """Set aside what the call may cost, with a shorter answer where the whole one does not fit.
+        """Reserves what the call may cost, with a shorter answer if the whole one does not fit. Raises ``BudgetSpent``.
 
-        Raises ``BudgetSpent``. The caller stores the reservation's entry before it makes the call.
+        The caller stores the reservation's entry before it makes the call.
         """
         affordable = min(output, self._longest(size, ceilings, price, purse))
         if affordable < min(output, FEWEST):
@@ -270,7 +276,7 @@ class TaskSpending:
         self._open.pop(name, None)
 
     def settle(self, settlement: Settlement) -> None:
-        """The call of that reservation was answered, and cost so much."""
+        """Replaces the call's reservation by what it cost."""
         self.uncounted.append(settlement)
         self._count(settlement)
 
@@ -290,7 +296,7 @@ class TaskSpending:
         return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse is BudgetShare.PLAN)
 
     def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
-        """How many tokens of output fit under both ceilings, the request itself paid for."""
+        """How many tokens of output fit under both ceilings after the request itself is paid for."""
         counted, asked = self.counted, estimate_cost(size, 0, price)
         left = []
         if ceilings.tokens is not None:
@@ -326,7 +332,7 @@ class TaskSpending:
 
 
 def settlement_in(reply: str) -> Settlement | None:
-    """What a reply's entry says of its cost; None in one that was stored before costs were."""
+    """The settlement in a reply's entry; None in one that was stored before costs were."""
     spent = json.loads(reply).get("spent")
     if not spent:
         return None
@@ -336,7 +342,7 @@ def settlement_in(reply: str) -> Settlement | None:
 
 
 def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterator[Settlement]:
-    """What the calls of a turn's earlier attempts did cost: the tenant's day hears of them when the turn has ended."""
+    """Yields what the calls of a turn's earlier attempts cost: the tenant's day is told when the turn has ended."""
     began = False
     for entry in entries:
         began = began or entry.key.startswith(f"turn:{turn_id}#")
@@ -359,18 +365,19 @@ _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its
 
 
 class Bill(NamedTuple):
-    """What a call did cost. ``doubt``: why the estimate counts, and not what the endpoint reports."""
+    """The cost of a call. ``doubt``: why the estimate counts, and not what the endpoint reports."""
 
     amount: CallCost
     doubt: str = ""
 
 
 def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
-    """``before``: the request of the same history that was answered last. What both begin with was counted with it,
-    and the reply that follows was counted as its output.
+    """The size of a request. ``before``: the request of the same history that was answered last.
+
+    What both begin with was counted with it, and the reply that follows was counted as its output.
     """
     blocks = _blocks(request)
-    repeated = _repeated_tokens(request, before)
+    repeated = _repeated_blocks(request, before)
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)
     prefix += _length(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
@@ -379,7 +386,7 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
 
 
 def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> Bill:
-    """What a call did cost whose answer might have ``longest`` tokens.
+    """The cost of a call whose answer might have ``longest`` tokens.
 
     Of the input that the API read, the share counts that is fresh by our own measure: no less than we estimate, and no
     more than no cache answered. So a history counts once, whether the endpoint caches it, has forgotten it, or never
@@ -408,8 +415,8 @@ def _doubt(reply: ModelReply, size: Size, longest: int) -> str:
     return ""
 
 
-def _repeated_tokens(request: ModelRequest, before: ModelRequest | None) -> int:
-    """How many blocks at the beginning were counted with ``before``, of which another model's count for nothing."""
+def _repeated_blocks(request: ModelRequest, before: ModelRequest | None) -> int:
+    """How many blocks at the beginning were counted with ``before``; none if that was for another model."""
     if before is None or before.tier is not request.tier:
         return 0
     asked = [one for one in _blocks(before) if not isinstance(one[1], PassingText)]

@@ -38,8 +38,10 @@ from shared.ports.tracing import NO_TRACER, Span, Tracer
 
 
 class AnswerRules(NamedTuple):
-    """``footer``: whether prose ends with one line about its run. ``reviews``: whether weak answers are improved and
-    documents are written; false only for tasks of a release that did neither.
+    """How answers are finished. ``footer``: whether prose ends with one line about its run. ``reviews``: whether weak
+    answers are improved and documents are written.
+
+    ``reviews`` is false only for tasks of a release that did neither.
     """
 
     formula: Formula = Formula.SIGNALS
@@ -48,7 +50,9 @@ class AnswerRules(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Seconds, counts (20 replies of a model, 18 calls in each), and what a task's journal may hold."""
+    """The limits of a run in seconds and counts (20 replies of a model, 18 calls in each), and of what a task's journal
+    may hold.
+    """
 
     tool_seconds: float = 10.0
     task_seconds: float = 120.0
@@ -103,7 +107,9 @@ class PicturesSeen:
 
 @dataclass(frozen=True)
 class TurnContext:
-    """``sections`` are the parts of every prompt of this task: its text, advice, history, constraints;
+    """Everything that one turn works with. ``sections`` are the parts of every prompt of this task: its text, advice,
+    history, constraints.
+
     ``notes`` say how its request was read, for the task's metadata; ``processes`` are those it can be carried out as.
     """
 
@@ -136,7 +142,7 @@ class TurnContext:
 
     @property
     def clock(self) -> datetime | None:
-        """The time of the world that the task is in, where it has one of its own."""
+        """The time of the task's world, if it is in one with a time of its own; else None."""
         practice = self.record.request.practice
         return practice.current_time if practice else None
 
@@ -158,15 +164,17 @@ IN_DOUBT = "What became of a write is not known; it is not made again."
 
 
 def is_practice(record: TaskRecord) -> bool:
-    """Whether nobody decides anything about the task while it runs, and it is neither counted nor learned from."""
+    """Whether the task is practice: nobody decides anything about it while it runs, and it is neither counted nor
+    learned from.
+    """
     return record.request.practice is not None
 
 
 def tenant_of_practice(tenant: TenantRecord, record: TaskRecord, servers: Sequence[str]) -> TenantRecord:
-    """The tenant as the task meets it: of a write that no rule speaks of, its ``practice`` says what it needs.
+    """The tenant as a task of practice meets it: its ``practice`` says what a write needs that no rule speaks about.
 
-    So it is for practice at a tool server under one of ``servers`` alone, which the operator of the installation
-    lists: the word of a request opens nothing elsewhere. Raises ``Rejected`` for practice that the tenant refuses.
+    This holds only at a tool server under one of ``servers``, which the operator of the installation lists: the word of
+    a request opens nothing elsewhere. Raises ``Rejected`` for practice that the tenant refuses.
     """
     if not is_practice(record) or not _is_under(record.request.tools_endpoint or "", servers):
         return tenant
@@ -180,12 +188,12 @@ def _is_under(url: str, servers: Sequence[str]) -> bool:
 
 
 def begins_anew(record: TaskRecord) -> bool:
-    """Whether the task is an assessment's first turn; a context may have had another assessment before."""
+    """Whether the task is an assessment's first turn; the session may have had another assessment before."""
     return record.request.practice is not None and record.request.practice.turn == 1
 
 
 def own_memory(session: SessionState, record: TaskRecord) -> SessionState:
-    """What the session remembers, as far as it is this task's to know and to add to."""
+    """The session's memory as far as the task may know it and add to it."""
     return SessionState() if begins_anew(record) else session
 
 
@@ -194,9 +202,10 @@ _UNSEEN = "the model takes no images, so nobody looked at it"
 
 
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
-    """Each file of the task as a step of its journal: fetched and read once, whoever goes on with the task.
+    """Reads each file of the task, as a journal step: it is fetched and read once, whichever attempt goes on with the
+    task.
 
-    Those of its first message, of later ones, and of this turn's, in the order in which they came.
+    Files of its first message, of later ones, and of this turn's, in the order in which they came.
     """
     sent = (*record.request.files, *record.later_files, *turn.files)
     return tuple(
@@ -208,7 +217,7 @@ async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: 
 
 
 async def load_pictures(files: TaskFiles, record: TaskRecord, read: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
-    """What the model is shown of the images; one that can no longer be had is named to it, and has no data."""
+    """The images for the model; one that can no longer be had is named, and has no data."""
     shown = [file for file in read if file.picture_id]
     found = [await files.content(record.tenant, file.picture_id) for file in shown]
     return tuple(
@@ -218,24 +227,26 @@ async def load_pictures(files: TaskFiles, record: TaskRecord, read: Sequence[Rea
 
 
 def files_section(read: Sequence[ReadFile], most: int) -> list[Json]:
-    """The files as the first message quotes them: of their texts ``most`` characters, shared among them."""
+    """The files as the first message quotes them, with ``most`` characters of text shared among them."""
     texts = [file for file in read if file.text]
     share = most // max(1, len(texts))
     return [_describe(number, file, share) for number, file in enumerate(read, 1)]
 
 
 def files_as_facts(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
-    """The texts of the files as sources, by the names that the first message gives them: each is somebody's prose."""
+    """The texts of the files as facts, by the names that the first message gives them; they count as somebody's
+    prose.
+    """
     return tuple(_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
 
 
 def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
-    """The same as results that are nothing but a text, which is looked at by its lines."""
+    """The texts of the files as results that ``look`` can show by their lines."""
     return tuple(_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
 
 
-def files_noted(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
-    """What the task's metadata tells of its files."""
+def note_files(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
+    """What the task's metadata says of its files; empty if it has none."""
     rows: list[JsonValue] = [_note(file) for file in read]
     return {"files": rows} if rows else {}
 
@@ -246,7 +257,7 @@ def _note(file: ReadFile) -> dict[str, JsonValue]:
 
 
 def files_not_read(read: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
-    """What an answer has to say of files that were not read, or not looked at: a sentence for each."""
+    """A sentence for the answer on each file that was not read, or not looked at."""
     why = [(file, file.problem or (_UNSEEN if file.picture_id and not saw_pictures else "")) for file in read]
     return tuple(f"{file.name}: {said}" for file, said in why if said)
 

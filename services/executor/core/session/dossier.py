@@ -22,7 +22,9 @@ from shared.domain.words import FsmState, Strategy
 
 
 class Dossier(Contract):
-    """``approved_hash`` is the plan's hash that a person, or the gate's automatic pass, let through."""
+    """What a run knows and has decided so far. ``approved_hash`` is the plan's hash that a person, or the gate's
+    automatic pass, let through.
+    """
 
     parts: tuple[PartOfTask, ...] = ()  # of the task, as the first reply understood it
     answer_format: Literal["prose", "list"] = "prose"
@@ -50,7 +52,7 @@ class Dossier(Contract):
 
 
 class Progress(Contract):
-    """A checkpoint: where the run stands and what it knows. ``visited``: the states walked, the present one last."""
+    """A checkpoint: where the run is and what it knows. ``visited``: the states passed so far, the present one last."""
 
     template: Template = GENERAL
     path: tuple[FsmState, ...]
@@ -79,8 +81,8 @@ class Progress(Contract):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_the_version_before(cls, given: object) -> object:
-        """Older checkpoints name their process, which was a built-in one, in place of its template."""
+    def _with_template(cls, given: object) -> object:
+        """An older checkpoint with its template: it names its process, which was a built-in one, instead."""
         if not isinstance(given, dict) or "template" in given or "process_type" not in given:
             return given
         return {**given, "template": TEMPLATES.get(given["process_type"], GENERAL)}
@@ -91,7 +93,7 @@ class Progress(Contract):
 
     @property
     def thinks(self) -> Strategy:
-        """The strategy that carries the run."""
+        """The strategy that carries the run: the chosen one, or ``fsm`` if it fell back."""
         return Strategy.FSM if self.fell_back else self.strategy
 
     @property
@@ -101,12 +103,12 @@ class Progress(Contract):
 
     @property
     def helper_calls(self) -> int:
-        """How many requests to a model were none of the conversation: another draft, coverage, the answer's own."""
+        """How many requests to a model were not the conversation's: another draft, coverage, the answer's own."""
         return max(0, self.model_calls - self.replies)
 
     @property
     def orchestrator(self) -> Orchestrating:
-        """Who thinks."""
+        """The orchestrator that thinks now."""
         return self.orchestrators[0]
 
     @property
@@ -138,28 +140,28 @@ class Rest(NamedTuple):
 
 
 class WaitsForDecision(NamedTuple):
-    """A person has to decide on the plan; ``why`` says what changed, if this is asked again."""
+    """The run waits for a person to decide on the plan; ``why`` says what changed, if this is asked again."""
 
     progress: Progress
     why: tuple[str, ...] = ()
 
 
 class Resting(NamedTuple):
-    """What is next has its time, which has not come."""
+    """The run waits until the time of its next step."""
 
     progress: Progress
     rest: Rest
 
 
 class Outdated(NamedTuple):
-    """Nothing was written: what the plan was let through on is no longer so. ``progress`` has what was read anew."""
+    """Nothing was written, because what the plan was approved on has changed. ``progress`` has what was read anew."""
 
     progress: Progress
     why: str
 
 
 class Finished(NamedTuple):
-    """The task is answered; the dossier has the answer. ``not_done`` says which parts of it were not done, and why."""
+    """The task is answered; the dossier has the answer. ``not_done`` says which parts were not done, and why."""
 
     progress: Progress
     not_done: str = ""
@@ -171,12 +173,14 @@ _HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---
 
 
 def is_dry_run(record: TaskRecord) -> bool:
-    """Whether the request asks for one. Whatever is not plainly no means yes: then nothing is written."""
+    """Whether the request asks for a dry run, in which nothing is written. Any value that is not plainly no means
+    yes.
+    """
     return record.request.metadata.get(KEY) not in (None, False)
 
 
-def as_answer(progress: Progress, needed: str | None) -> Progress:
-    """The progress with its plan as the answer, as it stood before the state that a dry run does not enter.
+def answer_with_plan(progress: Progress, needed: str | None) -> Progress:
+    """The progress with its plan as the answer, before the state that a dry run does not enter.
 
     ``needed``: who would have to approve and why; None if nobody.
     """
@@ -188,7 +192,7 @@ def as_answer(progress: Progress, needed: str | None) -> Progress:
 
 
 def artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
-    """The plan as data, where a dry run has one."""
+    """The plan of a dry run as a data artifact; empty for other runs."""
     if not is_dry_run(record) or progress is None or progress.dossier.plan is None:
         return ()
     dossier, plan = progress.dossier, progress.dossier.plan

@@ -1,4 +1,4 @@
-"""The few ways a run can end before its answer, with their reasons."""
+"""The ways in which a run can end before its answer, with their reasons."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT
 
 
 class RunEnds(Exception):
-    """The run is over. ``state`` is the task's end; ``fsm_state`` the machine's, None where it stays as it stood."""
+    """The run is over. ``state`` is the task's end; ``fsm_state`` the machine's, None if that does not change."""
 
     state = TaskState.FAILED
     fsm_state: FsmState | None = FsmState.FAILED
@@ -31,7 +31,7 @@ class RunEnds(Exception):
 
 
 class TenantStopped(Exception):
-    """The tenant is stopped: the run goes no further for now, and goes on from its journal later. Nothing has ended."""
+    """The tenant is stopped: the run pauses, and goes on from its journal later. Nothing has ended."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -43,7 +43,7 @@ class Failed(RunEnds):
 
 
 class ModelRests(Failed):
-    """The model is away and may be back in minutes. ``retry_after``: in so many seconds, it says, if it says so."""
+    """The model is away and may be back in minutes. ``retry_after``: after how many seconds, if it says so."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason, "model")
@@ -72,9 +72,9 @@ class Canceled(RunEnds):
 
 
 def ends_rest(turn: Turn) -> bool:
-    """Whether a turn is such a timer that came due."""
+    """Whether a turn is the timer that ends a rest."""
     return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(REST_SUBJECT)
 
 
 class NotSent(Failed):
-    """The call cannot be made as it was planned; nothing went out."""
+    """A call cannot be made as it was planned; nothing was sent."""

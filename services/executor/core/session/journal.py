@@ -1,4 +1,6 @@
-"""The journal of one task: every paid or binding step once, whoever runs it (I5); and checkpoints in it."""
+"""The journal of one task: every paid or binding step is done once, whichever attempt runs it (I5); and the checkpoints
+in it.
+"""
 
 import asyncio
 import json
@@ -42,7 +44,7 @@ NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a
 
 
 def ending_note(ending: RunEnds, began: datetime, **more: JsonValue) -> str:
-    """How a run, or a step of it, ended in the attempt that began then."""
+    """How a run, or a step of it, ended in the attempt that began at ``began``, as JSON."""
     said = {"kind": type(ending).__name__, "reason": ending.reason, "part": ending.part, "began": began.isoformat()}
     away = {"retry_after": ending.retry_after} if isinstance(ending, ModelRests) else {}
     return json.dumps({**said, **away, **more})
@@ -52,7 +54,7 @@ _STEP: ContextVar[str] = ContextVar("step", default="")
 
 
 def present_step() -> str:
-    """The step in the course of which this is done; empty outside of all. Whoever has its result does none of it."""
+    """The key of the journal step that is being done now; empty outside of any."""
     return _STEP.get()
 
 
@@ -67,7 +69,7 @@ class Bounds(NamedTuple):
 
 
 class Journal:
-    """Finished steps by key. A step that is there is answered from memory and not done again.
+    """Finished steps by key. A step that was finished is answered from memory and not done again.
 
     What is added waits until something is stored anyway, and is stored with it in one step: the reservation of the next
     model call, an intent and its settlement, the turn's end. Only a model's reply, which was paid for, and the state
@@ -107,12 +109,12 @@ class Journal:
 
     @property
     def now(self) -> datetime:
-        """The store's time when it last answered."""
+        """The store's time at its last answer."""
         return self._now
 
     @property
     def began(self) -> datetime:
-        """When this attempt at the turn began: no two attempts have the same."""
+        """When this attempt at the turn began: no two attempts have the same time."""
         return self._began
 
     @property
@@ -129,30 +131,30 @@ class Journal:
         return self._steps.get(key)
 
     def of_earlier_attempt(self, key: str) -> str | None:
-        """A step's data, if an earlier attempt finished it."""
+        """The data of a step that an earlier attempt finished; else None."""
         return self.get(key) if key in self._earlier else None
 
     def tell(self, kind: str, **data: JsonValue) -> None:
-        """An event for people who watch; it is published with the next thing stored. What is hidden is not in it."""
+        """Adds an event for people who watch, published with the next thing stored. Hidden values are left out."""
         self._events.append(TaskEvent(kind=kind, at=self._now, data=without_marks(data, self.hidden)))
 
     def hide(self, values: Mapping[str, MarkKind]) -> None:
-        """From now on events and log lines of this run hold a word for these values, wherever they appear."""
+        """Replaces these values by a word in all events and log lines of this run from now on."""
         self.hidden.update(values)
         HIDDEN.set(self.hidden)
 
     def take_unstored(self) -> Unstored:
-        """What waits to be stored; it counts as stored from now on."""
+        """Everything that waits to be stored; it counts as stored from now on."""
         batch = Unstored(tuple(self._waiting), tuple(self._events), self._record)
         self._waiting, self._events, self._record = [], [], None
         return batch
 
     def keep_record(self, record: TaskRecord) -> None:
-        """Store the task's record with the next step."""
+        """Has the task's record stored with the next step."""
         self._record = record
 
     def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
-        """What the world gave this run, for whoever replays it; stored with the next step, and only if it is new.
+        """Notes an input from outside for a replay; stored with the next step, and only if it is new.
 
         ``shared``: texts within the data that many tasks have in common.
         """
@@ -160,11 +162,11 @@ class Journal:
             self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data, shared))
 
     def last_input(self, name: str) -> str | None:
-        """What it gave last, if it gave anything."""
+        """The input of this name that was noted last; None if there is none."""
         return self._given.get(name)
 
-    def begins(self, turn_id: str, data: str) -> None:
-        """An attempt at a turn; stored with its first step."""
+    def note_attempt(self, turn_id: str, data: str) -> None:
+        """Notes the beginning of an attempt at a turn; stored with its first step."""
         self._wait(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
 
     async def run_step(
@@ -178,7 +180,6 @@ class Journal:
         """The step's result: from the journal if it was finished before, else done now.
 
         ``before`` asks whether the step may be taken, in place of ``check``; a note asks nobody, and only ``look``s.
-
         ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
         """
         known = self._steps.get(key)
@@ -197,7 +198,7 @@ class Journal:
         return result
 
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
-        """What was decided here, once: it is stored with the next step, for whoever goes on from there."""
+        """The decision under this key, made now if no attempt made it before; stored with the next step."""
         known = self._steps.get(key)
         if known is None:
             known = decide()
@@ -208,12 +209,12 @@ class Journal:
         self.add_together(JournalEntry(key, kind, data))
 
     def add_together(self, *entries: JournalEntry) -> None:
-        """Finished steps; all of them are stored with what is stored next, or none."""
+        """Adds finished steps; all of them are stored with what is stored next, or none."""
         for entry in entries:
             self._wait(entry)
 
     async def reserve(self, reservation: Reservation) -> None:
-        """Store what is set aside for a model call; raises what ``look`` raises."""
+        """Stores what is reserved for a model call; raises what ``look`` raises."""
         self._wait(reservation.entry)
         await self.look()
         async with self._storing:
@@ -221,14 +222,14 @@ class Journal:
         self.check_pulse(pulse)
 
     def take_counted(self, day: str) -> tuple[Settlement, ...]:
-        """What calls of that day did cost whose replies are stored; they count as told from now on."""
+        """What calls of that day cost whose replies are stored; they count as told from now on."""
         waiting = {settlement_in(entry.data_json) for entry in self._waiting if entry.kind == "model"}
         told = tuple(one for one in self.spending.uncounted if one.day == day and one not in waiting)
         self.spending.uncounted = [one for one in self.spending.uncounted if one not in told]
         return told
 
     def release(self, reservation: Reservation) -> None:
-        """What was set aside for a call that was never made is free again."""
+        """Frees what was reserved for a call that was never made."""
         self.spending.release(reservation.name)
         if reservation.entry in self._waiting:
             self._waiting.remove(reservation.entry)
@@ -236,12 +237,12 @@ class Journal:
             self.add(f"released:{reservation.name}", RELEASED, reservation.name)
 
     async def flush(self) -> None:
-        """Store what waits, if there is no further step with which it would be."""
+        """Stores what waits, when no further step will store it."""
         if self._waiting:
             self.note_time(await self._store.append(*self.take_unstored()))
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
-        """Store the intent of a write and all that was found before it; where somebody wants the task to stop, raises
+        """Stores the intent of a write and all that was found before it. If somebody wants the task to stop, raises
         what ``look`` raises, and the intent is not stored.
         """
         batch = self.take_unstored()
@@ -252,26 +253,30 @@ class Journal:
         self.note_time(pulse)
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus) -> None:
-        """Store what became of a write."""
+        """Stores what became of a write."""
         self.note_time(await self._store.settle_write(entry, before, self.take_unstored()))
 
     def goes_on(self) -> None:
-        """A step ended, and the run does without it: that is not where the run ends."""
+        """Notes that the run goes on although a step ended it, so that this is not where the run ends."""
         self.stopped_at = None
 
     async def check(self) -> None:
-        """``look`` before something is asked of anybody; a reply that was paid for is stored first, and the state."""
+        """Does what ``look`` does, after storing a reply that was paid for and the state: for use before something is
+        asked of anybody.
+        """
         async with self._storing:  # what another step is just storing may be what this one rests on
             if any(entry.kind in ("model", CHECKPOINT) for entry in self._waiting):
                 self.note_time(await self._store.append(*self.take_unstored()))
         await self.look()
 
     async def look(self) -> None:
-        """Whether this run may go on: raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver``."""
+        """Asks the store whether this run may go on: raises ``Canceled``, ``TenantStopped``, ``Failed`` or
+        ``HandedOver`` if not.
+        """
         self.check_pulse(await self._store.pulse())
 
     def check_pulse(self, pulse: Pulse) -> None:
-        """Take note of what the store said; ends the run if somebody wants it to stop, or its time is used up."""
+        """Takes the store's time; raises if somebody wants the run to stop, or its time is used up."""
         self._now = pulse.now
         if pulse.cancel is not None:
             raise Canceled(f"canceled by {pulse.cancel.principal.id}")
@@ -284,7 +289,7 @@ class Journal:
         return Failed("the task used up its working time (TASK_TIMEOUT)")
 
     def note_time(self, pulse: Pulse) -> None:
-        """Take note of the time only: between a write's intent and its result nothing may interrupt."""
+        """Takes only the store's time: between a write's intent and its result nothing may interrupt."""
         self._now = pulse.now
 
     async def _do_step(
@@ -305,7 +310,7 @@ class Journal:
         return result
 
     def share(self, *texts: str) -> None:
-        """Where later entries hold these texts, which many tasks have in common, they may stand there by name."""
+        """Names texts that many tasks have in common, which later entries may refer to by name."""
         self._common = tuple(dict.fromkeys((*self._common, *texts)))
 
     def _wait(self, entry: JournalEntry) -> None:
@@ -339,7 +344,7 @@ class Checkpoints:
 
     @property
     def latest(self) -> Progress | None:
-        """The progress as it was saved last; None before the first."""
+        """The progress that was saved last; None before the first."""
         return self._saved or (_progress(self._stored) if self._stored else None)
 
     def save(
@@ -349,9 +354,9 @@ class Checkpoints:
         beside: tuple[JournalEntry, ...] = (),
         verdicts: Sequence[Mapping[str, JsonValue]] = (),
     ) -> None:
-        """Store the progress once for each label of this visit of the state, and tell who watches.
+        """Stores the progress once for each label of this visit of the state, and tells those who watch.
 
-        ``beside``: what is stored with it, or not at all. ``verdicts`` are told with the state that they belong to.
+        ``beside``: entries stored with it, or not at all. ``verdicts`` are told with the state that they belong to.
         """
         if self._saved is None and self._stored:
             texts = _texts(progress, None)
@@ -391,7 +396,10 @@ def _texts(progress: Progress, before: Progress | None) -> dict[str, str]:
     Without those whose very object ``before`` has too: nothing in a progress changes. Exact: Pydantic's own JSON would
     make a text of each ``Decimal``.
     """
-    own, dossier = _different(progress, before), _different(progress.dossier, before.dossier if before else None)
+    own, dossier = (
+        _changed_fields(progress, before),
+        _changed_fields(progress.dossier, before.dossier if before else None),
+    )
     dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
     flat = {**progress.model_dump(include=own - {"dossier", "confirmed", "template"}), **dated}
     texts = {name: write_plain(value) for name, value in flat.items()}
@@ -401,8 +409,8 @@ def _texts(progress: Progress, before: Progress | None) -> dict[str, str]:
     return texts | {f"dossier.{name}": write_plain(value) for name, value in of_dossier.items()}
 
 
-def _different(now: Contract, before: Contract | None) -> set[str]:
-    """The fields in which one is another object than the other."""
+def _changed_fields(now: Contract, before: Contract | None) -> set[str]:
+    """The fields whose objects in ``now`` are not the same as in ``before``."""
     names = type(now).model_fields
     if before is None:
         return set(names)

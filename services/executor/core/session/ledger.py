@@ -1,4 +1,4 @@
-"""The writes of a task as the ledger has them: their names, what is in doubt, and what past calls are to rules."""
+"""The writes of a task in the ledger: their keys, which are in doubt, and what past calls count for in rules."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ from shared.domain.words import DOUBTS, SENDABLE, Resolution, WriteStatus
 
 
 def write_key(plan: WritePlan, call: PlannedCall) -> str:
-    """The name of one intended write for good: the same in whichever process and attempt it is computed."""
+    """The permanent key of one intended write: the same in whichever process and attempt it is computed."""
     return digest([plan.task_id, plan.round, plan.hash, call.call_id])[:32]
 
 
@@ -27,7 +27,7 @@ async def entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
 
 
 async def results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
-    """What the servers answered to the plan's calls, by call id."""
+    """The servers' answers to the plan's calls, by call id."""
     known = await entries(store, plan)
     return {call_id: loads(entry.result_json) for call_id, entry in known.items() if entry.result_json is not None}
 
@@ -55,22 +55,22 @@ class Doubtful(Exception):
 
 
 class GivenUp(Escalated):
-    """An operator took the task over, or none said anything in time."""
+    """An operator took the task over, or no operator decided in time."""
 
 
 def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
-    """The writes that wait for an operator's word, the oldest doubt first."""
+    """The writes that wait for an operator's decision, the oldest doubt first."""
     found = [entry for entry in entries if entry.status in DOUBTS and entry.resolved is None]
     return tuple(sorted(found, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
 
 
 def doubts_deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
-    """What ends the wait for an operator."""
+    """The timer that ends the wait for an operator; None if there is no deadline."""
     return next((Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
 
 
 def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
-    """The write in doubt for which an operator took the task over."""
+    """The write in doubt for which an operator took the task over; None if there is none."""
     words = ((entry, entry.resolved) for entry in entries if entry.status in DOUBTS)
     return next((entry for entry, word in words if word and word.resolution is Resolution.TAKE_OVER), None)
 
@@ -103,7 +103,7 @@ def describe_doubt(entry: LedgerEntry) -> JsonObject:
 
 
 def operator_words(entries: Iterable[LedgerEntry]) -> list[Json]:
-    """Every word of an operator on these writes, the oldest first."""
+    """Every decision of an operator on these writes, the oldest first."""
     words = [(entry, word) for entry in entries for word in entry.resolutions]
     return [
         {
@@ -138,14 +138,14 @@ def _doubt_lines(entry: LedgerEntry) -> list[str]:
     return [
         f"- {entry.call.call_id}: {entry.call.tool} {entry.arguments_json}: "
         f"{entry.status.value.replace('_', ' ')}{since} ({entry.note})",
-        f"  {_time_out(entry)}",
+        f"  {_describe_times(entry)}",
         f"  read before: {_shorten_text(entry.before_json)}",
         f"  read after: {_shorten_text(entry.proof_json)}",
     ]
 
 
-def _time_out(entry: LedgerEntry) -> str:
-    """When it was sent, and that a server which did not answer may apply it later than anybody waits."""
+def _describe_times(entry: LedgerEntry) -> str:
+    """When the call was sent, with a warning that a server which did not answer may still apply it."""
     if entry.sending_at is None or entry.open_until is None:
         return "nobody knows when it was sent"
     told = f"sent {entry.sending_at:%H:%M:%S}, waited for until {entry.open_until:%H:%M:%S} UTC"
@@ -182,19 +182,21 @@ _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
 
 
 def of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
-    """Those of other tasks, ended or open: what the task itself called stands in its dossier and its ledger."""
+    """The calls of other tasks of the session, ended or open; the task's own stand in its dossier and its ledger."""
     others = (call for call in calls if call.open_task != task_id)
     return tuple(_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others)
 
 
 def of_facts(facts: Iterable[Fact]) -> tuple[PastCall, ...]:
-    """The reads of this task."""
+    """The reads of this task as past calls."""
     return tuple(_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in facts)
 
 
 def read_outcome(fact: Fact) -> CallOutcome:
-    """A refusal failed. An answer that itself speaks of an error counts against limits and opens no way; so does a
-    read that the machine made by itself: "only after it was looked at" is about whoever decides on the call.
+    """What a read counts for in rules. A refusal counts as failed.
+
+    An answer that itself speaks of an error counts against limits and satisfies no rule; so does a read that the
+    machine made by itself: "only after it was looked at" is about whoever decides on the call.
     """
     if not fact.ok:
         return CallOutcome.FAILED
@@ -203,7 +205,7 @@ def read_outcome(fact: Fact) -> CallOutcome:
 
 
 def of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
-    """The writes of this task, in the order of their intents."""
+    """The writes of this task as past calls, in the order of their intents."""
     ordered = sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
     return tuple(_past(entry.call.tool, outcome_of(entry), loads_object(entry.arguments_json)) for entry in ordered)
 
@@ -215,9 +217,9 @@ def outcome_of(entry: LedgerEntry) -> CallOutcome:
 def remember_calls(
     known: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
 ) -> tuple[SessionCall, ...]:
-    """What the session keeps: the calls of tools that one of the ``rules`` names, the newest of each tool.
+    """The calls that the session keeps: those of tools that one of the ``rules`` names, the newest of each tool.
 
-    ``new`` are all calls of the task so far; they take the place of what an earlier turn of it told.
+    ``new`` are all calls of the task so far; they replace those that an earlier turn of it left.
     """
     names, open_task = tuple(rules), "" if ended else task_id
     kept = [_as_session_call(call, open_task) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
@@ -225,7 +227,7 @@ def remember_calls(
 
 
 def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
-    """The newest calls of each tool, the same share for all: many reads do not make a write be forgotten."""
+    """The newest calls of each tool, equally many for each: many reads do not make a write be forgotten."""
     counts = Counter(call.tool for call in calls)
     fitting = (n for n in range(_REMEMBERED, 1, -1) if sum(min(n, count) for count in counts.values()) <= _REMEMBERED)
     share, seen, kept = next(fitting, 1), Counter[str](), list[SessionCall]()
@@ -237,13 +239,13 @@ def _newest_calls(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
 
 
 def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The tools, or patterns of tools, that rules ask about."""
+    """The tools, or patterns of tools, that the policies' rules name."""
     rules = [rule for policy in policies for rule in policy.tool_rules]
     return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
 
 
 def rules_about_nothing(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
-    """A sentence for each rule whose tool nobody offers: a misspelt name would silently forbid nothing."""
+    """A sentence for each rule whose tool is not offered: a misspelt name would silently forbid nothing."""
     names = tuple(offered)
     rules = [(policy.id, rule) for policy in policies for rule in policy.tool_rules]
     return [
@@ -254,7 +256,7 @@ def rules_about_nothing(policies: Iterable[Policy], offered: Iterable[str]) -> l
 
 
 def tool_of_condition(condition: str) -> str:
-    """The only tool that a rule with this condition can concern; empty where it may concern several."""
+    """The only tool that a rule with this condition can concern; empty if it may concern several."""
     named = _ONE_TOOL.match(condition)
     return named["tool"] if named and _OR not in condition else ""
 

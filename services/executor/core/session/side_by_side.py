@@ -1,4 +1,4 @@
-"""Independent steps at once, with plain errors."""
+"""Runs independent steps at once, and raises their errors plainly."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable

@@ -1,4 +1,4 @@
-"""What a run found out and worked out: the task's parts, tool results by reference, figures with their operands."""
+"""What a run found and calculated: the task's parts, tool results by reference, figures with their operands."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,7 +13,9 @@ from shared.domain.exact_json import Json, JsonObject, loads
 
 
 def kind_of(name: str) -> ThresholdKind:
-    """By its words: ``variance_percent`` is about a variance, ``sla_credit`` about a credit for a breach."""
+    """The kind of threshold that a name means: ``variance_percent`` a variance, ``sla_credit`` a credit, others a
+    policy limit.
+    """
     words = set(re.findall(r"[a-z]+", name.lower().replace("_", " ")))
     if "variance" in words:
         return ThresholdKind.VARIANCE
@@ -42,11 +44,11 @@ class Fact(Contract):
 
 
 class Operand(Contract):
-    """Where one figure of a computation comes from.
+    """The source of one operand of a calculation. ``task``: a text of the task or of an earlier turn of the user, as it
+    is written there.
 
-    ``task``: what the task or an earlier turn of the user says, as it is written there. ``today``: the day that the
-    task goes by, in ``literal``. ``constant``: a number that is so by definition (12 months), or a word that a field is
-    compared with. ``row``: another field of the row that a condition is about.
+    ``today``: the day that the task goes by, in ``literal``. ``constant``: a number that is so by definition (12
+    months), or a word that a field is compared with. ``row``: another field of the row that a condition is about.
     """
 
     source: Literal["result", "task", "value", "today", "constant", "row"]
@@ -59,7 +61,7 @@ class Operand(Contract):
 
 
 class RowCondition(Contract):
-    """Which rows of a list count: those whose field stands in this relation to something."""
+    """A condition on the rows of a list: the field has to stand in this relation to ``against``."""
 
     field: str
     sign: str
@@ -101,7 +103,7 @@ class NamedValue(Contract):
 
     @property
     def number(self) -> Decimal | None:
-        """The value where it is a decimal."""
+        """The value if it is a decimal, else None."""
         return Decimal(self.value) if self.kind == "decimal" else None
 
     def as_json(self) -> Json:
@@ -159,14 +161,16 @@ class MissingFigure(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Records whose differences have an operand in common. ``whole``: what all are taken from, where it is that."""
+    """Records whose differences have an operand in common. ``whole``: the amount from which all are taken, if it is
+    that.
+    """
 
     ids: frozenset[str]
     whole: Decimal | None
 
 
 class FigureResults(NamedTuple):
-    """What was computed, and what could not be."""
+    """The figures that were computed, and those that could not be."""
 
     values: tuple[NamedValue, ...] = ()
     missing: tuple[MissingFigure, ...] = ()
@@ -175,15 +179,15 @@ class FigureResults(NamedTuple):
 
 
 def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[NamedValue, ...]:
-    """The figures before those of the model's values that have other names: of one name, the executor's own counts."""
+    """The computed figures, then the model's values; of one name, the executor's figure counts."""
     names = {value.name for value in found.values}
     return (*found.values, *(value for value in values if not value.figure and value.name not in names))
 
 
 def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
-    """The figures by their names in the process file, as they are about a call that names these records.
+    """The figures about a call that names these records, by their names in the process file.
 
-    A figure of one among several records speaks only for calls that name it.
+    A figure of one among several records counts only for calls that name it.
     """
     own = {name.casefold() for name in named}
     said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
@@ -199,7 +203,7 @@ def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
 
 
 def fold_words(text: str) -> str:
-    """White space and case do not tell a quote from its source, nor do the marks at its ends."""
+    """A text without what may differ between a quote and its source: case, white space, and the marks at its ends."""
     return _BLANKS.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
 
 
@@ -209,7 +213,7 @@ def open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
 
 
 def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> tuple[PartOfTask, ...]:
-    """The parts, of which those to find out have no answer for the reasons given by their numbers."""
+    """The parts, of which those to find out are marked as unanswered with the reasons given by their numbers."""
     return tuple(
         part.model_copy(update={"unanswered": reasons[part.number]})
         if part.number in reasons and not part.is_to_do

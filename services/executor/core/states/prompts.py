@@ -18,7 +18,8 @@ _HERE = files(__package__) / "texts"
 
 
 class Prompts(NamedTuple):
-    """System texts. ``rules`` is the whole of a conversation's; ``role`` begins every helper question's.
+    """The system texts. ``rules`` is the whole system text of a conversation; ``role`` begins that of every other
+    request.
 
     What is said of the budget is no system text: it stands in a message.
     """
@@ -87,7 +88,8 @@ ORDER = (
 
 
 def render(sections: Mapping[str, Json]) -> str:
-    """``<name>`` ... ``</name>`` for each section there is. Texts stand as they are, everything else as canonical JSON.
+    """Each section that has content as ``<name>`` ... ``</name>``: texts as they are, everything else as canonical
+    JSON.
 
     A closing tag inside quoted text is defused, so that data cannot end its own section.
     """

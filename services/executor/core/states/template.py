@@ -14,7 +14,7 @@ from shared.domain.words import FsmState
 
 
 class BadTemplate(ValueError):
-    """A template that cannot be walked, or must not be; the message says why."""
+    """A template cannot be followed, or must not be; the message says why."""
 
 
 _SHAPE = re.compile(r"([a-z_|]+)((?:\[[^\[\]]*\])*)(?:\.([a-z_|]+))?")
@@ -26,18 +26,20 @@ POLICY_MARK = "process:"  # begins the id of the policy that a process brings wi
 
 
 class BadPattern(ValueError):
-    """The text names no operand; the message says what it should look like."""
+    """A text names no operand; the message says what it should look like."""
 
 
 class GovernedArgument(NamedTuple):
-    """An argument that a figure governs: of tools with one of the ``kinds`` in their name, or of all."""
+    """An argument that a figure governs: of tools with one of the ``kinds`` in their name, or of all tools."""
 
     kinds: tuple[str, ...]
     argument: str
 
 
 class RouteChoice(NamedTuple):
-    """A condition on rows: the names of its field, ``=``, ``!=`` or ``~``, and the values of which one is to match."""
+    """A condition on rows: the names of its field, ``=``, ``!=`` or ``~``, and the values, one of which has to
+    match.
+    """
 
     fields: tuple[str, ...]
     sign: str
@@ -45,7 +47,9 @@ class RouteChoice(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """``kinds``: what the record may be called. ``rows``: all rows of a list, of which ``choices`` leave some."""
+    """An operand in the facts. ``kinds``: what its record may be called. ``rows``: all rows of a list, which
+    ``choices`` narrow down.
+    """
 
     kinds: tuple[str, ...]
     fields: tuple[str, ...]
@@ -54,12 +58,12 @@ class Pattern(NamedTuple):
 
 
 def is_figure(text: str) -> bool:
-    """Whether an operand is an earlier figure, by its name."""
+    """Whether an operand is the name of an earlier figure."""
     return text.isidentifier()
 
 
 def pattern(text: str) -> Pattern:
-    """Raises ``BadPattern`` for anything that names no operand."""
+    """The operand that a text such as ``kind.field`` names; raises ``BadPattern`` for any other text."""
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no operand such as kind.field, kind[].field or kind[][field=value]")
@@ -73,7 +77,9 @@ def pattern(text: str) -> Pattern:
 
 
 def parse_governed(text: str) -> GovernedArgument:
-    """``argument``, or ``kind|kind.argument``; raises ``BadPattern`` for anything else."""
+    """The governed argument that ``argument`` or ``kind|kind.argument`` names; raises ``BadPattern`` for any other
+    text.
+    """
     match = _GOVERNED.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no argument such as amount or credit.amount")
@@ -119,7 +125,7 @@ class Figure(Contract):
 
 
 class Route(Contract):
-    """The way of those rows of the list whose age in days is above ``over`` and at most ``up_to``."""
+    """How to treat those rows of the list whose age in days is above ``over`` and at most ``up_to``."""
 
     name: str
     way: str
@@ -175,9 +181,9 @@ READ_ONLY = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 
 
 def read_template(text: str) -> tuple[int, Template]:
-    """The template that a file describes, and its ``place`` among the others; ``BadTemplate`` says why there is none.
+    """The template in a file's text, and its ``place`` among the others; raises ``BadTemplate`` if there is none.
 
-    Whether it can be followed, ``refuse_bad`` says.
+    ``refuse_bad`` says whether it can be followed.
     """
     try:
         given = tomllib.loads(text)
@@ -192,7 +198,7 @@ def read_template(text: str) -> tuple[int, Template]:
 
 
 def _read_built_in() -> dict[str, Template]:
-    """By process type, in the order of their ``place``: with it, ties between keywords are decided."""
+    """The built-in templates by process type, in the order of their ``place``, which decides ties between keywords."""
     texts = (entry.read_text("utf-8") for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
     placed = sorted(map(read_template, texts), key=lambda read: (read[0], read[1].process_type))
     return {template.process_type: template for _, template in placed}
@@ -205,7 +211,7 @@ GENERAL = TEMPLATES["general"]
 
 
 class ChosenProcess(NamedTuple):
-    """``settled``: the task's process is known whatever a model says of it."""
+    """The process of a task. ``settled``: it is known whatever a model says of it."""
 
     template: Template
     why: str
@@ -216,7 +222,7 @@ class ChosenProcess(NamedTuple):
         return self.template.process_type
 
     def describe(self) -> dict[str, JsonValue]:
-        """As clients and the outcome see it."""
+        """How the process was chosen, as clients and the outcome see it."""
         return {"by": "the request" if self.settled else "model", "why": self.why}
 
 

@@ -1,4 +1,4 @@
-"""What the name of a tool says: what calling it may do, and the thing that it is about (I1).
+"""What a tool's name says: what calling it may do, and what it is about (I1).
 
 The class is the strictest of annotation and name, and only the operator's catalogue lowers it. Where a name says
 nothing, a connection of the tenant's own may say that the tool only reads.
@@ -73,9 +73,10 @@ _KNOWN = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
 
 
 class Annotations(NamedTuple):
-    """What a server says about its tool; None where it says nothing. Such words raise a class.
+    """What a server says about its tool; None where it says nothing.
 
-    They lower none, but that a server of the tenant's own may say of a name that says nothing that it only reads.
+    These words raise a class and lower none, except that a server of the tenant's own may say that a tool only reads
+    whose name says nothing.
     """
 
     read_only: bool | None = None
@@ -124,7 +125,7 @@ def by_name(name: str) -> ToolClassification:
 
 
 def verb_of(name: str) -> str:
-    """The verb by which a tool's name is read: the one that makes it as strict as it is; several such are joined."""
+    """The verb by which a tool's name is classed: the one that makes it as strict as it is; several such are joined."""
     clauses = _clauses(_split_name(name)[-1])
     found = [(STRICTNESS.index(_clause(clause).tool_class), _effect(clause)) for clause in clauses if clause]
     strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
@@ -132,12 +133,12 @@ def verb_of(name: str) -> str:
 
 
 def _split_name(name: str) -> list[list[str]]:
-    """The words of a name's namespaces, and of the name itself last."""
+    """The words of a name's namespaces, and last those of the name itself."""
     return [words for part in _NAMESPACE.split(name) if (words := _words(part))] or [[]]
 
 
 def _effect(clause: Sequence[str]) -> str:
-    """What is done: who creates a refund refunds."""
+    """The verb for what a clause does: ``refund`` for ``create_refund``."""
     return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
 
 
@@ -163,7 +164,7 @@ def _clauses(words: Sequence[str]) -> list[Sequence[str]]:
 
 
 def _is_lone_noun(part: Sequence[str], joint: str, previous: Sequence[str]) -> bool:
-    """Whether a part is a lone unknown word after a full clause, and so no verb."""
+    """Whether a part is a single unknown word after a full clause, and so no verb."""
     return len(part) == 1 and part[0] not in _KNOWN and joint != "then" and len(previous) > 1
 
 
@@ -212,7 +213,7 @@ _ALTERING = REMOVING | frozenset(
 
 
 class ToolWords(NamedTuple):
-    """A tool's verb, and the stems of the words for what it is about. ``head`` is that of the last."""
+    """A tool's verb, and the stems of the words for what it is about; ``head`` is the stem of the last of them."""
 
     verb: str
     nouns: frozenset[str]
@@ -227,14 +228,16 @@ class ToolWords(NamedTuple):
         return self.verb not in _ALTERING
 
     def is_akin_to(self, nouns: frozenset[str]) -> bool:
-        """Whether the verb names the thing: ``book`` a booking, ``register`` a registration."""
+        """Whether the verb gives the thing its name: ``book`` a booking, ``register`` a registration."""
         verb = stem(self.verb)
         return bool(nouns) and all(noun == verb or (len(verb) >= _ROOT and noun.startswith(verb)) for noun in nouns)
 
 
 @lru_cache(maxsize=8192)
 def words_of_tool(name: str) -> ToolWords:
-    """``crm.add_note_to_ticket`` adds a note; ``booking_create`` and ``bookings.create`` create a booking."""
+    """The verb and nouns of a tool's name: ``crm.add_note_to_ticket`` adds a note; ``booking_create`` and
+    ``bookings.create`` create a booking.
+    """
     *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
     words = words_of(last) or [""]
     if len(words) == 1 and spaces:

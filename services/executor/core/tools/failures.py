@@ -198,13 +198,15 @@ def failure_of(answer: ToolAnswer) -> Failure | None:
 
 
 def _is_a_record(answer: ToolAnswer) -> bool:
-    """A field called ``error`` of a record that was found, or words beside ``found: false``, tell no failure."""
+    """Whether an answer is data although it has words like an error's: a record with a field ``error``, or text beside
+    ``found: false``.
+    """
     content = answer.content
     return not answer.is_error and isinstance(content, dict) and ("id" in content or content.get("found") is False)
 
 
 def _error_content(content: Json) -> Json:
-    """An answer that has data beside its error is judged by its error alone."""
+    """The error of an answer that has data beside it, else the whole answer: only the error is judged."""
     return content if not isinstance(content, dict) or "error" not in content else {"error": content["error"]}
 
 
@@ -216,7 +218,7 @@ def is_echo(tool: str, content: Json) -> bool:
 
 
 class UnknownName(NamedTuple):
-    """A name that a server refused. ``lacking``: parameters that the same error says are required and not there."""
+    """A name that a server refused. ``lacking``: the parameters that the same error says are required and missing."""
 
     name: str
     is_parameter: bool = False
@@ -274,7 +276,7 @@ _PLACES = frozenset("body query path params arguments input".split())
 
 
 def unknown_name(answer: Json) -> UnknownName | None:
-    """The name that an error says there is none of: a column's first, else a parameter's; None in any other case."""
+    """The name that an error calls unknown: a column's first, else a parameter's; None for any other error."""
     text = "\n".join(texts(answer))
     column = _first(_COLUMNS, text)
     if column is not None:
@@ -289,13 +291,13 @@ def unknown_name(answer: Json) -> UnknownName | None:
 
 
 def table_in(error: Json) -> str | None:
-    """The table that an error speaks of, by name or as the qualifier of the missing column."""
+    """The table that an error names, directly or as the qualifier of the missing column; None if none."""
     named = _TABLE.search("\n".join(texts(error)))
     return named[1] if named else None
 
 
 def texts(answer: Json) -> Iterator[str]:
-    """What an answer says in words, wherever servers put the words of an error."""
+    """Yields the texts of an answer in which servers put the words of an error."""
     if isinstance(answer, str):
         yield answer
     elif isinstance(answer, list):
@@ -312,7 +314,7 @@ def _first(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
 
 
 def _entries(answer: Json) -> Iterator[tuple[str, str]]:
-    """Kind and name of each problem in a validator's list of problems."""
+    """Yields kind and name of each problem in a validator's list of problems."""
     if isinstance(answer, list):
         for item in answer:
             yield from _entries(item)
@@ -326,7 +328,7 @@ def _entries(answer: Json) -> Iterator[tuple[str, str]]:
 
 
 def _parameter_of(problem: JsonObject) -> str | None:
-    """The parameter that one problem is about: the only step of its place that is no place of a request."""
+    """The parameter that a problem of a validator is about; None if it names no single one."""
     params, place = problem.get("params"), problem.get("loc")
     if isinstance(params, dict):
         said = params.get("additionalProperty", params.get("missingProperty"))
@@ -354,7 +356,7 @@ _WANTED = re.compile(
 
 
 def with_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
-    """The arguments with the values that the error is about in the type that it names; None where that is not plain.
+    """The arguments with those values converted that the error says are of the wrong type; None if that is not plain.
 
     A value is only written otherwise: ``"42"`` and 42, a single value and a list of it. ``"007"`` stays what it is.
     """
@@ -375,7 +377,7 @@ def _text_of(error: Json) -> str:
 
 
 def _convert(value: Json, wanted: str) -> Json:
-    """The value in that type; None where it is of it already, or would not be the same."""
+    """The value in that type; None if it is of that type already, or would not stay the same."""
     if wanted == "array":
         return [value] if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
     if not isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Names that look alike: which of them may be the same name, and which only look it (``date`` is no ``rate``).
+"""Tells which similar names may mean the same, and which only look alike (``date`` is no ``rate``).
 
 A likeness of the letters ranks names; the words in them decide. Every word must have its partner, and a word that makes
 another thing of the name (``start`` and ``end``, ``payer`` and ``payee``, ``amount`` and ``amount_cents``) has none.
@@ -59,7 +59,9 @@ def singular(word: str) -> str:
 
 
 def similar_names(missing: str, names: Sequence[str]) -> list[str]:
-    """The name that is like the missing one; several if none is clearly the most alike."""
+    """The name that is most like the missing one; several if none is clearly the most alike; empty if none is
+    like it.
+    """
     scored = sorted(((_likeness(missing, name), name) for name in names if may_be(missing, name)), reverse=True)
     ranked = [(score, name) for score, name in scored if score >= RANKED]
     if not ranked or ranked[0][0] < ACCEPTED:
@@ -68,24 +70,24 @@ def similar_names(missing: str, names: Sequence[str]) -> list[str]:
 
 
 def prefix_matches(missing: str, names: Sequence[str]) -> list[str]:
-    """Names that the missing one begins, or that begin it, by whole words or as a short form."""
+    """The names that begin with the missing one, or with which it begins, by whole words or as a short form."""
     return [name for name in names if _begins(words_of(missing), words_of(name))]
 
 
 def plain_words(name: str) -> tuple[str, ...]:
-    """The words of a name written out and sorted, with one word for each party: ``cust_nm`` is customer, name."""
+    """The words of a name written out and sorted, with one word for each party: customer, name for ``cust_nm``."""
     written = (word for short in words_of(name) for word in _SHORT.get(short, short).split())
     return tuple(sorted(_SAME_PARTY.get(word, word) for word in written))
 
 
 def same_words(missing: str, names: Sequence[str]) -> list[str]:
-    """The names that say the same in other short forms: ``client_name`` for ``cust_nm``."""
+    """The names with the same words in other short forms: ``client_name`` for ``cust_nm``."""
     wanted = plain_words(missing)
     return [name for name in names if wanted and plain_words(name) == wanted]
 
 
 def may_be(one: str, other: str) -> bool:
-    """Whether every word of either name has a partner in the other."""
+    """Whether two names may mean the same: every word of either has a partner in the other."""
     left, right = _expand_words(one), _expand_words(other)
     for word in list(left):
         if word in right:
@@ -95,7 +97,7 @@ def may_be(one: str, other: str) -> bool:
 
 
 def _likeness(one: str, other: str) -> float:
-    """From 0 to 100, whatever the order of the words: ``date_due`` is ``due_date``."""
+    """How alike two names are, from 0 to 100, whatever the order of their words (``date_due``, ``due_date``)."""
     return fuzz.token_sort_ratio(" ".join(_expand_words(one)), " ".join(_expand_words(other)))
 
 
@@ -126,7 +128,9 @@ def _is_same_word(one: str, other: str) -> bool:
 
 
 def _is_short_form(short: str, long: str) -> bool:
-    """``dep`` and ``dept`` of ``department``, ``qty`` of ``quantity``; ``pay`` of ``payer`` is another word."""
+    """Whether a word abbreviates the other: ``dep`` and ``dept`` for ``department``, ``qty`` for ``quantity``; ``pay``
+    does not abbreviate ``payer``.
+    """
     if len(short) > 4 or len(long) <= len(short):
         return False
     added = long.removeprefix(short)

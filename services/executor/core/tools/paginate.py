@@ -1,6 +1,6 @@
-"""Lists that come in parts: where the rows of an answer stand, and how a tool is asked for those that follow.
-
-The call for what follows is made in the tool's own way."""
+"""Lists that come in parts: where the rows of an answer stand, and the arguments with which the tool gives the next
+part.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _BESIDE = frozenset("errors warnings messages links columns facets filters field
 
 
 class PagingWord(StrEnum):
-    """What a name is about."""
+    """What a name says about a list."""
 
     PAGE = "page"  # a number of a page
     OFFSET = "offset"  # how many rows to pass over
@@ -37,7 +37,7 @@ class PagingWord(StrEnum):
 
 
 class PageMark(NamedTuple):
-    """One thing that an answer says of its list, where it stands, and its value."""
+    """One thing that an answer says about its list, with its place and value."""
 
     word: PagingWord
     path: tuple[str, ...]
@@ -55,13 +55,13 @@ class ListPage(NamedTuple):
         return (mark for word in words for mark in self.marks if mark.word is word)
 
     def number(self, *words: PagingWord) -> int | None:
-        """The first whole number said under these words."""
+        """The first whole number that the answer gives under these words; None if there is none."""
         numbers = (_whole(mark.value) for mark in self.marks_of(*words))
         return next((number for number in numbers if number is not None), None)
 
     @property
     def goes_on(self) -> bool | None:
-        """Whether more follows, if the answer says so outright."""
+        """Whether more rows follow, if the answer says so outright; else None."""
         more = [mark.value for mark in self.marks_of(PagingWord.MORE) if isinstance(mark.value, bool)]
         last = [
             not mark.value for mark in self.marks_of(PagingWord.LAST, PagingWord.PAGES) if isinstance(mark.value, bool)
@@ -70,19 +70,23 @@ class ListPage(NamedTuple):
 
     @property
     def following(self) -> PageMark | None:
-        """What leads on: a cursor, a link, a place; a plain ``cursor``, which may only repeat the call's, is last."""
+        """The mark that leads to the next part: a cursor, a link, a place. A plain ``cursor``, which may only repeat
+        the call's, counts last. None if there is none.
+        """
         plain = () if self.says_nothing_follows and not self.goes_on else (PagingWord.CURSOR,)
         return next((mark for mark in self.marks_of(PagingWord.NEXT, *plain) if _leads(mark.value)), None)
 
     @property
     def says_nothing_follows(self) -> bool:
-        """A place for what follows, and nothing in it."""
+        """Whether the answer has a field for the next part, and it is empty."""
         named = [mark.value for mark in self.marks_of(PagingWord.NEXT)]
         return bool(named) and not any(_leads(value) for value in named)
 
     @property
     def total(self) -> int | None:
-        """Rows of the whole list; a mere ``count`` only where it cannot be that of this part."""
+        """How many rows the whole list has; a mere ``count`` counts only if it is more than this part has. None if
+        unknown.
+        """
         total, count = self.number(PagingWord.TOTAL), self.number(PagingWord.COUNT)
         return total if total is not None else count if (count or 0) > len(self.rows) else None
 
@@ -107,7 +111,9 @@ _BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split
 
 
 def word_of(name: str, parent: str = "") -> PagingWord | None:
-    """What a name is about; with its ``parent``, the name of the object that it stands in, where it needs it."""
+    """What a name says about a list; ``parent``, the name of the object around it, helps where the name alone is not
+    enough.
+    """
     own = words_of(name)
     around = [word for word in words_of(parent) if word not in _KEEPERS]
     if own and own[-1] in _PART_OF_ANOTHER and around:
@@ -124,7 +130,7 @@ def _word(words: list[str]) -> PagingWord | None:
 
 
 def page_in(content: Json) -> ListPage | None:
-    """An answer as part of a list; None if it holds no list, or several of which none is plainly the one."""
+    """The answer as a part of a list; None if it holds no list, or several of which none is plainly the one."""
     if isinstance(content, list):
         return ListPage((), content, ())
     if not isinstance(content, dict):
@@ -135,7 +141,7 @@ def page_in(content: Json) -> ListPage | None:
 
 
 def value_at(content: Json, place: Iterable[str]) -> Json:
-    """What stands in nested objects under these keys; None if nothing does."""
+    """The value in nested objects under these keys; None if there is none."""
     for key in place:
         content = content.get(key) if isinstance(content, dict) else None
     return content
@@ -149,7 +155,7 @@ def put(content: Json, place: tuple[str, ...], value: Json) -> Json:
 
 
 def _place(content: JsonObject) -> tuple[str, ...]:
-    """Where the list stands: the outermost one, by its usual name if there are several."""
+    """The keys to the list: the outermost one, by its usual name if there are several."""
     level: dict[tuple[str, ...], Json] = {(): content}
     for _ in range(_DEPTH):
         outer = [(path, value) for path, value in level.items() if isinstance(value, dict)]
@@ -164,7 +170,7 @@ def _place(content: JsonObject) -> tuple[str, ...]:
 
 
 def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageMark]:
-    """What stands beside the rows, in this object and in those in it."""
+    """Yields what the answer says beside the rows, in this object and those within it."""
     for key, value in content.items():
         here = (*path, key)
         word = word_of(key, path[-1] if path else "")
@@ -190,7 +196,7 @@ def _whole(value: Json) -> int | None:
 
 
 class ListBounds(NamedTuple):
-    """How much of one list is read by one call of the model; ``size`` is in characters."""
+    """How much of one list a single call of the model reads; ``size`` is in characters."""
 
     pages: int = 200
     rows: int = 10_000
@@ -203,14 +209,14 @@ _ORDERS = frozenset("sort order sortby orderby sorting latest newest descending"
 
 
 class Paging(NamedTuple):
-    """The arguments of one tool that say which part of a list is wanted, and their schemas."""
+    """The arguments of a tool that choose a part of a list, with their schemas."""
 
     names: Mapping[PagingWord, str]
     schemas: Mapping[str, JsonObject]
     is_open: bool  # whether the tool says nothing of its arguments
 
     def whole_numbers(self, word: PagingWord) -> str | None:
-        """The argument of that kind, if it takes whole numbers."""
+        """The name of the argument of that kind, if it takes whole numbers; else None."""
         name = self.names.get(word)
         kind = self.schemas.get(name or "", {}).get("type", "integer")
         return name if kind in ("integer", "number") or (isinstance(kind, list) and "integer" in kind) else None
@@ -221,14 +227,14 @@ class Paging(NamedTuple):
 
     @property
     def lowest_page(self) -> int | None:
-        """The number of the first page, if the schema says so."""
+        """The number of the first page, 0 or 1, if the schema says so; else None."""
         schema = self.schemas.get(self.names.get(PagingWord.PAGE, ""), {})
         said = (schema.get("minimum"), schema.get("default"))
         return next((number for number in said if number in (0, 1) and not isinstance(number, bool)), None)  # type: ignore[return-value]  # 0 or 1
 
 
 def paging_of(tool: Tool, arguments: JsonObject, page: ListPage) -> Paging:
-    """What a tool's schema, or else the call and its answer, say of arguments for parts."""
+    """The paging arguments of a tool, by its schema, or else by the call and its answer."""
     if isinstance(tool.input_schema.get("properties"), dict):
         return Paging(_arguments_by_word(tool.parameters), tool.parameters, is_open=False)
     echoed: dict[str, JsonObject] = {mark.path[-1]: {} for mark in page.marks_of(PagingWord.PAGE, PagingWord.OFFSET)}
@@ -239,7 +245,7 @@ def paging_of(tool: Tool, arguments: JsonObject, page: ListPage) -> Paging:
 
 
 def asks_for_a_part(paging: Paging, arguments: JsonObject) -> bool:
-    """Whether a call asks for another part than the first, or for the first so many of an order."""
+    """Whether a call asks for another part than the first, or for the first few rows of an order."""
     for word in _PLACES:
         given = arguments.get(paging.names.get(word, ""))
         first_page = word is PagingWord.PAGE and given == 1 and paging.lowest_page != 0
@@ -251,8 +257,8 @@ def asks_for_a_part(paging: Paging, arguments: JsonObject) -> bool:
     return ordered and sized and not at_the_start
 
 
-def by_mark(paging: Paging, mark: PageMark) -> JsonObject:
-    """The arguments that a mark of what follows gives; nothing if the tool takes none of them.
+def arguments_from_mark(paging: Paging, mark: PageMark) -> JsonObject:
+    """The arguments for the next part that a mark gives; empty if the tool takes none of them.
 
     A link is never fetched: only the places that its query names are taken from it.
     """
@@ -302,7 +308,7 @@ def _is_link(text: str) -> bool:
 
 
 def _convert_type(value: Json, schema: JsonObject) -> Json:
-    """A text of digits as a number where a number is wanted, and a number as a text where that is."""
+    """The value as the schema wants it: digits as a number, or a number as a text."""
     kind = schema.get("type")
     if (
         isinstance(value, str)
@@ -314,7 +320,7 @@ def _convert_type(value: Json, schema: JsonObject) -> Json:
 
 
 def _arguments_by_word(schemas: Mapping[str, JsonObject]) -> dict[PagingWord, str]:
-    """The arguments by what they are about. A date is no place."""
+    """The arguments by what they say about a list; dates are left out, since they are no place in it."""
     found: dict[PagingWord, str] = {}
     for name, schema in schemas.items():
         word = word_of(name)
@@ -326,7 +332,7 @@ def _arguments_by_word(schemas: Mapping[str, JsonObject]) -> dict[PagingWord, st
 
 
 def _without_next(mark: PageMark) -> str:
-    """The argument that a mark of an unknown tool is for: ``next_cursor`` is for ``cursor``."""
+    """The argument for which a mark of an unknown tool is meant: ``cursor`` for ``next_cursor``."""
     name = mark.path[-1]
     short = name[4:].lstrip("_-") if name.lower().startswith("next") else name
     return (short[:1].lower() + short[1:]) or "cursor"
@@ -341,7 +347,9 @@ _COMPUTED = "what is computed over them takes all."
 
 
 def shorten_content(content: Json, most: int) -> tuple[Json, str]:
-    """The content with long texts and lists cut to their beginnings, and a sentence that says so; empty if all fits."""
+    """The content with long texts and lists cut to their beginnings, and a sentence that says so, which is empty if all
+    fits.
+    """
     if len(dumps(content)) <= most:
         return content, ""
     for text, items in _STEPS:
@@ -355,9 +363,10 @@ def shorten_content(content: Json, most: int) -> tuple[Json, str]:
 
 
 def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
-    """The content with as many rows of its list as fit, and a sentence on what does not; empty if all does.
+    """The content with as many rows of its list as fit, and a sentence on what was left out, which is empty if nothing
+    was.
 
-    What is no list, or has rows too long for that, is cut within.
+    Content that is no list, or has rows too long for that, is cut within.
     """
     if len(dumps(content)) <= most:
         return content, ""
@@ -370,7 +379,7 @@ def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
 
 
 def _beginning(text: str, most: int) -> str:
-    """As much as fits once it is quoted as a JSON string."""
+    """The beginning of the text that fits once it is quoted as a JSON string."""
     seen = text[:most]
     while len(dumps(seen)) > most:
         seen = seen[: len(seen) * most // (len(dumps(seen)) + 1)]
@@ -403,7 +412,7 @@ def _first_rows(content: Json, page: ListPage, most: int) -> tuple[Json, str]:
 
 
 def shorten_result(content: Json, most: int = MOST_OF_A_RESULT) -> tuple[Json, str]:
-    """The content within so many characters, and what a note says of the rest; empty where all of it is shown."""
+    """The content within ``most`` characters, and a note on the rest, which is empty if all of it is shown."""
     if len(dumps(content)) <= most:
         return content, ""
     shown, cut = beginning(content, most)
@@ -418,6 +427,6 @@ def shorten_result(content: Json, most: int = MOST_OF_A_RESULT) -> tuple[Json, s
 
 
 def list_names(records: Iterator[Json] | Sequence[Json]) -> str:
-    """The fields that records have, for a message."""
+    """The field names of the records as text for a message."""
     names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
     return ", ".join([*list(names)[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])

@@ -1,4 +1,4 @@
-"""A list read to its end: what to ask next, when to stop, and what is to be said of it. Pure; whoever calls is told."""
+"""Reads a list to its end: what to ask next, when to stop, and what to say of it. Pure: the caller makes the calls."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -11,8 +11,8 @@ from services.executor.core.tools.paginate import (
     PageMark,
     Paging,
     PagingWord,
+    arguments_from_mark,
     asks_for_a_part,
-    by_mark,
     page_in,
     paging_of,
     put,
@@ -36,8 +36,10 @@ _SIGNS = (
 
 
 class CollectedRows:
-    """Rows with an identifier of their own are told apart by it, and the newest of a row stays. Others cannot be told
-    apart: they are all kept, and only a whole part that comes again is left out; ``left_out`` counts those parts.
+    """The rows of all parts read so far. Rows with an identifier are told apart by it, and the newest version of each
+    is kept.
+
+    Rows without one are all kept, and only a whole part that comes again is left out; ``left_out`` counts those parts.
     """
 
     def __init__(self, noun: str) -> None:
@@ -53,9 +55,10 @@ class CollectedRows:
         self.size = 0  # in characters
 
     def add(self, rows: Sequence[Json], beside: Json = None, *, is_sure: bool = False) -> int:
-        """How many of them are new. ``beside``: what the answer says of its place, by which parts differ.
+        """Adds rows and returns how many of them are new.
 
-        ``is_sure``: the server says that this is the part that was asked for.
+        ``beside``: what the answer says of its place, by which parts differ. ``is_sure``: the server says that this is
+        the part that was asked for.
         """
         if self._is_first:
             self._id, self._is_first = _identifier(rows, self._noun), False
@@ -95,7 +98,9 @@ class CollectedRows:
 
 
 class Listing:
-    """``following`` is the next call's arguments, None at the end. ``why_partial`` says why rows are missing."""
+    """A list that is being read. ``following`` is the next call's arguments, None at the end; ``why_partial`` says why
+    rows are missing.
+    """
 
     def __init__(self, tool: Tool, arguments: JsonObject, page: ListPage, paging: Paging, bounds: ListBounds) -> None:
         self._first = self._last = page
@@ -103,7 +108,7 @@ class Listing:
         self._bounds = bounds
         self._asked = arguments
         self._rows = CollectedRows(page.place[-1] if page.place else tool.name.partition("_")[2])
-        self._rows.add(page.rows, _place_told(page))
+        self._rows.add(page.rows, _page_position(page))
         self._marks: set[str] = set()
         self._probing = False  # whether the first page may be asked for under another number
         self._barren = 0
@@ -114,7 +119,7 @@ class Listing:
         self.following = self._next(len(page.rows))
 
     def add(self, content: Json) -> None:
-        """The answer to ``following``."""
+        """Takes in the answer to the call with the arguments ``following``."""
         page = page_in(content)
         if self.following is None or page is None or page.place != self._first.place:
             self._stop(f"page {self.pages + 1} is no list like the first")
@@ -122,13 +127,13 @@ class Listing:
         self._asked, self._last = self.following, page
         self._totals += [page.total] if page.total is not None else []
         probed = self._rows.left_out + self._probing
-        fresh = self._rows.add(page.rows, _place_told(page), is_sure=self._is_the_one_asked_for(page))
+        fresh = self._rows.add(page.rows, _page_position(page), is_sure=self._is_the_one_asked_for(page))
         self._is_in_doubt = self._rows.left_out > probed
         self.pages += 1
         self.following = self._next(fresh)
 
     def note_refusal(self, why: str) -> None:
-        """The call for what follows failed: what was read so far is what there is."""
+        """Notes that the call for the next part failed: what was read so far is all there is."""
         self._stop(f"page {self.pages + 1} could not be read: {why[:200]}")
 
     @property
@@ -136,7 +141,7 @@ class Listing:
         return len(self._rows.all)
 
     def merge_rows(self, content: Json) -> Json:
-        """The first answer with all rows in its list; what it says of further ones is as true as the last one's."""
+        """The first answer with all rows in its list, and with marks on further rows as they are in the last part."""
         whole = put(content, self._first.place, list(self._rows.all))
         for mark in self._last.marks:
             if mark.word in _SIGNS:
@@ -144,7 +149,7 @@ class Listing:
         return whole
 
     def _at_the_end(self, mark: PageMark) -> Json:
-        """What a mark says once everything has been read."""
+        """The value of a mark once everything has been read."""
         if mark.word in (PagingWord.NEXT, PagingWord.CURSOR):
             return None
         if isinstance(mark.value, bool):
@@ -162,10 +167,10 @@ class Listing:
         return found
 
     def _next_arguments(self, page: ListPage, fresh: int) -> JsonObject | None:
-        """Where the server points to, else the place behind this part; None at the end."""
+        """The arguments for the next part: where the server points to, else by counting; None at the end."""
         mark = page.following
         if mark is not None and page.goes_on is not False and self._is_new(mark):
-            pointed = by_mark(self._paging, mark)
+            pointed = arguments_from_mark(self._paging, mark)
             if pointed and self._barren >= _BARREN:
                 self._stop(f"the last {_BARREN} pages brought nothing new, and the server names further ones")
                 return None
@@ -178,7 +183,7 @@ class Listing:
         return self._counted_arguments(page, fresh)
 
     def _is_new(self, mark: PageMark) -> bool:
-        """Whether a mark leads anywhere else than where this part came from."""
+        """Whether a mark leads to another part than those that were read."""
         key = dumps(mark.value)
         asked = {dumps(value) for name, value in self._asked.items() if name in self._paging.names.values()}
         if key in self._marks or (isinstance(mark.value, str) and key in asked):
@@ -187,7 +192,7 @@ class Listing:
         return True
 
     def _counts_on(self, page: ListPage) -> bool:
-        """Whether this list can be read on by counting, and is said to have more."""
+        """Whether this list can be continued by counting, and is said to have more rows."""
         counts = self._paging.whole_numbers(PagingWord.OFFSET) or self._paging.whole_numbers(PagingWord.PAGE)
         return bool(counts) and (page.goes_on is True or (page.total or 0) > self.total)
 
@@ -202,7 +207,7 @@ class Listing:
         return page.says_nothing_follows
 
     def _counted_arguments(self, page: ListPage, fresh: int) -> JsonObject | None:
-        """The arguments for the place behind this part, by counting; None if there is no way, or nothing new came."""
+        """The arguments for the next part by counting; None if the tool cannot count, or nothing new came."""
         offset, number = self._paging.whole_numbers(PagingWord.OFFSET), self._paging.whole_numbers(PagingWord.PAGE)
         if number is not None and (offset is None or number in self._asked):
             return self._page_after(page, number, fresh)
@@ -222,7 +227,9 @@ class Listing:
         return max(said, asked) if said is not None else asked
 
     def _page_after(self, page: ListPage, name: str, fresh: int) -> JsonObject | None:
-        """Pages count from 1, or from 0: where nobody says so, page 1 is asked for, and may be the first again."""
+        """The arguments for the next page, counted from 1 or 0: where nobody says which, page 1 is asked for, and may
+        be the first again.
+        """
         asked, said = self._asked.get(name), page.number(PagingWord.PAGE)
         probed, self._probing = self._probing, False
         if not fresh and not probed:
@@ -236,7 +243,9 @@ class Listing:
         return {**self._asked, **self._steady_size(page), name: number}
 
     def _steady_size(self, page: ListPage) -> JsonObject:
-        """From now on as many rows as the server gave: some count pages in what was asked, some in what they give."""
+        """The argument that asks for as many rows as the server gave, from the first part on: some servers count pages
+        in the rows asked for, some in those given.
+        """
         name = self._paging.names.get(PagingWord.SIZE)
         asked = self._asked.get(name) if name else None
         if self.pages > 1 or name is None or not isinstance(asked, int) or not 0 < len(page.rows) < asked:
@@ -244,7 +253,7 @@ class Listing:
         return {name: len(page.rows)}
 
     def _is_the_one_asked_for(self, page: ListPage) -> bool:
-        """Whether the answer says that it is the place that was asked for."""
+        """Whether the answer says that it is the part that was asked for."""
         asked = [
             (word, self._asked.get(self._paging.names.get(word, ""))) for word in (PagingWord.PAGE, PagingWord.OFFSET)
         ]
@@ -263,7 +272,7 @@ class Listing:
         return more
 
     def _conclude(self, page: ListPage) -> None:
-        """At the end: does what came agree with what was said of it?"""
+        """At the end, notes why rows are missing if what came does not agree with what the server said of the list."""
         fewest, most = min(self._totals, default=0), max(self._totals, default=0)
         if self.why_partial:
             return
@@ -286,7 +295,7 @@ class Listing:
 
 
 def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds) -> Listing | None:
-    """The list that an answer is the first part of; None if it is no list, or was asked for in part."""
+    """The list of which an answer is the first part; None if it is no list, or was asked for in part."""
     page = page_in(content)
     if page is None:
         return None
@@ -298,7 +307,7 @@ def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds
 
 
 async def read_to_end(found: Listing, tool: Tool, ask: Callable[[JsonObject], Awaitable[ToolAnswer]]) -> None:
-    """Ask for one part after the other; what is asked next follows from the answers alone."""
+    """Asks for one part after the other; what is asked next follows from the answers alone."""
     while (following := found.following) is not None:
         if problems := problems_with(following, tool):
             found.note_refusal(problems)
@@ -311,14 +320,14 @@ async def read_to_end(found: Listing, tool: Tool, ask: Callable[[JsonObject], Aw
 
 
 def report(found: Listing) -> str:
-    """What is to be said of a list that was read; nothing where one answer was all of it."""
+    """A sentence on a list that was read in parts; empty if one answer was all of it."""
     if found.why_partial:
         return f"{PARTIAL}: {found.total} rows from {found.pages} pages; {found.why_partial}."
     return f"All {found.total} rows, from {found.pages} pages." if found.pages > 1 else ""
 
 
 def _identifier(rows: Sequence[Json], noun: str) -> str | None:
-    """The field that tells the rows apart: plainly an id, or one named after what the list is of."""
+    """The field that tells the rows apart: an id, or one named after what the list is of; None if there is none."""
     first = rows[0] if rows and isinstance(rows[0], dict) else {}
     named = [key for key in first if _is_named_after(key, noun)]
     usual = [key for key in first if key.lower() in _IDS]
@@ -346,8 +355,8 @@ def _value(row: Json, key: str | None) -> Json:
     return row.get(key) if isinstance(row, dict) and key else None
 
 
-def _place_told(page: ListPage) -> Json:
-    """Where an answer says that it stands: what differs between two parts whose rows look the same."""
+def _page_position(page: ListPage) -> Json:
+    """The place that an answer gives for itself, which differs between two parts whose rows look the same."""
     return [
         mark.value for mark in page.marks_of(PagingWord.NEXT, PagingWord.CURSOR, PagingWord.PAGE, PagingWord.OFFSET)
     ]

@@ -1,4 +1,4 @@
-"""Records as servers nest them: which record stands where, and its fields at any depth by their path.
+"""Records as servers nest them: where each record stands, and its fields at any depth by their path.
 
 Items of a list are known by their own ids, not by their positions; so are the entries of a table ``{"C-1": {...}}``.
 """
@@ -26,11 +26,13 @@ _UNNAMED = "[]"
 
 
 class NoSuchPath(LookupError):
-    """The value has nothing at that path; the message names the step that failed."""
+    """A value has nothing at the path; the message names the step that failed."""
 
 
 class RecordNode(NamedTuple):
-    """One record. ``place``: the names on the way; ``own``: its own id; ``around``: the records that it stands in."""
+    """One record. ``place``: the names on the way to it; ``own``: its own id; ``around``: the records that it stands
+    in.
+    """
 
     record: JsonObject
     place: tuple[str, ...]
@@ -107,7 +109,7 @@ def _is_field(value: Json) -> bool:
 
 
 def _item_key(items: list[Json]) -> str | None:
-    """The field by which the items of a list are told apart; None where none has another value in each."""
+    """The field by which the items of a list are told apart; None if no field has a different value in each."""
     records = [item for item in items if isinstance(item, dict)]
     if len(records) != len(items):
         return None
@@ -129,7 +131,7 @@ def is_keyed(value: JsonObject) -> bool:
 
 
 def write_condition(field: str, sign: str, value: Json) -> str:
-    """A condition as paths have it."""
+    """A condition as it is written in paths."""
     if value is None:
         return f"{field}{sign}null"
     text = as_text(value)
@@ -137,5 +139,5 @@ def write_condition(field: str, sign: str, value: Json) -> str:
 
 
 def is_empty(value: Json) -> bool:
-    """Whether a field says nothing: it is null, has nothing in it, or nothing but white space."""
+    """Whether a field's value is null, empty or only white space."""
     return value is None or value in ("", [], {}) or (isinstance(value, str) and not value.strip())

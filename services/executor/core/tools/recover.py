@@ -1,7 +1,8 @@
-"""What may be called in place of a read whose tool is gone: the same question put to a tool of another name.
+"""Finds what may be called in place of a read whose tool is gone: a tool of another name that asks the same.
 
 Only reads are ever replaced, and only by reads of the same server that do the same; a write whose tool is gone is not
-made. What stands in is told by names and schemas alone, so that a resumed run finds the same."""
+made. Names and schemas alone decide what may stand in, so that a resumed run finds the same.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -53,21 +54,21 @@ _SAYS_NOTHING = frozenset("a an the by id ids for of details detail info informa
 
 
 class Instead(NamedTuple):
-    """A call that asks the same."""
+    """A call that may stand in for another."""
 
     tool: Tool
     arguments: JsonObject
 
 
 def has_opposites(some: Iterable[str], others: Iterable[str]) -> bool:
-    """Whether any word of one is the opposite of a word of the other: by the table, or by a prefix that negates."""
+    """Whether any word of one is the opposite of a word of the other: by the table, or by a negating prefix."""
     left, right = set(some), set(others)
     return any(_are_opposed(one, other) for one in left - right for other in right - left)
 
 
 def may_stand_in(gone: Tool, other: Tool) -> bool:
-    """Whether a tool could be asked in place of another at all, whoever proposes it: a read of the same server for a
-    read, by class and by name, whose name says nothing to the contrary.
+    """Whether a tool may stand in for another at all, whoever proposes it: both are reads of one server, by class and
+    by name, and their names have no opposite words.
     """
     if any(each is not ToolClass.READ for tool in (gone, other) for each in (tool.tool_class, by_name(tool.name)[0])):
         return False
@@ -76,7 +77,7 @@ def may_stand_in(gone: Tool, other: Tool) -> bool:
 
 
 def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
-    """The same read under another name, the most alike first; only a few."""
+    """A few calls of the same read under another name, the most alike first."""
     found = [
         (_noun(tool) != _noun(gone), tool.name, Instead(tool, given))
         for tool in tools
@@ -88,7 +89,9 @@ def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[I
 
 
 def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
-    """The reads of one record each that a read of several comes to; none if its arguments do not say so plainly."""
+    """The reads of single records that together replace a read of several; empty if its arguments do not plainly allow
+    that.
+    """
     lists = [key for key, value in arguments.items() if isinstance(value, list)]
     wanted = arguments.get(lists[0]) if len(lists) == 1 else None
     if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_SINGLES:
@@ -106,7 +109,7 @@ def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[In
 
 
 def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> Instead | None:
-    """A call that somebody proposes, if it may stand in: every value in it is one of the call that it stands in for."""
+    """The proposed call, if it may stand in: every value in it is one of the call that it replaces; else None."""
     if tool is None or not may_be_proposed(gone, tool) or problems_with(given, tool):
         return None
     known = _values(arguments)
@@ -116,7 +119,7 @@ def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: 
 
 
 def may_be_proposed(gone: Tool, other: Tool) -> bool:
-    """Whether a tool is worth asking somebody about: a read that is about the same kind of record."""
+    """Whether a tool may be offered to a model as a stand-in: a read about the same kind of record."""
     kinds = [_singular(_noun(tool))[-1:] for tool in (gone, other)]
     return may_stand_in(gone, other) and bool(kinds[0]) and kinds[0] == kinds[1]
 
@@ -136,7 +139,9 @@ def _asks_the_same(gone: Tool, other: Tool) -> bool:
 
 
 def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
-    """The arguments as a tool takes them: keys that it has under another name are renamed, values never change."""
+    """The arguments as the tool takes them: keys are renamed to its own, values never change. None if they do not
+    fit.
+    """
     declared = _declared_parameters(tool)
     if declared is None:
         return arguments if problems_with(arguments, tool) is None else None
@@ -150,7 +155,9 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
 
 
 def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> Instead | None:
-    """One record's read: its id stands under the list's own name in the singular, or under that of the record's id."""
+    """The read of one record: its id goes under the list's own name in the singular, or under that of the record's id.
+    None if neither fits.
+    """
     noun, declared = "_".join(_noun(tool)), _declared_parameters(tool) or set()
     names = dict.fromkeys(["_".join(_singular(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)
@@ -161,7 +168,7 @@ def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> Instead
 
 
 def _declared_parameters(tool: Tool) -> set[str] | None:
-    """The parameters that a tool says it has; None if it says nothing."""
+    """The parameters that a tool's schema declares; None if it declares none."""
     properties = tool.input_schema.get("properties")
     return set(properties) if isinstance(properties, dict) else None
 
@@ -171,12 +178,12 @@ def _verb(tool: Tool) -> str:
 
 
 def _noun(tool: Tool) -> list[str]:
-    """What a tool's name says it is about."""
+    """The words of a tool's name for what it is about."""
     return [word for word in words_of(tool.name)[1:] if word not in _SAYS_NOTHING]
 
 
 def _singular(noun: Sequence[str]) -> list[str]:
-    """The same with its last word in the singular."""
+    """The words with the last one in the singular."""
     return [*noun[:-1], *map(singular, noun[-1:])]
 
 

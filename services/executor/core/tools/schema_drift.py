@@ -1,6 +1,7 @@
-"""Finding the name that a server has now for a column or a parameter, and using it: pure text and tables.
+"""Finds the name that a server has now for a column or a parameter, and uses it: pure text and tables.
 
-What is corrected are names, never values: keys of arguments, and texts that stand whole in a parameter for names."""
+Only names are corrected, never values: keys of arguments, and texts that are the whole value of a parameter for names.
+"""
 
 import re
 from collections import Counter
@@ -58,7 +59,7 @@ class ColumnMatch(NamedTuple):
 
 
 def descriptions_in(described: Json) -> dict[str, str]:
-    """What the server says of each column, by its name, in what a describing tool answered."""
+    """The server's description of each column, by its name, from the answer of a describing tool."""
     if isinstance(described, list):
         return {name: text for one in described if (name := _entry(one)) and (text := _description_of(one))}
     if not isinstance(described, dict):
@@ -70,12 +71,12 @@ def descriptions_in(described: Json) -> dict[str, str]:
 
 
 def columns_in(described: Json) -> tuple[str, ...]:
-    """The names of the columns in what a describing tool answered, or in an error that lists them."""
+    """The column names in the answer of a describing tool, or in an error that lists them."""
     return tuple(dict.fromkeys(_columns(described)))
 
 
 def columns_declared(schema: JsonObject) -> tuple[str, ...]:
-    """The columns that a tool's own schema admits where it takes their names; none if it does not say."""
+    """The columns that a tool's own schema lists for a parameter that takes names; empty if it lists none."""
     declared = schema.get("properties")
     parameters = declared.items() if isinstance(declared, dict) else ()
     listed = (_choices(shape) for name, shape in parameters if _takes_names(name))
@@ -85,7 +86,7 @@ def columns_declared(schema: JsonObject) -> tuple[str, ...]:
 def match(
     asked: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NOTHING_SAID
 ) -> ColumnMatch | None:
-    """The one column that ``asked`` now means; ``missing`` is the name under which the server was asked for it.
+    """The one column that ``asked`` means now; ``missing`` is the name under which the server was asked for it.
 
     ``described``: what the server says of its columns. None if there is no such column, several, or none is missing.
     """
@@ -102,7 +103,9 @@ def match(
 
 
 def matches(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
-    """What several names now mean; none of them a column that another one would become, or that is wanted itself."""
+    """The columns that several names mean now; a column that two names would become, or that is wanted itself, is left
+    out.
+    """
     free = [column for column in columns if column not in wanted]
     found = {name: new for name in wanted if name not in columns and (new := match(name, name, free))}
     times = Counter(new.name for new in found.values())
@@ -110,13 +113,13 @@ def matches(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMa
 
 
 def is_parameter(old: str) -> bool:
-    """Whether an old name is one of a parameter of the call."""
+    """Whether an old name is that of a parameter of the call."""
     return old.startswith(PARAMETER)
 
 
 def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    """The arguments with old names replaced by new ones: of columns wherever a name stands as a name, of parameters
-    only where those stand.
+    """The arguments with old names replaced by new ones: names of columns wherever they are names, those of parameters
+    only as keys.
     """
     columns = {old: new for old, new in names.items() if not is_parameter(old)}
     keys = {**columns, **{old.removeprefix(PARAMETER): new for old, new in names.items() if is_parameter(old)}}
@@ -124,7 +127,7 @@ def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObj
 
 
 def names_in(arguments: JsonObject) -> Iterator[str]:
-    """Every name that stands in a call: keys at any depth, and the columns in parameters for names."""
+    """Yields every name in a call: keys at any depth, and the columns in parameters for names."""
     for key, value in arguments.items():
         yield key
         for item in value if isinstance(value, list) else (value,):
@@ -135,7 +138,7 @@ def names_in(arguments: JsonObject) -> Iterator[str]:
 
 
 def under_both_names(content: Json, names: Mapping[str, str]) -> Json:
-    """A result whose records have a renamed column under the name that was asked for, too."""
+    """A result in which records have a renamed column under the name that was asked for, too."""
     if isinstance(content, list):
         return [under_both_names(item, names) for item in content]
     if not isinstance(content, dict):
@@ -149,7 +152,7 @@ def under_both_names(content: Json, names: Mapping[str, str]) -> Json:
 
 
 def bare_name(column: str) -> str:
-    """A column's name without its table: ``c.amount`` is ``amount``."""
+    """A column's name without its table: ``amount`` for ``c.amount``."""
     return column.rpartition(".")[2]
 
 
@@ -158,14 +161,14 @@ def _same_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
 
 
 def _aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
-    """Both ways: from a variant to the usual name, and from the usual name to a variant."""
+    """The columns that are aliases of the missing name: variants of the usual name, or the usual name of a variant."""
     known = "_".join(words_of(missing))
     others = ALIASES.get(known, frozenset()) | {usual for usual, variants in ALIASES.items() if known in variants}
     return [column for column in columns if "_".join(words_of(column)) in others]
 
 
 def _naming(described: Mapping[str, str]) -> Tier:
-    """Columns of which the server says that they had the missing name."""
+    """A tier that finds columns of which the server says that they had the missing name."""
 
     def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
         name = re.escape(missing)
@@ -176,7 +179,9 @@ def _naming(described: Mapping[str, str]) -> Tier:
 
 
 def _explaining(described: Mapping[str, str]) -> Tier:
-    """Columns that the server explains in the missing name's own words: "name of the customer" for ``cust_nm``."""
+    """A tier that finds columns that the server explains in the missing name's own words: "name of the customer" for
+    ``cust_nm``.
+    """
 
     def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
         wanted = set(plain_words(missing))
@@ -217,7 +222,7 @@ def _choices(shape: Json) -> tuple[str, ...]:
 
 
 def _listing_in(described: JsonObject) -> Json:
-    """What lists the columns: an object that holds another such listing is only a wrapping of it."""
+    """The listing of the columns in an object, or the next object in which it is wrapped; None if there is none."""
     return next((described[key] for key in _LISTINGS.split() if isinstance(described.get(key), dict | list)), None)
 
 
@@ -233,7 +238,7 @@ def _entry(entry: Json) -> str | None:
 
 
 def _new_key(key: str, arguments: JsonObject, names: Mapping[str, str]) -> str:
-    """The key's new name, unless another key has it."""
+    """The key's new name, unless another key has that name."""
     new = names.get(key, key)
     return key if new in arguments else new
 

@@ -38,16 +38,16 @@ class Toolbox(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """What rules may call the tools by; the empty name stands for any of them."""
+        """The names by which rules may name the tools; the empty name stands for any of them."""
         return _names_of(self.tools)
 
     def reads(self, name: str) -> bool:
-        """Whether a call of this goes out at once: it is known, and changes nothing."""
+        """Whether a call of this name is dispatched at once: the tool is known, and changes nothing."""
         tool = self.tools.get(name)
         return tool is not None and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE)
 
     def find(self, connection_id: str, name: str) -> Tool | None:
-        """The tool of that connection. An empty connection finds the only tool of that name."""
+        """The tool of that connection; with an empty connection, the only tool of that name. None if there is none."""
         found = [
             tool for tool in self.tools.values() if tool.name == name and connection_id in ("", tool.connection_id)
         ]
@@ -92,16 +92,18 @@ _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 
 
 def key_field(tool: Tool) -> str | None:
-    """The argument in which the server takes our key: the operator's catalogue names it, and the tool has it."""
+    """The argument in which the server takes our idempotency key, if the operator's catalogue names it and the tool has
+    it; else None.
+    """
     name = tool.catalogue.idempotency_field
     return name if name and name in tool.parameters else None
 
 
 def as_sent(entry: LedgerEntry, tool: Tool) -> JsonObject:
-    """The arguments as they go out: the planned ones, and our key beside them.
+    """The arguments as they are sent: the planned ones, with our idempotency key.
 
-    To a skill it is our name for the message; a person's answer goes in the place of the planned arguments, to the task
-    that asked, under a name of its own.
+    To a skill the key is our name for the message; a person's answer is sent in place of the planned arguments, to the
+    task that asked, under a name of its own.
     """
     arguments = loads_object(entry.arguments_json)
     if not tool.is_skill:
@@ -118,8 +120,8 @@ def as_sent(entry: LedgerEntry, tool: Tool) -> JsonObject:
 def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
     """What is wrong with the arguments, naming each field; None if they fit. Numbers are compared exactly (I8).
 
-    A server whose schema is itself invalid, endless or refers to what is not in it gets the benefit of the doubt: it
-    will judge the call. Nothing that a schema refers to is ever fetched. Our own key is filled in as it goes out.
+    A schema that is itself invalid, endless or refers to what is not in it counts as fitting: the server will judge the
+    call. Nothing that a schema refers to is ever fetched. Our own key counts as given.
     """
     if (key := key_field(tool)) and key not in arguments:
         arguments = {**arguments, key: "key"}
@@ -144,7 +146,7 @@ _Exact = extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-un
 
 
 def _compile_validator(tool: Tool) -> Validator | None:
-    """None where the schema is itself invalid."""
+    """The validator of the tool's arguments; None if its schema is itself invalid."""
     try:
         Draft202012Validator.check_schema(tool.input_schema)
     except (SchemaError, Unresolvable, RecursionError):
@@ -232,11 +234,11 @@ Call a tool of the servers by its line: name(arguments): words of its descriptio
 def offered_tools(
     toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False, is_remote: bool = False
 ) -> tuple[ToolDefinition, ...]:
-    """The local tools, then every tool of the servers in one fixed order; where these are long, two tools that stand
-    for all.
+    """The local tools, then every tool of the servers in one fixed order; if these are long, two tools that stand for
+    all.
 
     ``is_asked_only``: nothing can be proposed, so tools that write have their arguments by name alone, and none in a
-    line. ``is_remote``: who is asked is sent the tools once, and remembers them.
+    line. ``is_remote``: an orchestrator is sent the tools once, and remembers them.
     """
     tools = toolbox.tools
     if _length(tools) > (_MOST_REMOTE if is_remote else _MOST_WHOLE):
@@ -247,7 +249,9 @@ def offered_tools(
 
 
 def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolDefinition:
-    """``use_tool`` with a line for each tool, with or without words of its description; without room, no lines."""
+    """The definition of ``use_tool`` with a line for each tool, with words of its description if they fit; without
+    lines if these do not fit either.
+    """
     calls = {name: _write_signature(name, tool, is_asked_only) for name, tool in tools.items()}
     told = {
         name: call if is_asked_only and tools[name].tool_class in WRITES else f"{call}{_further_words(tools[name])}"
@@ -259,7 +263,9 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
 
 
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
-    """``!raise_fee(fee_id,amount:number,step:first|last,note?)``; of a write that cannot be proposed, its name."""
+    """The signature of a tool, ``!raise_fee(fee_id,amount:number,step:first|last,note?)``; only the name of a write
+    that cannot be proposed.
+    """
     writes = tool.tool_class in WRITES
     schema = _definition(name, tool).input_schema
     properties, required = schema.get("properties"), schema.get("required")
@@ -276,7 +282,7 @@ def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
 
 
 def _write_type(field: JsonValue) -> str:
-    """What an argument takes, where that is no plain text; of several alternatives the first."""
+    """The type of an argument in a signature, empty for plain text; of several alternatives the first."""
     known = field if isinstance(field, dict) else {}
     either = known.get("anyOf") or known.get("oneOf")
     if isinstance(either, list) and either:
@@ -292,7 +298,7 @@ def _write_type(field: JsonValue) -> str:
 
 
 def _further_words(tool: Tool) -> str:
-    """The words of a description's first sentence that name and arguments do not have, without filler."""
+    """The words of a description's first sentence that are not in the name and arguments, without filler."""
     sentence = re.split(r"(?<=[.!?])\s", _in_one_line(tool.description), maxsplit=1)[0]
     known = _stems(tool.name).union(*map(_stems, tool.parameters))
     words = [word for word in _SAID.findall(sentence) if word.lower() not in _FILLER and not _stems(word) <= known]
@@ -301,7 +307,7 @@ def _further_words(tool: Tool) -> str:
 
 
 def _in_one_line(text: object) -> str:
-    """No server's words look like another line."""
+    """The text in one line, so that no server's words look like another line."""
     return " ".join(str(text).split())
 
 
@@ -324,7 +330,7 @@ def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
 
 
 def unwrap(use: ToolUse) -> ToolUse:
-    """A call that came by ``use_tool``, as the call of the tool that it names."""
+    """The call itself; one that came by ``use_tool`` as the call of the tool that it names."""
     if use.name != USE_TOOL.name:
         return use
     given = use.input.get("arguments")
@@ -335,7 +341,9 @@ def unwrap(use: ToolUse) -> ToolUse:
 
 
 def _definition(name: str, tool: Tool) -> ToolDefinition:
-    """The same object for the same tool and name, so that what follows from it is worked out once."""
+    """The definition of a tool under a name, the same object each time, so that what follows from it is worked out
+    once.
+    """
     made = _definitions(tool)
     if name not in made:
         made[name] = _define(name, tool)
@@ -348,7 +356,7 @@ def _define(name: str, tool: Tool) -> ToolDefinition:
 
 
 def _outline(name: str, tool: Tool) -> ToolDefinition:
-    """A tool as who can write nothing has to know it: a write without what its arguments have to be."""
+    """The definition of a tool for a task that can write nothing: a write without the types of its arguments."""
     whole = _definition(name, tool)
     if tool.tool_class not in WRITES:
         return whole
@@ -361,7 +369,7 @@ def _outline(name: str, tool: Tool) -> ToolDefinition:
 
 
 def _with_call(tool: Tool) -> Mapping[str, JsonValue]:
-    """A write's schema with our argument, and without the one that is ours to fill: the idempotency key."""
+    """A write's schema with the reserved argument, and without the idempotency key, which the executor fills."""
     schema = dict(_wire_schema(tool))
     properties = schema.get("properties")
     own = dict(properties) if isinstance(properties, dict) else {}

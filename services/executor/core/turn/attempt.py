@@ -1,4 +1,4 @@
-"""One attempt at a turn: it is run, passed over because it came too late, or given up."""
+"""One attempt at a turn: it is run, skipped because it came too late, or given up."""
 
 import asyncio
 import json
@@ -34,7 +34,9 @@ _WRITES = ("unknown: its record cannot be read",)
 
 
 def unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadTurn:
-    """Writes cannot be excluded, so nobody begins it anew by mistake."""
+    """The dead letter of a turn that could not be read. Writes cannot be excluded, so that nobody begins it anew by
+    mistake.
+    """
     turn = unread.turn or Turn(
         turn_id=unread.turn_id,
         task_id=unread.task_id,
@@ -59,7 +61,9 @@ def unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadT
 
 
 def unread_outcome(unread: UnreadableTurn, tenant: str, session_id: str) -> TaskOutcome:
-    """A failure of which nothing is known, so that the task is counted once like any other."""
+    """The outcome of a task whose turn could not be read: a failure, so that the task is counted once like any
+    other.
+    """
     return TaskOutcome(
         event_id=f"{unread.task_id}:1",
         tenant=tenant,
@@ -87,7 +91,9 @@ _SILENT = "No attempt could say why: the process that ran it ended."
 
 
 async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
-    """Settle what nobody could read: it is unverified or in doubt, and nothing is guessed."""
+    """Settles the open writes of a task of which nothing could be read: they end unverified or in doubt, and nothing is
+    guessed.
+    """
     ledger = await store.ledger()
     if any(entry.status in _UNSETTLED for entry in ledger.values()):
         journal = Journal(store, (), (await store.pulse()).now, 0.0)
@@ -96,7 +102,8 @@ async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
 
 
 async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
-    """The task ends ``failed``, or waits for an operator if a write is in doubt and the time for it is not over.
+    """Ends a turn that is given up: its task is ``failed``, or waits for an operator if a write is in doubt and there
+    is still time.
 
     Its reason and its report name every write that was made or whose fate is not known.
     """
@@ -125,7 +132,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
 
 
 def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
-    """Whether an operator may still speak: the task was not to end anyway, and what this turn says was not that."""
+    """Whether an operator may still decide: neither the task nor this turn was to end the wait."""
     if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
         return False
     return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
@@ -146,7 +153,7 @@ def _list_tools(heading: str, entries: Iterable[LedgerEntry], statuses: Collecti
 
 
 def letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
-    """What an operator is told of the turn, and all that is needed to begin its task anew."""
+    """The dead letter of a turn: what an operator is told of it, and all that is needed to begin its task anew."""
     record = work.record
     return DeadTurn(
         tenant=record.tenant,

@@ -67,7 +67,7 @@ def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], l
     settings |= {"formula": limits.answers.formula.value, "reviews": limits.answers.reviews}
     settings |= {"audits_values": limits.audits_values}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
-    journal.begins(turn.turn_id, "{" + ",".join(parts) + "}")
+    journal.note_attempt(turn.turn_id, "{" + ",".join(parts) + "}")
 
 
 def _answers(settings: JsonObject) -> AnswerRules:

@@ -1,4 +1,4 @@
-"""What the world gives a run outside its journaled steps, noted so that a replay can give it the same again."""
+"""Notes what a run receives from outside its journaled steps, so that a replay can give it the same again."""
 
 import json
 import zlib
@@ -39,7 +39,7 @@ _packed = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  #
 
 
 def record_inputs(ports: Ports, journal: Journal, *, calls_no_more: bool = False) -> Ports:
-    """The same ports, which also note what they give; model and read tools are journaled where they are asked.
+    """Ports that also note what they give; model calls and reads are journaled where they are made.
 
     ``calls_no_more``: only the answer is left; the tools are those that were listed, wherever their servers are now.
     """
@@ -74,7 +74,7 @@ class RecordedPolicy(PolicyService):
 
     @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        """Not noted here: whoever asks keeps the answer as a step of the journal."""
+        """The allowances, which are not noted here: the caller keeps them as a journal step."""
         return await self._policy.allowances(request)
 
     @override
@@ -83,7 +83,7 @@ class RecordedPolicy(PolicyService):
 
 
 def policy_name(request: str, asked: Counter[str]) -> str:
-    """One name for each time that one run asks this, a request as JSON; ``asked`` counts them.
+    """The name of a noted verdict: one for each time that a run makes the same request; ``asked`` counts them.
 
     What is asked in the course of a step counts by itself: a replay has the step's result, and does not ask.
     """
@@ -94,7 +94,7 @@ def policy_name(request: str, asked: Counter[str]) -> str:
 
 
 def read_verdict(text: str) -> Verdict:
-    """Raises ``PolicyUnavailable`` if there was none."""
+    """The noted verdict; raises ``PolicyUnavailable`` if there was none."""
     noted = loads_object(text)
     if "unavailable" in noted:
         raise PolicyUnavailable(str(noted["unavailable"]))
@@ -102,7 +102,7 @@ def read_verdict(text: str) -> Verdict:
 
 
 class RecordedTools(WrappedServers):
-    """Notes what servers list, and calls that failed; answers stand in the journal or in the ledger."""
+    """Tool servers whose listed tools and failed calls are noted; answers stand in the journal or in the ledger."""
 
     def __init__(
         self, servers: ToolServers, journal: Journal, tracer: Tracer = NO_TRACER, *, calls_no_more: bool = False
@@ -126,12 +126,12 @@ class RecordedTools(WrappedServers):
             raise
         packed = _packed(tools)
         if (unlisted := self._servers.may_have_unlisted(connection)) not in packed:
-            packed[unlisted] = _small({"tools": [_tool(tool) for tool in tools], "unlisted": unlisted})
+            packed[unlisted] = _pack_schema({"tools": [_tool(tool) for tool in tools], "unlisted": unlisted})
         self._journal.record_input(name, packed[unlisted], (packed[unlisted],))
         return tools
 
     def _recorded_tools(self, connection: Connection) -> tuple[Tool, ...]:
-        """Empty where nothing was, or nothing could be had."""
+        """The tools that were noted for the connection; empty if none were, or the server did not answer."""
         noted = self._journal.last_input(tools_name(connection))
         try:
             return parse_tools(noted, connection)[0] if noted else ()
@@ -154,7 +154,7 @@ class RecordedTools(WrappedServers):
 
 
 def _leaves_open(connection: Connection, tool: str, answer: ToolAnswer) -> bool:
-    """Whether an error answer to a call says no more than silence does: what it asked for may be done later."""
+    """Whether an error answer says no more than silence does, so that the call may still be carried out later."""
     known = connection.catalogue.get(tool)
     is_final = answer.not_begun or (known is not None and known.errors_change_nothing)
     return answer.is_error and not is_final and says_out_of_time(answer.content)
@@ -169,7 +169,7 @@ def call_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
 
 
 def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-    """The tools as they were listed, and whether there could be others; raises what the server's silence raised."""
+    """The noted tools, and whether the server may have others; raises what the server's silence raised."""
     noted = _whole(text)
     raise_failure(noted)
     listed = cast("list[JsonObject]", noted["tools"])
@@ -183,8 +183,8 @@ def raise_failure(noted: JsonObject) -> None:
         raise ToolSilent(str(noted["silent"]))
 
 
-def _small(value: JsonObject) -> str:
-    """Schemas are long and all alike: a fifth of the size, and the quick way of writing JSON where it is exact."""
+def _pack_schema(value: JsonObject) -> str:
+    """A schema as compressed text, a fifth of its size: schemas are long and all alike."""
     try:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True)
     except TypeError:  # a Decimal among them

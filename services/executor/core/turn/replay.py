@@ -1,4 +1,6 @@
-"""Runs an archived task again, in memory, with today's code, prompts and templates, and compares; nobody is called."""
+"""Runs an archived task again, in memory, with today's code, prompts and templates, and compares; nothing outside is
+called.
+"""
 
 import asyncio
 import re
@@ -55,7 +57,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class ReplayJournal(Journal):
-    """Every step is answered from the archive; what is added is compared with it."""
+    """A journal that answers every step from the archive, and compares what is added with it."""
 
     def __init__(
         self,
@@ -114,7 +116,7 @@ class ReplayJournal(Journal):
 
 
 class ReplayStore(TurnStore):
-    """The task as it stood when the attempt began; its writes show their end as the run comes to them."""
+    """The task as it was when the attempt began; its writes get their recorded end when the run comes to them."""
 
     def __init__(self, course: Course, record: TaskRecord, approval: Approval | None) -> None:
         self._course = course
@@ -136,7 +138,7 @@ class ReplayStore(TurnStore):
 
     @override
     async def session(self) -> SessionState:
-        """PRIME asks for it: what the turn says of the writes before it has been heeded by then."""
+        """The recorded session. PRIME asks for it, after the turn's word on earlier writes was heeded."""
         if any(writes_begin(entry.key) for entry in self._course.attempt.before):
             self._course.ledger.show_all()
         found = self._course.attempt.inputs.get("session")
@@ -198,7 +200,9 @@ class ReplayTools(ToolServers):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        """Only writes and their read-backs come here, and the ledger knows what came of them."""
+        """The recorded failure of a write or read-back: other calls do not come here, and the ledger has what became of
+        them.
+        """
         noted = self._course.attempt.inputs.get(call_name(connection, tool, arguments))
         if noted is not None:
             raise_failure(loads_object(noted))
@@ -283,17 +287,19 @@ _DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a p
 _COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
 
-class _Standing(NamedTuple):
-    """The task as the replay has brought it so far."""
+class _ReplayedTask(NamedTuple):
+    """The task as far as the replay has brought it."""
 
     record: TaskRecord
     approval: Approval | None = None
 
 
 async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, walk: Walk) -> ReplayResult:
-    """``walk`` is the worker's. Calls nothing and nobody. Raises ``CannotReplay``."""
+    """Runs the task's attempts again and says where they differ. ``walk`` is the worker's. Calls nothing outside.
+    Raises ``CannotReplay``.
+    """
     taken: list[StepTaken] = []
-    standing = _Standing(_as_accepted(task.record))
+    standing = _ReplayedTask(_as_accepted(task.record))
     attempts = attempts_of(task)
     try:
         for number, attempt in enumerate(attempts, 1):
@@ -309,8 +315,8 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, walk: Wal
     return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
 
 
-async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Prompts, walk: Walk) -> _Standing:
-    """One attempt to its end, or to where it stopped."""
+async def _run(course: Course, standing: _ReplayedTask, limits: Limits, prompts: Prompts, walk: Walk) -> _ReplayedTask:
+    """Runs one attempt to its end, or to where it stopped."""
     attempt = course.attempt
     store = ReplayStore(course, standing.record, standing.approval)
     ports = Ports(
@@ -320,26 +326,26 @@ async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Pro
     try:
         await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
     except StoppedHere:
-        return _Standing(store.record, standing.approval)
+        return _ReplayedTask(store.record, standing.approval)
     left = course.untaken()
     if left is not None:
         raise Differs(left, "this step would not be taken")
     return _standing_after(course, store, standing)
 
 
-def _standing_after(course: Course, store: ReplayStore, standing: _Standing) -> _Standing:
+def _standing_after(course: Course, store: ReplayStore, standing: _ReplayedTask) -> _ReplayedTask:
     """The record and approval after this attempt. Where the recorded attempt died before its end was stored, that end
     does not count: the next attempt runs the turn. Raises ``Differs`` if the replay reached no end.
     """
     if store.end is None:
         raise Differs(f"turn {course.attempt.begun.turn.turn_id}", "the turn would not end")
     if course.stops:
-        return _Standing(store.record, standing.approval)
-    return _Standing(store.end.record, store.end.approval or standing.approval)
+        return _ReplayedTask(store.record, standing.approval)
+    return _ReplayedTask(store.end.record, store.end.approval or standing.approval)
 
 
 def _as_accepted(record: TaskRecord) -> TaskRecord:
-    """The record before its first turn."""
+    """The record as it was before its first turn."""
     blank: dict[str, object] = {
         "reason": None,
         "answer": None,
@@ -354,7 +360,7 @@ def _as_accepted(record: TaskRecord) -> TaskRecord:
 
 
 def _is_given_up(record: TaskRecord) -> bool:
-    """Whether no run brought the task to its end: what ended it was that too many runs had stopped."""
+    """Whether the task ended because too many runs had stopped, and not by a run."""
     return record.state is TaskState.FAILED and "states" not in record.metadata
 
 
@@ -369,5 +375,5 @@ def _compare(then: TaskRecord, now: TaskRecord) -> None:
 
 
 def _comparable_answer(record: TaskRecord, answer: str) -> str:
-    """The answer; of a question without its deadline, which is reckoned from the moment in which it is asked."""
+    """The answer; that of a question without its deadline, which depends on when it is asked."""
     return _DEADLINE.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer

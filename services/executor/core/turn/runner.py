@@ -1,4 +1,4 @@
-"""Runs claimed sessions: one turn after the other, for as long as the lease is ours."""
+"""Runs claimed sessions, one turn after the other, for as long as their leases are held."""
 
 import asyncio
 from typing import NamedTuple, NoReturn, cast
@@ -35,9 +35,12 @@ log = structlog.get_logger()
 
 
 class RunnerLimits(NamedTuple):
-    """``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given up;
-    one that a stopping process hands over does not count, nor one for which the session's memory could not be fetched,
-    for ``memory_seconds`` after the turn was accepted."""
+    """The runner's limits. ``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given
+    up.
+
+    A turn that a stopping process hands over does not count as begun, nor one for which the session's memory could not
+    be fetched, for ``memory_seconds`` after the turn was accepted.
+    """
 
     lease_seconds: float = 5.0
     capacity: int = 500
@@ -48,7 +51,7 @@ class RunnerLimits(NamedTuple):
 
 
 class Runner:
-    """Sessions in one process. ``serve`` runs until ``stop``; ``offer`` comes from the queue."""
+    """Runs sessions in one process. ``serve`` runs until ``stop``; ``offer`` is called by the queue."""
 
     def __init__(
         self,
@@ -82,12 +85,12 @@ class Runner:
 
     @property
     def free(self) -> int:
-        """Sessions that may still be taken; none while stopping."""
+        """How many more sessions may be taken; none while stopping."""
         return 0 if self.stopping else self._limits.capacity - len(self._here)
 
     @property
     def openings(self) -> Openings:
-        """Whose sessions may be taken, and how many."""
+        """The tenants whose sessions may be taken, and how many."""
         return self._slots.openings(self.free)
 
     @property
@@ -99,7 +102,7 @@ class Runner:
         return self._stopping.is_set()
 
     async def offer(self, tenant: str, session_id: str) -> bool:
-        """Claim the session if there is room, and run it in the background; False if it was not taken.
+        """Claims the session if there is room, and runs it in the background; False if it was not taken.
 
         A session that runs here already is looked at once more when it ends: its wake may be about a turn that came
         just after its last look.
@@ -112,13 +115,13 @@ class Runner:
             return False
         return await self._claim(name)
 
-    def take_no_more(self) -> None:
-        """Begin to stop: no session is taken from now on."""
+    def refuse_new_sessions(self) -> None:
+        """Begins to stop: no session is taken from now on."""
         self._stopping.set()
         self.has_free_slot.clear()
 
     async def serve(self) -> None:
-        """Run what is offered until ``stop``; returns when the last session is given back."""
+        """Runs what is offered until ``stop``; returns when the last session is given back."""
         async with self._group:
             beating = self._group.create_task(self._beats(self._heart))
             keeping = self._group.create_task(self._slots.keep())
@@ -133,12 +136,12 @@ class Runner:
             await heart.beat(self._sessions)
 
     async def stop(self, grace_seconds: float) -> None:
-        """Take nothing more, and give back within the grace every session that has work left.
+        """Takes nothing more, and gives back within the grace every session that has work left.
 
         For half of the grace turns may end by themselves; then each stops after the step in hand; at the end of the
-        grace what still runs is cancelled, which its journal and ledger bear as they bear a crash.
+        grace what still runs is cancelled, which its journal and ledger survive as they survive a crash.
         """
-        self.take_no_more()
+        self.refuse_new_sessions()
         if self._running:
             await asyncio.wait(self._running, timeout=grace_seconds / 2)
         self._sessions.halt()
@@ -147,7 +150,9 @@ class Runner:
         await self._cancel_all()
 
     async def _cancel_all(self) -> None:
-        """Again and again: a library may swallow one cancellation. Who is giving its session back is let end that."""
+        """Cancels what still runs, again and again, since a library may swallow one cancellation. A session that is
+        being given back is spared at first.
+        """
         tries = 0
         while self._running:
             spared = self._leaving if tries < _SPARED else set[asyncio.Task[None]]()
@@ -173,7 +178,7 @@ class Runner:
         return True
 
     async def _take_lease(self, name: tuple[str, str]) -> Lease | None:
-        """The session's lease, if its tenant has a slot for it."""
+        """The session's lease, if its tenant has a free slot and nobody else holds it; else None."""
         if not await self._slots.take(*name):
             return None
         lease = None
@@ -202,7 +207,7 @@ class Runner:
         self._forget_session(name)
 
     def _forget_session(self, name: tuple[str, str]) -> None:
-        """The session is not here any more; if it was woken meanwhile, look at it once more."""
+        """Notes that the session no longer runs here; if it was woken meanwhile, looks at it once more."""
         woken = self._here.pop(name, False)
         if woken and self.free > 0:
             self._group.create_task(self._look_again(name))
@@ -244,7 +249,7 @@ class Runner:
             await self._give_back(lease, self._limits.retry_seconds_most, error=error)
 
     async def _work_under_lease(self, lease: Lease) -> None:
-        """Work while the heart beats; if it stops, the work is cancelled."""
+        """Works off the session's turns while the heartbeat runs; if that stops, the work is cancelled."""
         lost: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
@@ -266,14 +271,14 @@ class Runner:
                     work = await self._sessions.next(lease)
                     held.released = work is None
             except UnreadableTurn as unread:
-                if await self._unread(lease, unread):
+                if await self._handle_unreadable(lease, unread):
                     continue
                 return None
-            if work is None or not await self._turn(lease, work, held) or held.released:
+            if work is None or not await self._run_turn(lease, work, held) or held.released:
                 return None
 
-    async def _unread(self, lease: Lease, unread: UnreadableTurn) -> bool:
-        """Whether the turn was given up; before that others may try, who may be of a newer version."""
+    async def _handle_unreadable(self, lease: Lease, unread: UnreadableTurn) -> bool:
+        """Whether an unreadable turn was given up; before that others may try it, who may have a newer version."""
         if unread.attempts <= self._limits.attempts:
             log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
             await self._give_back(lease, self._pause(unread.attempts), error=unread)
@@ -283,8 +288,8 @@ class Runner:
         await self._sessions.bury_unread(lease, unread_letter(*about), unread_outcome(*about))
         return True
 
-    async def _turn(self, lease: Lease, work: Work, held: HeldLease) -> bool:
-        """One turn; False if the session was given back for a later attempt."""
+    async def _run_turn(self, lease: Lease, work: Work, held: HeldLease) -> bool:
+        """Runs one turn; False if the session was given back for a later attempt."""
         store = self._sessions.turn_store(lease, work, held)
         try:
             await self._attempt.run_or_end(lease, work, store)
@@ -307,7 +312,9 @@ class Runner:
         return True
 
     async def _put_off(self, lease: Lease, work: Work, error: MemoryUnavailable) -> None:
-        """As long as the archive may be away, nothing is counted; after that it is like anything else that breaks."""
+        """Gives the session back because its memory could not be fetched. The attempt does not count as long as the
+        archive may be away; after that it is like any other error.
+        """
         waited = work.waited_us / 1_000_000
         log.warning("memory_unavailable", session=lease.session_id, waited_seconds=round(waited), error=str(error))
         if waited > self._limits.memory_seconds:
@@ -321,7 +328,7 @@ class Runner:
     async def _give_back(
         self, lease: Lease, retry_in: float, *, handed_over: bool = False, error: Exception | None = None
     ) -> None:
-        """Abandon the lease; if that fails, it runs out by itself and the reaper sees it."""
+        """Abandons the lease; if that fails, it runs out by itself and the reaper finds it."""
         said = f"{type(error).__name__}: {error}" if error else ""
         self._leaving |= self._running & {cast("asyncio.Task[None]", asyncio.current_task())}
         try:

@@ -30,21 +30,21 @@ log = structlog.get_logger()
 
 
 class FaultCounts:
-    """``unreported`` is what the installation's own counts do not hold yet."""
+    """Counts of mended faults. ``unreported`` are those that the installation's own counts do not have yet."""
 
     def __init__(self) -> None:
         self._counts: Counter[Fault] = Counter()
         self._unreported: Counter[Fault] = Counter()
 
     def add(self, fault: Fault, number: int = 1, **about: str) -> None:
-        """Count it, and say so in the log."""
+        """Counts a fault and logs it."""
         self._counts[fault] += number
         self._unreported[fault] += number
         log.warning("mended", fault=fault.value, count=number, **about)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Every kind, those that never happened too."""
+        """The count of every kind of fault, also of those that never happened."""
         return {fault.value: self._counts[fault] for fault in Fault}
 
     @property
@@ -52,7 +52,7 @@ class FaultCounts:
         return dict(self._unreported)
 
     def subtract_reported(self, counts: Mapping[Fault, int]) -> None:
-        """These have been added to the installation's."""
+        """Takes off the counts that were added to the installation's."""
         self._unreported -= Counter(counts)
 
 
@@ -62,13 +62,13 @@ FEW = 64
 
 
 class TakesSessions(Protocol):
-    """What is needed of the runner."""
+    """What the upkeep needs of the runner."""
 
     @property
     def running(self) -> int: ...
 
     async def offer(self, tenant: str, session_id: str) -> bool:
-        """Claim the session and run it; False if it was not taken."""
+        """Claims the session and runs it; False if it was not taken."""
         ...
 
 
@@ -103,7 +103,7 @@ class NearFirst(SessionWakes):
         return [*taken, *queued, *await self._wakes.wake_unattended(back, begun=begun)]
 
     async def _take(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Those that were taken here, side by side."""
+        """The sessions that were taken here, offered side by side."""
         took = await side_by_side(self._takes(one) for one in sessions)
         return [one for one, is_taken in zip(sessions, took, strict=True) if is_taken]
 
@@ -118,7 +118,8 @@ TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
 
 
 class Reaper:
-    """``outcomes_behind``: how many ended tasks the learner had not applied when they were last counted.
+    """Wakes sessions that a crash or a lost wake left behind, and fires due timers. ``outcomes_behind``: how many ended
+    tasks the learner had not applied when they were last counted.
 
     ``soonest``: in how many seconds something will be due in a partition, as the last look found it.
     """
@@ -131,7 +132,9 @@ class Reaper:
         self.soonest: Mapping[int, float] = {}
 
     async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
-        """One look at partitions; the number of sessions it woke. Who waits in the queue is left there."""
+        """Looks at the partitions once; returns how many sessions it woke. Sessions that wait in the queue are left
+        there.
+        """
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.overdue(partitions)
@@ -148,14 +151,16 @@ class Reaper:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
     async def _wake_forgotten(self, sessions: tuple[WaitingSession, ...]) -> int:
-        """Wake those that stand in no queue. A session whose owner is gone is counted by whoever claims it."""
+        """Wakes sessions that stand in no queue, and returns how many. One whose owner is gone is counted by whoever
+        claims it.
+        """
         forgotten = await self._wakes.wake_unattended(sorted(sessions))
         if forgotten:
             self._mended.add(Fault.NOT_WOKEN, len(forgotten))
         return len(forgotten)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
-        """One timer that cannot be fired keeps nobody from being woken."""
+        """Whether the timer was fired; one that cannot be keeps no session from being woken."""
         try:
             fired = await self._upkeep.fire(timer, deadline_turn(timer))
         except StoreUnavailable as error:
@@ -189,7 +194,9 @@ _AT_ONCE = 4
 
 
 class Archiver:
-    """``archive`` is None where the operator wants none: ended tasks then stay in the store for their whole time."""
+    """Moves ended tasks to the archive. ``archive`` is None if the operator wants none: then they stay in the store for
+    their whole time.
+    """
 
     def __init__(self, ended: EndedTasks, archive: Archive | None) -> None:
         self._ended = ended
@@ -197,7 +204,7 @@ class Archiver:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def tick(self, partitions: Collection[int]) -> int:
-        """Archive what these partitions hold; how many tasks. Dying at any point repeats harmlessly."""
+        """Archives the ended tasks of these partitions; returns how many. Dying at any point repeats harmlessly."""
         total, more = 0, True
         while more:
             tasks, more = await self._ended.take(partitions, _MOST, whole=self._archive is not None)
@@ -212,11 +219,11 @@ class Archiver:
         archive = self._archive
         if archive is None:
             return list(found)
-        safe = await side_by_side(self._is_safe(archive, one) for one in found)
+        safe = await side_by_side(self._archive_task(archive, one) for one in found)
         return [one for one, is_safe in zip(found, safe, strict=True) if is_safe]
 
-    async def _is_safe(self, archive: Archive, found: EndedContent) -> bool:
-        """Whether the task need not be kept here any longer; one that could not be archived is taken again later."""
+    async def _archive_task(self, archive: Archive, found: EndedContent) -> bool:
+        """Whether the task may leave the store; one that could not be archived is taken again later."""
         async with self._at_once:
             try:
                 if found.envelope is not None:
@@ -231,7 +238,9 @@ class Archiver:
 
 
 class Evictor:
-    """``archive`` is None where the operator wants none: idle sessions then stay in the store for their whole time."""
+    """Moves idle sessions to the archive. ``archive`` is None if the operator wants none: then they stay in the store
+    for their whole time.
+    """
 
     def __init__(self, idle: IdleSessions, archive: Archive | None, idle_seconds: float) -> None:
         self._idle = idle
@@ -240,7 +249,7 @@ class Evictor:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def tick(self, partitions: Collection[int]) -> int:
-        """Evict what these partitions hold; how many sessions. Dying at any point repeats harmlessly."""
+        """Evicts the idle sessions of these partitions; returns how many. Dying at any point repeats harmlessly."""
         total = 0
         while sessions := await self._idle.take(partitions, self._seconds, _MOST):
             if self._archive is None:
@@ -253,7 +262,9 @@ class Evictor:
         return total
 
     async def _evict_session(self, archive: Archive, session: IdleSession) -> bool:
-        """Whether the session has left: stored in the archive first, and still as it was when it was read."""
+        """Whether the session was evicted: it is stored in the archive first, and removed only if it is still as it was
+        read.
+        """
         async with self._at_once:
             try:
                 found = await self._idle.read(session)

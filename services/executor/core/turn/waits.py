@@ -1,4 +1,6 @@
-"""A task that waits for a decision, an operator's word or a time: how a turn leaves it, what a turn means for it."""
+"""Tasks that wait for a decision, an operator or a time: how a turn leaves them, and what a later turn means for
+them.
+"""
 
 import math
 from collections.abc import Sequence
@@ -45,12 +47,16 @@ from shared.ports.models import ModelAway
 
 
 def acceptance_time(work: Work, journal: Journal) -> datetime:
-    """By the store's clock, and never earlier than it was: the turn had waited so long when it was begun."""
+    """When the turn was accepted, by the store's clock, and never earlier than that: it had waited that long when it
+    was begun.
+    """
     return journal.began - timedelta(microseconds=max(0, work.waited_us))
 
 
 class StillWaiting(Exception):
-    """The task goes on waiting; the message says why this turn did not end that. ``approval`` is as it now stands."""
+    """The task goes on waiting; the message says why this turn did not end the wait. ``approval`` is as it now
+    stands.
+    """
 
     def __init__(self, approval: Approval, note: str) -> None:
         super().__init__(note)
@@ -59,10 +65,11 @@ class StillWaiting(Exception):
 
 
 async def answer_approval(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
-    """The approval with a yes in it. Raises ``StillWaiting``, or ``Rejected`` for a no and for an expiry.
+    """The approval with this turn's approving decision. Raises ``StillWaiting``, or ``Rejected`` for a refusal and for
+    an expiry.
 
-    A decision counts if it was ``accepted`` before the deadline, however late it is heeded.
-    What the turn decided is journaled first, so that a second attempt at the turn finds the same answer.
+    A decision counts if it was ``accepted`` before the deadline, however late it is heeded. What the turn decided is
+    journaled first, so that a second attempt at the turn finds the same answer.
     """
     decided = await _decide_approval(journal, turn, approval, accepted)
     if decided.status is ApprovalStatus.WAITING:
@@ -73,7 +80,7 @@ async def answer_approval(journal: Journal, turn: Turn, approval: Approval, acce
 
 
 def recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
-    """The approval as this turn decided it, if it did."""
+    """The approval as this turn decided it; None if it decided nothing."""
     stored = journal.get(_decision_key(turn))
     return Approval.model_validate_json(stored) if stored else None
 
@@ -128,7 +135,7 @@ _MEANS = {
 
 
 class StillInDoubt(Exception):
-    """The task goes on waiting for an operator; the message says why this turn did not end that."""
+    """The task goes on waiting for an operator; the message says why this turn did not end the wait."""
 
     def __init__(self, note: str) -> None:
         super().__init__(note)
@@ -136,12 +143,11 @@ class StillInDoubt(Exception):
 
 
 async def answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
-    """Heed the turn, if writes are in doubt: returns when none is any more, as far as this turn decides.
+    """Applies what the turn says of writes in doubt; returns when none is left, as far as this turn decides.
 
-    A word counts if it was ``accepted`` before the doubt's deadline, however late it is heeded.
-
-    What an operator says is in the ledger before it has any effect, so that a second attempt finds it there. Raises
-    ``StillInDoubt``, or ``GivenUp`` when an operator takes the task over or the time is up.
+    A word counts if it was ``accepted`` before the doubt's deadline, however late it is heeded. What an operator says
+    is in the ledger before it has any effect, so that a second attempt finds it there. Raises ``StillInDoubt``, or
+    ``GivenUp`` when an operator takes the task over or the time is up.
     """
     ledger = tuple((await store.ledger()).values())
     if left := find_taken_over(ledger):
@@ -153,7 +159,7 @@ async def answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted
     came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
     if came is not None and _is_over(entry, came):
         raise GivenUp(f"no operator said in time what became of a write. {brief_operator([entry])}")
-    word = _word(turn, doubts, journal.now)
+    word = _operator_decision(turn, doubts, journal.now)
     await _record_word(journal, entry, word)
     if word.resolution is Resolution.TAKE_OVER:
         raise _task_given_up(entry.model_copy(update={"resolutions": (*entry.resolutions, word)}))
@@ -162,18 +168,18 @@ async def answer_doubts(store: TurnStore, journal: Journal, turn: Turn, accepted
 
 
 def is_heeded(turn: Turn, ledger: Sequence[LedgerEntry]) -> bool:
-    """Whether an earlier attempt at this turn has stored the word that it brings."""
+    """Whether an earlier attempt at this turn has stored the decision that it brings."""
     return any(word.turn_id == turn.turn_id for entry in ledger for word in entry.resolutions)
 
 
 def speaks_of_doubts(turn: Turn) -> bool:
-    """Whether a turn is for a task with a write in doubt, and means nothing to any other."""
+    """Whether a turn is only for a task with a write in doubt: an operator's decision, or the deadline for it."""
     ends_the_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_SUBJECT)
     return ends_the_wait or turn.kind is TurnKind.RESOLUTION
 
 
-def _word(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> Resolved:
-    """The operator's word that the turn brings; raises ``StillInDoubt``."""
+def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> Resolved:
+    """The operator's decision that the turn brings; raises ``StillInDoubt`` if it brings none that counts."""
     if turn.kind is not TurnKind.RESOLUTION:
         raise StillInDoubt(
             "" if turn.kind is TurnKind.DEADLINE else "this task waits for an operator's word on a write"
@@ -235,7 +241,7 @@ _FIRST_SECONDS, _LONGEST_SECONDS = 5.0, 60.0
 def next_try(
     away: ModelAway, tries: int, first_away_at: datetime, now: datetime, deadline_seconds: float
 ) -> datetime | None:
-    """When to ask the model again, after ``tries`` failures in a row; None where that would be past the deadline.
+    """When to ask the model again, after ``tries`` failures in a row; None if that would be past the deadline.
 
     5 s after the first failure, then twice as long each time, up to 60 s, and never sooner than the endpoint said. The
     deadline counts from ``first_away_at``, and the last try is made at it.
@@ -250,7 +256,7 @@ def next_try(
 
 
 async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest | None:
-    """The wait that is due now; None past the deadline. ``key`` names the reply that is waited for."""
+    """The wait until the model is asked again; None past the deadline. ``key`` names the reply that is waited for."""
     tries, first = 1, ctx.journal.now
     while (known := ctx.journal.of_earlier_attempt(f"{key}:away:{tries}")) is not None:
         first = datetime.fromisoformat(known) if tries == 1 else first
@@ -263,8 +269,10 @@ async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest |
     return Rest(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")
 
 
-async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[FinishedRun, Approval]:
-    """The question to a person: a new approval of the plan as it stands. ``why``: what changed since it was asked."""
+async def end_with_question(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[FinishedRun, Approval]:
+    """The end of a run that asks a person, with a new approval of the plan as it stands. ``why``: what changed since it
+    was asked before.
+    """
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
@@ -291,13 +299,15 @@ def _question(approval: Approval) -> dict[str, JsonValue]:
     return {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
 
 
-async def goes_on_waiting(opened: OpenedTurn, waiting: StillWaiting) -> FinishedRun:
-    """The same question as before, with why the turn did not answer it."""
+async def end_still_waiting(opened: OpenedTurn, waiting: StillWaiting) -> FinishedRun:
+    """The end of a run that asks the same question as before, with the reason why the turn did not answer it."""
     return _waiting(waiting.approval, opened.checkpoints.latest, waiting.note)
 
 
-async def waits_for_operator(opened: OpenedTurn, note: str = "") -> FinishedRun:
-    """The question to an operator, with what is known; the time that was worked is kept, waiting costs none."""
+async def end_in_doubt(opened: OpenedTurn, note: str = "") -> FinishedRun:
+    """The end of a run that waits for an operator's decision on its writes in doubt. The time worked so far is stored;
+    waiting costs none.
+    """
     ledger = tuple((await opened.store.ledger()).values())
     progress = opened.checkpoints.latest
     if progress is not None:
@@ -321,8 +331,8 @@ async def waits_for_operator(opened: OpenedTurn, note: str = "") -> FinishedRun:
     )
 
 
-async def waits_for_reply(opened: OpenedTurn, entry: LedgerEntry) -> FinishedRun:
-    """The question of a remote agent to whoever asked for the task; the next message answers it."""
+async def end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> FinishedRun:
+    """The end of a run that passes a remote agent's question to the requester; the next message answers it."""
     progress = opened.checkpoints.latest
     if progress is not None:
         progress = _add_worked_time(progress, opened)
@@ -336,8 +346,8 @@ async def waits_for_reply(opened: OpenedTurn, entry: LedgerEntry) -> FinishedRun
     return FinishedRun(TaskState.INPUT_REQUIRED, None, asked, text, progress, ledger, timer=question_timer(entry))
 
 
-async def rests(ctx: TurnContext, progress: Progress, rest: Rest) -> FinishedRun:
-    """The task goes on by itself when the time has come; until then nobody holds it."""
+async def end_resting(ctx: TurnContext, progress: Progress, rest: Rest) -> FinishedRun:
+    """The end of a run that goes on by itself when the time has come; until then no lease is held."""
     progress = _add_worked_time(progress, ctx)
     ctx.checkpoints.save(progress, f"rests:{ctx.turn.turn_id}")
     ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
@@ -346,7 +356,7 @@ async def rests(ctx: TurnContext, progress: Progress, rest: Rest) -> FinishedRun
 
 
 def _add_worked_time(progress: Progress, at: TurnContext | OpenedTurn) -> Progress:
-    """With the time that this turn was worked on."""
+    """The progress with the time that this turn was worked on added."""
     return progress.model_copy(update={"worked_ms": progress.worked_ms + round(at.journal.worked_seconds * 1000)})
 
 

@@ -1,4 +1,4 @@
-"""EXECUTE: the conversation, plan by plan, to its answer, or to where a person or a time has to come."""
+"""EXECUTE: the conversation, plan by plan, to its answer, or to where it has to wait for a person or a time."""
 
 from pydantic import JsonValue
 
@@ -33,7 +33,7 @@ from services.executor.core.session.dossier import (
     Progress,
     Resting,
     WaitsForDecision,
-    as_answer,
+    answer_with_plan,
     is_dry_run,
 )
 from services.executor.core.session.endings import UNDECIDED, Failed, ModelRests
@@ -91,9 +91,9 @@ _OUTDATED = "plan:{}:outdated"
 
 
 async def walk(ctx: TurnContext, progress: Progress) -> Finished | WaitsForDecision | Resting:
-    """Go on from where the task stands. Whatever was said and done before is walked again over the journal.
+    """Continues the task from where it stands. Whatever was said and done before is walked again over the journal.
 
-    Where the orchestrator that thinks first is not available before anything is planned, the next one listed begins.
+    If the orchestrator that thinks first is not available before anything is planned, the next one listed begins.
     """
     while True:
         conversation = await begin_conversation(ctx, progress)
@@ -118,7 +118,7 @@ async def _walk_on(conversation: Conversation) -> Finished | WaitsForDecision | 
         if isinstance(event, AnswerFound):
             return await _finish(conversation)
         if is_dry_run(ctx.record):
-            return Finished(as_answer(event.progress, approval_needed(ctx, event.progress)))
+            return Finished(answer_with_plan(event.progress, approval_needed(ctx, event.progress)))
         told = await _carry_proposed(conversation, event)
         if not isinstance(told, dict):
             return told
@@ -130,7 +130,7 @@ async def _walk_on(conversation: Conversation) -> Finished | WaitsForDecision | 
 async def _carry_proposed(
     conversation: Conversation, closed: PlanClosed
 ) -> dict[str, Json] | WaitsForDecision | Resting:
-    """What became of the plan's calls, once it is carried out: a step of the journal."""
+    """Carries out the plan and returns what became of its calls, as a journal step, or how it waits."""
     ctx, key = conversation.ctx, f"plan:{closed.plan.round}:outcomes"
     stored = ctx.journal.of_earlier_attempt(key)
     if stored is not None:
@@ -156,13 +156,13 @@ def _why_outdated(ctx: TurnContext, outdated: Outdated, plan: WritePlan) -> str:
 
 
 def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
-    """What changed, where the plan stands in the place of one that was outdated when it was to be made."""
+    """What changed, if the plan replaces one that was outdated when it was to be carried out; else empty."""
     why = ctx.journal.get(_OUTDATED.format(plan.round - 1))
     return (why,) if why else ()
 
 
 async def _rest(conversation: Conversation, away: ModelRests) -> Resting:
-    """A wait for the model; in practice, and past the deadline, the task ends instead."""
+    """The wait until the model is asked again; raises ``Failed`` in practice and past the deadline."""
     ctx = conversation.ctx
     pause = None if is_practice(ctx.record) else await rest_for_model(ctx, conversation.key, away)
     if pause is None:
@@ -171,7 +171,7 @@ async def _rest(conversation: Conversation, away: ModelRests) -> Resting:
 
 
 async def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress | None:
-    """The progress with which the next orchestrator begins; None where there is none, or something is planned."""
+    """The progress with which the next orchestrator begins; None if there is none, or something is planned."""
     ctx, progress = conversation.ctx, conversation.progress
     name = progress.orchestrator
     if len(progress.orchestrators) < 2 or failed.part != "model":
@@ -205,7 +205,7 @@ async def _finished_by_ledger(conversation: Conversation) -> Finished:
 
 
 async def _finish(conversation: Conversation) -> Finished:
-    """The answered task, with what has to be said under its answer, and the parts that were not done."""
+    """The answered task, with the remarks below its answer, and the parts that were not done."""
     ctx, progress = conversation.ctx, conversation.progress
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
@@ -224,13 +224,13 @@ async def _finish(conversation: Conversation) -> Finished:
 
 
 def _is_open(entry: LedgerEntry) -> bool:
-    """Whether it is not known, or nobody has said, what became of a write: no answer can be given then."""
+    """Whether it is not known, or nobody has decided, what became of a write: no answer can be given then."""
     waits_for_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
     return waits_for_proof or entry.status in UNDECIDED
 
 
 class Stale(Exception):
-    """What was let through no longer holds. ``progress`` has the fresh inputs, ``why`` says what is different."""
+    """What the plan was approved on has changed. ``progress`` has the fresh inputs, ``why`` says what is different."""
 
     def __init__(self, progress: Progress, why: str) -> None:
         super().__init__(why)
@@ -238,12 +238,12 @@ class Stale(Exception):
         self.why = why
 
 
-async def still_true(ctx: TurnContext, progress: Progress) -> None:
-    """Renew the verdict, on inputs read again if a person had approved them. Raises ``Stale`` on a difference.
+async def refuse_stale_plan(ctx: TurnContext, progress: Progress) -> None:
+    """Renews the verdict, on inputs read again if a person had approved them. Raises ``Stale`` on a difference.
 
-    A plan that nobody had to look at goes on with the verdict on which it closed while that is fresh.
-    Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
-    each call that goes out (``renew_if_old``).
+    A plan that nobody had to look at goes on with the verdict on which it closed while that is fresh. Once a write of
+    the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before each call that is
+    sent (``renew_if_old``).
     """
     plan = progress.dossier.plan
     if plan is None or progress.dossier.verdict is None:
@@ -277,7 +277,9 @@ def _compare(
 
 
 def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
-    """The arguments of the plan that no longer stand in what they were taken from. ``written``: earlier answers."""
+    """Sentences on arguments of the plan that can no longer be found where they were taken from. ``written``: earlier
+    answers.
+    """
     dossier = fresh.dossier
     finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()
@@ -286,7 +288,7 @@ def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]
 
 
 async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress over facts read anew, its values computed again from them."""
+    """The progress with its facts read anew, and its values computed again from them."""
     facts = await side_by_side(_read_again(ctx, progress, fact) for fact in progress.dossier.facts)
     try:
         own = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
@@ -300,7 +302,7 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
-    """The fact read anew. A resumed turn reads again: what the journal holds may be from long before."""
+    """The fact read anew, also in a resumed turn: what the journal holds may be from long before."""
     tool = ctx.toolbox.find(fact.connection_id, fact.tool)
     if tool is None:
         raise Failed(f"the tool {fact.tool} is gone, so the approved inputs cannot be read again; nothing was written")
@@ -318,7 +320,7 @@ async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
 
 
 async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Resting | Outdated:
-    """Go on from where the plan stands until it is carried out, a person has to decide, or a time has to come."""
+    """Carries out the plan from where it stands, until it is done, a person has to decide, or a time has to come."""
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.after_planning(progress.path))
     while not machine.is_end(progress.state):
@@ -344,7 +346,9 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
 
 
 async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Outdated:
-    """Whether the plan may be carried out, on inputs that still hold."""
+    """The progress if the plan may be carried out, on inputs that still hold; else what it waits for, or
+    ``Outdated``.
+    """
     _verdict(progress)
     waits = not is_let_through(progress) and needs_person(ctx, progress)
     if waits and not progress.confirmed:
@@ -353,7 +357,7 @@ async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progr
         progress = let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
     if waits or progress.state is FsmState.MUTATE:
         try:
-            await still_true(ctx, progress)
+            await refuse_stale_plan(ctx, progress)
         except Stale as stale:
             return Outdated(stale.progress, stale.why)
     return WaitsForDecision(progress) if waits else progress
@@ -371,7 +375,7 @@ async def _do_step(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
-    """The changes; and the notices too, where the template has no state for them."""
+    """Makes the plan's changes; and its notices too, if the template has no state for them."""
     if not is_let_through(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
     if progress.dossier.audit_clean is False:

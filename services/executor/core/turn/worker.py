@@ -31,8 +31,8 @@ from services.executor.core.session.context import (
     Limits,
     Ports,
     TurnContext,
-    files_noted,
     is_practice,
+    note_files,
     own_memory,
 )
 from services.executor.core.session.dossier import Finished, Progress, Resting, WaitsForDecision
@@ -51,14 +51,14 @@ from services.executor.core.turn.waits import (
     acceptance_time,
     answer_approval,
     answer_doubts,
-    asks,
-    goes_on_waiting,
+    end_in_doubt,
+    end_resting,
+    end_still_waiting,
+    end_with_agent_question,
+    end_with_question,
     is_heeded,
     recorded_approval,
-    rests,
     speaks_of_doubts,
-    waits_for_operator,
-    waits_for_reply,
 )
 from services.executor.core.write.mutations import settle_open
 from services.executor.core.write.sending import AgentAsks
@@ -103,7 +103,7 @@ class Worker:
         self._journal = journal
 
     async def run(self, work: Work, store: TurnStore) -> None:
-        """Take the turn to its end and store what it leaves. Raises ``LeaseLost`` if another owner has it now."""
+        """Runs the turn to its end and stores what it leaves. Raises ``LeaseLost`` if another owner has it now."""
         with turn_span(self._ports.tracer, work) as span:
             tell_beginning(span, work)
             await self._run(work, store)
@@ -129,7 +129,7 @@ class Worker:
             raise
 
     async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
-        """Tell the tenant's days what the attempts at a turn that is given up did cost."""
+        """Adds what the attempts at a turn that is given up cost to the tenant's days."""
         try:
             for day, charges in _charges(work, earlier):
                 await self._ports.daily.settle(work.record.tenant, day, charges)
@@ -137,9 +137,9 @@ class Worker:
             log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
 
     async def settle(self, work: Work, store: TurnStore) -> None:
-        """Settle by reading what is open in the ledger of a turn that is given up; nothing else of it is done.
+        """Settles by reading the open writes of a turn that is given up; does nothing else of it.
 
-        Any error may come of it: what broke the turn may break this too.
+        Any error may be raised: what broke the turn may break this too.
         """
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
@@ -157,23 +157,23 @@ class Worker:
             _begin(opened)
             if known is None:
                 refuse_protected(opened.work.record.request.text)
-            await _past_the_doubts(opened)
-            progress = await _past_the_gate(opened, known, asked)
+            await _resolve_doubts(opened)
+            progress = await _resolve_approval(opened, known, asked)
             with self._ports.tracer.span(names.PRIME):
                 ctx = await self._prime_turn(opened, progress)
             return await self._execute(ctx, progress)
         except StillWaiting as waiting:
-            return await goes_on_waiting(opened, waiting), waiting.approval
+            return await end_still_waiting(opened, waiting), waiting.approval
         except StillInDoubt as waiting_on:
-            return await waits_for_operator(opened, waiting_on.note), _decided_approval(opened)
+            return await end_in_doubt(opened, waiting_on.note), _decided_approval(opened)
         except AgentAsks as asks_person:
-            return await waits_for_reply(opened, asks_person.entry), _decided_approval(opened)
+            return await end_with_agent_question(opened, asks_person.entry), _decided_approval(opened)
         except Doubtful:
-            return await _ends_or_waits(opened, Failed(IN_DOUBT)), _decided_approval(opened)
+            return await _end_or_wait(opened, Failed(IN_DOUBT)), _decided_approval(opened)
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open(ctx, ends=False)
-            await _goes_back(opened, stopped)
+            await _hand_back(opened, stopped)
             raise
         except RunEnds as early:
             note_ending(opened.journal, early)
@@ -181,7 +181,7 @@ class Worker:
                 await settle_open(ctx)
             else:
                 await settle_without_reading(opened.store, opened.journal, early.reason)
-            return await _ends_or_waits(opened, _cancellation(opened.work.turn) or early), _decided_approval(opened)
+            return await _end_or_wait(opened, _cancellation(opened.work.turn) or early), _decided_approval(opened)
 
     async def _prime_turn(self, opened: OpenedTurn, progress: Progress | None) -> TurnContext:
         over = progress is not None and is_end(progress.state)
@@ -207,10 +207,10 @@ class Worker:
                 raise Rejected(NOBODY_APPROVES)
             case WaitsForDecision(stopped, why):
                 tracer.current_span().event(names.APPROVAL_WAITS)
-                return await asks(ctx, stopped, why)
+                return await end_with_question(ctx, stopped, why)
             case Resting(stopped, rest):
                 tracer.current_span().event(names.RESTS)
-                return await rests(ctx, stopped, rest), recorded_approval(ctx.journal, ctx.turn)
+                return await end_resting(ctx, stopped, rest), recorded_approval(ctx.journal, ctx.turn)
 
     async def _reflect(
         self,
@@ -220,7 +220,7 @@ class Worker:
         before: Approval | None,
         charges: Sequence[DayCharges],
     ) -> None:
-        """Store what the turn leaves. ``before``: the task's approval as the turn found it."""
+        """Finishes the turn and stores what it leaves. ``before``: the task's approval as the turn found it."""
         if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
             opened.journal.tell("phase", phase=Phase.REFLECT.value)
         session = own_memory(await opened.store.session(), opened.work.record)
@@ -239,7 +239,7 @@ class Worker:
 
 
 def _charges(work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()) -> tuple[DayCharges, ...]:
-    """What a turn did cost by the tenant's days, its earlier attempts included."""
+    """What a turn cost by the tenant's days, its earlier attempts included."""
     settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))
     return tuple(
         DayCharges(day, tuple(one.charge(work.record.task_id) for one in ones))
@@ -248,7 +248,7 @@ def _charges(work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settleme
 
 
 async def _comes_too_late(work: Work, store: TurnStore, asked: Approval | None) -> bool:
-    """Whether the turn can no longer change anything: its task ended, or it answers a question nobody asks."""
+    """Whether the turn can no longer change anything: its task has ended, or its question is no longer open."""
     if work.record.state.is_terminal:
         return True
     answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE) and not (
@@ -260,7 +260,7 @@ async def _comes_too_late(work: Work, store: TurnStore, asked: Approval | None) 
 
 
 async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
-    """Whether the turn is a word about doubts of which there are none, and was not heeded before a crash either."""
+    """Whether the turn decides on doubts that do not exist, and no attempt before a crash heeded it."""
     if not speaks_of_doubts(work.turn):
         return False
     ledger = tuple((await store.ledger()).values())
@@ -268,7 +268,7 @@ async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
 
 
 def _begin(opened: OpenedTurn) -> None:
-    """Say that the task is worked on."""
+    """Tells that the task is worked on, and has its record say so."""
     opened.journal.tell("phase", phase=Phase.PRIME.value)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
@@ -276,14 +276,14 @@ def _begin(opened: OpenedTurn) -> None:
 
 
 def _as_begun(opened: OpenedTurn) -> Work:
-    """The turn's work with the moment at which its task was begun."""
+    """The turn's work, with the time at which its task was begun."""
     record = opened.work.record
     started = record.started_at or opened.journal.began
     return opened.work._replace(record=record.model_copy(update={"started_at": started}))
 
 
-async def _goes_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
-    """Say that the task waits again. Whoever takes it up goes on from the journal."""
+async def _hand_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
+    """Stores that the task waits again. Whoever takes it up continues from the journal."""
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped.reason}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
     told = without_marks({"state": record.state.value, "reason": record.reason}, opened.journal.hidden)
@@ -299,21 +299,21 @@ async def _begin_progress(ctx: TurnContext) -> Progress:
 
 
 def _note_files(ctx: TurnContext, known: Progress) -> Progress:
-    """What a task's metadata tells of its files has those of later messages too."""
-    return known.model_copy(update={"notes": {**known.notes, **files_noted(ctx.files)}})
+    """The progress with notes on all files of the task, also those of later messages."""
+    return known.model_copy(update={"notes": {**known.notes, **note_files(ctx.files)}})
 
 
-async def _past_the_doubts(opened: OpenedTurn) -> None:
-    """Heed what the turn says of a write in doubt. Like the gate's, it needs no tool server; a cancel goes before."""
+async def _resolve_doubts(opened: OpenedTurn) -> None:
+    """Applies what the turn says of writes in doubt. This needs no tool server; a cancel is not applied here."""
     if not _cancellation(opened.work.turn):
         accepted = acceptance_time(opened.work, opened.journal)
         await answer_doubts(opened.store, opened.journal, opened.work.turn, accepted)
 
 
-async def _past_the_gate(opened: OpenedTurn, known: Progress | None, asked: Approval | None) -> Progress | None:
-    """The progress let through, if this turn brings the approval that it waits for.
+async def _resolve_approval(opened: OpenedTurn, known: Progress | None, asked: Approval | None) -> Progress | None:
+    """The progress, let through if this turn brings the approval that it waits for.
 
-    It needs no tool server: a no, an expiry or a question is answered although none can be reached.
+    This needs no tool server: a refusal, an expiry or a question is answered although none can be reached.
     """
     if known is None or asked is None or not waits_for(asked, known) or _cancellation(opened.work.turn):
         return known
@@ -333,7 +333,7 @@ def _decided_approval(opened: OpenedTurn) -> Approval | None:
 
 
 async def _complete_task(ctx: TurnContext, done: ReviewedRun, not_done: str) -> FinishedRun:
-    """The answered task: completed, or failed where a part of it was not done."""
+    """The end of an answered task: completed, or failed if a part of it was not done."""
     written, progress = tuple((await ctx.store.ledger()).values()), done.progress
     answer = answer_with_escalation(progress)
     if not_done and not is_exact_match(answer):
@@ -351,17 +351,19 @@ async def _complete_task(ctx: TurnContext, done: ReviewedRun, not_done: str) -> 
     )
 
 
-async def _ends_or_waits(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
-    """The end of the run; a write in doubt keeps the task open for an operator, unless somebody gave it up."""
+async def _end_or_wait(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
+    """The end of a run that ended early; a write in doubt keeps the task open for an operator, unless somebody gave it
+    up.
+    """
     doubts = open_doubts((await opened.store.ledger()).values())
     if doubts and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
         note = "" if early.reason == IN_DOUBT else early.reason
-        return await waits_for_operator(opened, note)
-    return await _ends_early(opened, early)
+        return await end_in_doubt(opened, note)
+    return await _end_early(opened, early)
 
 
-async def _ends_early(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
-    """The truth about a run that ended before its answer: the reason, and what took hold until then."""
+async def _end_early(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
+    """The end of a run that ended before its answer: the reason, and what took hold until then."""
     writes = tuple((await opened.store.ledger()).values())
     progress, answer = opened.checkpoints.latest, early.reason
     if isinstance(early, BudgetSpent):

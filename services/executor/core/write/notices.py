@@ -307,7 +307,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     if not untold:
         return ""
     offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
-    none = "the plan has no notice to them" if offered else "no tool is offered that is_addressed_to anybody"
+    none = "the plan has no notice to them" if offered else "no tool is offered that tells anybody"
     return f"The {party} was not told: {reasons[0] if reasons else none}."
 
 
