@@ -111,7 +111,7 @@ class ReplayJournal(Journal):
         return
 
     @override
-    def begins(self, turn_id: str, data: str) -> None:
+    def note_attempt(self, turn_id: str, data: str) -> None:
         return
 
 
