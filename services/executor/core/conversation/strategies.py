@@ -69,7 +69,7 @@ class Consensus(NamedTuple):
 
 
 def consensus(first: str, second: str) -> Consensus:
-    """Of two texts. A draft that is an exact-match list agrees only with its own copy, to the byte (I9)."""
+    """How far two texts agree. A draft that is an exact-match list agrees only with its own copy, to the byte (I9)."""
     # Jaccard's measure on words without stop-words; two texts without any are alike.
     one, other = _words(first) - _STOP, _words(second) - _STOP
     overlap = len(one & other) / len(one | other) if one | other else 1.0

@@ -73,7 +73,7 @@ def _plain_name(found: re.Match[str]) -> str:
 
 
 def _belongs_to_a_record(before: Sequence[str], after: Sequence[str]) -> bool:
-    """ "EMP-4's bank account", "the bank account of supplier VEN-4"."""
+    """Whether a record possesses the thing: "EMP-4's bank account", "the bank account of supplier VEN-4"."""
     possessed = any(_is_record(before, at) and word.endswith("'s") for at, word in list(enumerate(before))[-3:])
     reach = after[: _NEAR + 1]
     owned = bool(reach) and reach[0] in _OWNING and any(_is_record(reach, at) for at in range(1, len(reach)))
