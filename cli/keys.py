@@ -119,11 +119,11 @@ def _table(rows: list[JsonObject]) -> Table:
     )
     table.columns[0].no_wrap = True  # whole: `revoke` takes it
     for row in rows:
-        table.add_row(*(Text(_cell(name, row.get(name))) for name in _SHOWN), _limits(row), _key_state(row))
+        table.add_row(*(Text(_cell(name, row.get(name))) for name in _SHOWN), _limits_in_words(row), _key_state(row))
     return table
 
 
-def _limits(row: JsonObject) -> str:
+def _limits_in_words(row: JsonObject) -> str:
     own = ((row.get(name), shown) for name, shown in _LIMITS)
     return ", ".join(f"{number or 'any'} {shown}" for number, shown in own if number is not None) or "as usual"
 

@@ -54,13 +54,13 @@ def settle_unruled_writes(options: StackOptions) -> StackOptions:
     if word and word not in WORDS:
         raise Complaint(f"{UNRULED_WRITES} cannot be {word!r}: it is {WORDS[0]} or {WORDS[1]}.")
     if asks_for_unruled_writes(options):
-        raise Complaint(_sentence(options.environ["GREEN_AGENT_MCP_URL"]), _ELSE)
+        raise Complaint(_unruled_sentence(options.environ["GREEN_AGENT_MCP_URL"]), _ELSE)
     if options.environ.get("TENANT_FILE") or (options.uses_company and not word):
         return options
     return replace(options, environ={**options.environ, "TENANT_FILE": str(_write_record(options, word))})
 
 
-def _sentence(server: str) -> str:
+def _unruled_sentence(server: str) -> str:
     return (
         f"{UNRULED_WRITES} must say what a write at {server} needs that no rule speaks about: approve (a person's yes) "
         "or allow (nothing)."
@@ -243,7 +243,7 @@ async def _redis(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
     if options.environ.get("REDIS_URL"):
         yield None
         return
-    async with _server(options.folder / "redis", durable=True) as server:
+    async with _running_server(options.folder / "redis", durable=True) as server:
         yield server
 
 
@@ -253,12 +253,12 @@ async def _queue(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
     if options.environ.get("REDIS_URL") or options.environ.get("QUEUE_REDIS_URL"):
         yield None
         return
-    async with _server(options.folder / "queue", durable=False) as server:
+    async with _running_server(options.folder / "queue", durable=False) as server:
         yield server
 
 
 @asynccontextmanager
-async def _server(folder: Path, *, durable: bool) -> AsyncIterator[EmbeddedRedis]:
+async def _running_server(folder: Path, *, durable: bool) -> AsyncIterator[EmbeddedRedis]:
     if len(str(folder)) > LONGEST_FOLDER:
         raise Complaint(f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL.")
     server = EmbeddedRedis(folder, durable=durable)

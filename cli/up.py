@@ -90,12 +90,12 @@ async def _stay_up(options: StackOptions) -> None:
             async with running(options, tell=starting) as stack:
                 with register_stack(RunningStack(stack.url("gateway"), options.folder)):
                     _print_stack(stack)
-                    raise await stack.keep_up(_say)
+                    raise await stack.keep_up(_print_sentence)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         err.print("Stopped.", style="dim")
 
 
-def _say(sentence: str) -> None:
+def _print_sentence(sentence: str) -> None:
     err.print(sentence, style="bold yellow", markup=False, soft_wrap=True)
 
 

@@ -20,7 +20,9 @@ def table_of(assessment: Assessment) -> Table:
         mean, most = sum(line.mean for line in within), sum(line.most for line in within)
         table.add_row(dimension.replace("_", " "), "", _format_number(mean), _format_number(most), "", style="bold")
         for line in within:
-            table.add_row("", printable(line.name), _points(line), _format_number(line.most), printable(line.reason))
+            table.add_row(
+                "", printable(line.name), _points_text(line), _format_number(line.most), printable(line.reason)
+            )
         table.add_section()
     return table
 
@@ -40,7 +42,7 @@ def sentences(assessment: Assessment) -> list[str]:
     chances = ", ".join(f"pass^{k} {chance:.2f}" for k, chance in assessment.pass_hat.items())
     passing, earned = assessment.pass_interval, assessment.points_interval
     said.append(f"Passing is {PASSES_AT:.0%} of the points: {chances}.")
-    said.append(f"With 95 % confidence a run passes with a chance of {_range(passing)}{_mean_in_words(earned)}.")
+    said.append(f"With 95 % confidence a run passes with a chance of {_interval_text(passing)}{_mean_text(earned)}.")
     return [str(printable(sentence)) for sentence in said]
 
 
@@ -82,7 +84,7 @@ def _title(assessment: Assessment) -> Text:
     return printable(f"{assessment.scenario}: {assessment.agent}{runs}")
 
 
-def _points(line: Line) -> str:
+def _points_text(line: Line) -> str:
     if line.unjudged:
         return "unjudged"
     each = f" ({' '.join(map(_format_number, line.points))})" if len(set(line.points)) > 1 else ""
@@ -95,12 +97,12 @@ def _describe_failure(turn: JsonObject) -> str:
     return f"turn {which}, {kind}: {turn.get('error', '')}"
 
 
-def _range(interval: Interval) -> str:
+def _interval_text(interval: Interval) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def _mean_in_words(interval: Interval | None) -> str:
-    return "" if interval is None else f" and earns a share of {_range(interval)} of the points"
+def _mean_text(interval: Interval | None) -> str:
+    return "" if interval is None else f" and earns a share of {_interval_text(interval)} of the points"
 
 
 def _change_as_json(change: Change) -> JsonObject:

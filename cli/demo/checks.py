@@ -38,7 +38,7 @@ class Observed:
 
 def problems(observed: Observed) -> tuple[str, ...]:
     """A sentence for each expectation that does not hold; empty if the task did exactly what it should."""
-    checks = (_turns, _kind, _path, _database, _report, _story, _answer)
+    checks = (_check_turns, _check_kind, _check_path, _check_database, _check_report, _check_story, _check_answer)
     return tuple(sentence for check in checks for sentence in check(observed))
 
 
@@ -52,7 +52,7 @@ def database_json(observed: Observed) -> JsonObject:
     }
 
 
-def _turns(observed: Observed) -> Iterator[str]:
+def _check_turns(observed: Observed) -> Iterator[str]:
     for said, view in zip(observed.task.turns, observed.views, strict=False):
         if view.state != said.then:
             yield f"after {said.text!r} the task is {view.state}, not {said.then}: {view.answer}"
@@ -60,7 +60,7 @@ def _turns(observed: Observed) -> Iterator[str]:
         yield "something was written while the task waited"
 
 
-def _kind(observed: Observed) -> Iterator[str]:
+def _check_kind(observed: Observed) -> Iterator[str]:
     wanted, found = observed.task.process_type, observed.final.metadata.get("process_type")
     if wanted and found != wanted:
         yield f"was carried out as {found}, not as {wanted}"
@@ -68,7 +68,7 @@ def _kind(observed: Observed) -> Iterator[str]:
         yield "was not escalated" if observed.task.escalated else "was escalated, which it must not be"
 
 
-def _path(observed: Observed) -> Iterator[str]:
+def _check_path(observed: Observed) -> Iterator[str]:
     walked = iter(observed.states)
     if not all(state in walked for state in observed.task.passes):
         yield f"walked {' > '.join(observed.states)}, not through {' > '.join(observed.task.passes)}"
@@ -76,7 +76,7 @@ def _path(observed: Observed) -> Iterator[str]:
         yield f"reached {state}, which it must not"
 
 
-def _database(observed: Observed) -> Iterator[str]:
+def _check_database(observed: Observed) -> Iterator[str]:
     found = observed.after.changes_since(observed.before)
     if found != tuple(sorted(observed.task.changes)):
         yield f"the database changed in {dumps([change.as_json() for change in found])}"
@@ -85,7 +85,7 @@ def _database(observed: Observed) -> Iterator[str]:
         yield f"the company counted {len(applied)} writes {list(applied)}, expected {list(observed.task.writes)}"
 
 
-def _report(observed: Observed) -> Iterator[str]:
+def _check_report(observed: Observed) -> Iterator[str]:
     reported = [(write.get("tool"), write.get("status")) for write in observed.reported_writes]
     notices = observed.task.notices
     expected = [(tool, _SENT if tool in notices else _PROVED) for tool in observed.task.writes]
@@ -97,14 +97,14 @@ def _list_writes(writes: Sequence[tuple[Json, Json]]) -> str:
     return ", ".join(f"{tool} as {status}" for tool, status in writes) or "no write"
 
 
-def _story(observed: Observed) -> Iterator[str]:
+def _check_story(observed: Observed) -> Iterator[str]:
     for key, value in observed.task.tells:
         said = [event.data[key] for event in observed.events if key in event.data]
         if value not in said and (value or not said):
             yield f"nothing in its story says {key}{'=' if value else ''}{value}"
 
 
-def _answer(observed: Observed) -> Iterator[str]:
+def _check_answer(observed: Observed) -> Iterator[str]:
     if not observed.final.answer.strip():
         yield "there is no answer"
     elif observed.task.answer is not None:

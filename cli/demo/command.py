@@ -180,7 +180,7 @@ def demo(
       purple demo --url http://127.0.0.1:9010 --company http://127.0.0.1:9009 --database company.sqlite3
     """
     there = find_foreign_stack(url, company, database)
-    tasks, environ = _expecting_too_much(broken), _environ(protocol, model_url, model)
+    tasks, environ = _expecting_too_much(broken), _environment(protocol, model_url, model)
     began = time.monotonic()
     try:
         results, notice = asyncio.run(there.demo(tasks, as_json) if there else _demo(tasks, environ, quiet=as_json))
@@ -232,7 +232,7 @@ def _tidy(folder: Path, explained: bool) -> None:
         err.print(f"Data and logs are kept in {folder}.", style="dim")
 
 
-def _environ(protocol: DemoProtocol, model_url: str, model: str) -> Mapping[str, str]:
+def _environment(protocol: DemoProtocol, model_url: str, model: str) -> Mapping[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _ITS_OWN}
     told = {"COMPANY_PROTOCOL": protocol.value} | dict.fromkeys(_TIERS, model) | {"ANTHROPIC_BASE_URL": model_url}
     return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **{name: value for name, value in told.items() if value}}
@@ -270,14 +270,14 @@ class ForeignStack:
 
     async def demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[DemoResult], str]:
         """The results of the tasks, and what the stack says about its model. Raises ``Complaint``."""
-        self._look()
+        self._check_fresh()
         async with self.company.misbehaving(_FAULTLESS), connect_gateway(self.url) as client:
             if not quiet:
                 err.print(f"At {self.url}, with the company at {self.company.url}.", style="dim")
             results = [judge(observed) async for observed in observe(tasks, client, self.company, quiet)]
         return results, str(results[0].observed.final.metadata.get("model_notice") or "")
 
-    def _look(self) -> None:
+    def _check_fresh(self) -> None:
         database = self.company.database
         try:
             written = len(self.company.books().writes)

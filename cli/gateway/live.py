@@ -63,7 +63,7 @@ def _say_state(data: Mapping[str, Json]) -> str:
 def _say_read(data: Mapping[str, Json]) -> str:
     if refused := data.get("refused"):
         return f"{data.get('tool')}: refused, {refused}"
-    call = " ".join(filter(None, (str(data.get("tool")), _short(data.get("asked") or ""))))
+    call = " ".join(filter(None, (str(data.get("tool")), _cut(data.get("asked") or ""))))
     return call if data.get("ok", True) else f"{call}: it failed"
 
 
@@ -124,11 +124,11 @@ def _text(data: Mapping[str, Json]) -> str:
     """An event's data as text: the value that names it first, the rest as ``key=value``."""
     lead = next((key for key in _NAMING if isinstance(data.get(key), str)), None)
     first = [str(data[lead])] if lead else []
-    rest = [f"{key}={_short(value)}" for key, value in data.items() if key != lead and value not in (None, "", [], {})]
+    rest = [f"{key}={_cut(value)}" for key, value in data.items() if key != lead and value not in (None, "", [], {})]
     return "  ".join([*first, *rest])
 
 
-def _short(value: Json) -> str:
+def _cut(value: Json) -> str:
     text = value if isinstance(value, str) else dumps(value)
     return text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
 

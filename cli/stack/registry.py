@@ -52,7 +52,7 @@ def running_stacks() -> tuple[RunningStack, ...]:
         files = sorted(_registry().glob("*.json"))
     except OSError:
         return ()
-    return tuple(stack for file in files if (stack := _read(file)) is not None)
+    return tuple(stack for file in files if (stack := _read_file(file)) is not None)
 
 
 def gateway_url() -> str:
@@ -104,7 +104,7 @@ def _registry() -> Path:
     return folder
 
 
-def _read(file: Path) -> RunningStack | None:
+def _read_file(file: Path) -> RunningStack | None:
     try:
         with file.open(encoding="utf-8") as opened:
             if _is_free(opened.fileno()):

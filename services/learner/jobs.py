@@ -65,7 +65,7 @@ class MemoryJobs:
     async def run(self, learner: Learner, stop: asyncio.Event) -> None:
         """Run until asked to stop. A model call under way is then given up: its task is searched again later."""
         async with asyncio.TaskGroup() as group:
-            finding = group.create_task(self._find(stop))
+            finding = group.create_task(self._find_facts(stop))
             group.create_task(keep_forgetting(self.forgetter, stop))
             await keep_remembering(self.rememberer, learner, stop)
             finding.cancel()
@@ -80,7 +80,7 @@ class MemoryJobs:
         facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"
         return {**remembered, "facts": facts, "forgotten": self.forgetter.done}
 
-    async def _find(self, stop: asyncio.Event) -> None:
+    async def _find_facts(self, stop: asyncio.Event) -> None:
         if self.worker is None or self.close is None:
             return
         try:
@@ -196,7 +196,7 @@ def _cache(settings: LearnerSettings, path: Path, redis: Redis, importer: Import
         return await learned_files(redis, tenant)
 
     async def hand_on(request: FileRequest) -> None:
-        await RpcQueue(redis, "executor").leave(request.model_dump_json(), _HANDED_ON_SECONDS)
+        await RpcQueue(redis, "executor").post(request.model_dump_json(), _HANDED_ON_SECONDS)
 
     return Cache(folder, LearnedCache(tenant, is_new, files, hand_on), importer, settings.rl_cache_seconds)
 

@@ -67,7 +67,7 @@ def digest_of(outcome: TaskOutcome) -> Digest:
         return NO_DIGEST
     case, at = case_of(outcome), outcome.ended_at.astimezone(UTC)
     counted = f"{reward_units(outcome.quality)} {case.outcome} {round(at.timestamp() * 1000)} {at.date()}"
-    header = f"{_quote_name(outcome.tenant)} {_pull(outcome)} {counted} {outcome.event_id}"
+    header = f"{_quote_name(outcome.tenant)} {_pull_of(outcome)} {counted} {outcome.event_id}"
     return Digest(header, "" if outcome.dry_run else case.stored_json())
 
 
@@ -93,7 +93,7 @@ def case_of(outcome: TaskOutcome) -> CaseEntry:
     )
 
 
-def _pull(outcome: TaskOutcome) -> str:
+def _pull_of(outcome: TaskOutcome) -> str:
     return f"{outcome.strategy}:{_quote_name(outcome.process_type)}" if outcome.strategy_applied else NO_PULL
 
 

@@ -82,7 +82,7 @@ class WritePlan(Contract):
         return _hash_plan(self)
 
 
-def _identity(call: PlannedCall) -> Json:
+def _hashed_fields(call: PlannedCall) -> Json:
     read_back = call.read_back
     return {
         "id": call.call_id,
@@ -92,11 +92,11 @@ def _identity(call: PlannedCall) -> Json:
         "arguments": call.arguments,
         "read_back": [read_back.tool, loads_object(read_back.arguments_json)] if read_back else None,
         "on_failure": call.on_failure,
-        "compensation": _identity(call.compensation) if call.compensation else None,
+        "compensation": _hashed_fields(call.compensation) if call.compensation else None,
         **({"part": call.part} if call.part is not None else {}),
         **({"if_acknowledged": call.if_acknowledged} if call.if_acknowledged is not None else {}),
     }
 
 
 # A plan never changes, and is asked for its hash by each step of each of its calls.
-_hash_plan = IdentityCache[WritePlan, str](lambda plan: digest([_identity(call) for call in plan.calls]), 64)
+_hash_plan = IdentityCache[WritePlan, str](lambda plan: digest([_hashed_fields(call) for call in plan.calls]), 64)

@@ -31,7 +31,7 @@ def _call_as_json(call: CallContext) -> Json:
     return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *unknown]
 
 
-def _identity(policy: Policy) -> Json:
+def _hashed_fields(policy: Policy) -> Json:
     rules: list[Json] = [
         [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_marks(rule)] for rule in policy.rules
     ]
@@ -40,7 +40,7 @@ def _identity(policy: Policy) -> Json:
 
 
 # Most policies come with each task of their tenant, beside few that are made for it.
-_identity_text = IdentityCache[Policy, str](lambda policy: dumps(_identity(policy)), 256)
+_identity_text = IdentityCache[Policy, str](lambda policy: dumps(_hashed_fields(policy)), 256)
 
 
 def _marks(rule: Rule) -> list[Json]:

@@ -73,16 +73,16 @@ class QuietHours(Contract):
     def end_of(self, now: datetime, zone: ZoneInfo) -> datetime | None:
         """When the quiet hours that ``now`` falls into are over, in UTC; None outside of them."""
         local = now.astimezone(zone)
-        if not self._cover(local.time()):
+        if not self._covers(local.time()):
             return None
         ends = (
             datetime.combine(local.date() + timedelta(days=days), self.end, zone).replace(fold=fold).astimezone(UTC)
             for days in (0, 1)
             for fold in (0, 1)  # where clocks are put back, the end comes twice
         )
-        return min(end for end in ends if end > now and not self._cover(end.astimezone(zone).time()))
+        return min(end for end in ends if end > now and not self._covers(end.astimezone(zone).time()))
 
-    def _cover(self, at: time) -> bool:
+    def _covers(self, at: time) -> bool:
         if self.start < self.end:
             return self.start <= at < self.end
         return at >= self.start or at < self.end

@@ -29,11 +29,11 @@ def concatenate_turns(turns: Sequence[SpokenTurn]) -> str:
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
     spoken = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS) :]
-    before = _first(" ".join(summaries), SUMMARY_WORDS // 2).split()
+    before = _first_words(" ".join(summaries), SUMMARY_WORDS // 2).split()
     share = (SUMMARY_WORDS - len(before)) // len(spoken) if spoken else 0
-    return " ".join([*before, *(_first(f"{turn.role}: {turn.text}", share) for turn in spoken)])
+    return " ".join([*before, *(_first_words(f"{turn.role}: {turn.text}", share) for turn in spoken)])
 
 
-def _first(text: str, most: int) -> str:
+def _first_words(text: str, most: int) -> str:
     words = text.split()
     return " ".join(words if len(words) <= most else [*words[: most - 1], "..."])

@@ -112,40 +112,40 @@ def check_url(url: str, reach: Reach) -> Target:
 
 def check_target(target: Target, reach: Reach) -> None:
     """Raises ``Refused`` for a host and port that no address could make right."""
-    literal = _literal(target.host)
+    literal = _parse_literal(target.host)
     if literal is not None:
         check_address(literal, target, reach)
     elif not _is_opened(target, reach):
         _check_name(target, reach)
     if not (target.port in WEB_PORTS or _is_opened(target, reach) or _networks(reach)):
-        raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_hint(reach)}")
+        raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(reach)}")
 
 
 def check_address(address: Address, target: Target, reach: Reach) -> None:
     """Raises ``Refused`` for an address that may not be connected to. Only for a literal is its range told."""
     kind = range_of(address)
-    if _opens(address, kind, target, reach):
+    if _is_permitted(address, kind, target, reach):
         return
-    if _literal(target.host) is None:
+    if _parse_literal(target.host) is None:
         raise unreachable(target, reach)
     if kind is Range.PUBLIC:
         raise _not_listed(target, reach)
-    raise Refused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_hint(reach)}")
+    raise Refused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_setting_hint(reach)}")
 
 
 def unreachable(target: Target, reach: Reach) -> Refused:
     """The error for a name that does not exist or leads inside: the caller must not learn which."""
-    hint = "" if _names(target, reach) else _hint(reach)
+    hint = "" if _names(target, reach) else _setting_hint(reach)
     return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
 
 
-def _opens(address: Address, kind: Range, target: Target, reach: Reach) -> bool:
+def _is_permitted(address: Address, kind: Range, target: Target, reach: Reach) -> bool:
     if any(address in network for network in _networks(reach)):
         return True
     if reach.inside and kind in _INSIDE:
         return True
     if _names(target, reach):
-        return _literal(target.host) is not None or kind in _INSIDE
+        return _parse_literal(target.host) is not None or kind in _INSIDE
     if kind is Range.LOOPBACK:
         return _is_local(target.host, reach)
     return kind is Range.PUBLIC and reach.public and target.port in WEB_PORTS
@@ -161,7 +161,7 @@ def _is_opened(target: Target, reach: Reach) -> bool:
 
 def _check_name(target: Target, reach: Reach) -> None:
     if _is_localhost(target.host):
-        raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_hint(reach)}")
+        raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(reach)}")
     if not (reach.public or _networks(reach)):
         raise _not_listed(target, reach)
 
@@ -178,7 +178,7 @@ def _networks(reach: Reach) -> list[Network]:
 def _is_local(host: str, reach: Reach) -> bool:
     if not reach.loopback:
         return False
-    literal = _literal(host)
+    literal = _parse_literal(host)
     return host == "localhost" if literal is None else range_of(literal) is Range.LOOPBACK
 
 
@@ -227,10 +227,10 @@ def _plain_address(written: str, *, six: bool) -> str:
 
 
 def is_address(host: str) -> bool:
-    return _literal(host) is not None
+    return _parse_literal(host) is not None
 
 
-def _literal(host: str) -> Address | None:
+def _parse_literal(host: str) -> Address | None:
     try:
         return ip_address(host)
     except ValueError:
@@ -255,8 +255,8 @@ def _with_port(host: str, port: int) -> str:
 
 
 def _not_listed(target: Target, reach: Reach) -> Refused:
-    return Refused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_hint(reach)}")
+    return Refused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_setting_hint(reach)}")
 
 
-def _hint(reach: Reach) -> str:
+def _setting_hint(reach: Reach) -> str:
     return f"; the operator may add it to {reach.setting}" if reach.setting else ""

@@ -50,18 +50,18 @@ def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
         case int():
             return redact_text(str(value)) if may_be_marked(value) and marked_values(str(value)) else value
         case dict():  # before what has to be asked of a class by its registry
-            return {key: _field(str(key), inner, known) for key, inner in value.items()}
+            return {key: _redact_field(str(key), inner, known) for key, inner in value.items()}
         case list():
             return [_redact_value(inner, known) for inner in value]
         case Mapping():
-            return {key: _field(str(key), inner, known) for key, inner in value.items()}
+            return {key: _redact_field(str(key), inner, known) for key, inner in value.items()}
         case tuple() if type(value) is tuple:
             return tuple(_redact_value(inner, known) for inner in value)
         case _:
             return value
 
 
-def _field(name: str, value: object, known: Mapping[str, MarkKind]) -> object:
+def _redact_field(name: str, value: object, known: Mapping[str, MarkKind]) -> object:
     if isinstance(value, str) and value and _is_labelled(name):
         return f"[{MarkKind.PASSWORD}]"
     return _redact_value(value, known)

@@ -219,7 +219,7 @@ class AnthropicModel(Model):
             raise both_failed(first, second) from second
 
     async def _ask(self, model: str, request: ModelRequest) -> ModelReply:
-        self._note(model, request)
+        self._note_on_span(model, request)
         for attempt in range(self._limits.retries):
             try:
                 return await self._ask_once(model, request)
@@ -263,7 +263,7 @@ class AnthropicModel(Model):
             raise status_failure(model, response)
         return response.content.decode(errors="replace")
 
-    def _note(self, model: str, request: ModelRequest) -> None:
+    def _note_on_span(self, model: str, request: ModelRequest) -> None:
         span = self._tracer.current_span()
         if span.is_recording:
             span.rename(names.CHAT.format(model=model))

@@ -55,7 +55,7 @@ def encode_request(model: str, request: models.ModelRequest, without: Set[Featur
     if system:
         fields["system"] = _encode([*system[:-1], {**system[-1], **(_KEPT if marks else {})}])
     fields["messages"] = _array(_messages(messages, _marked_places(messages, request.grows) if marks else set()))
-    if output := _output(model, request, without):
+    if output := _output_config(model, request, without):
         fields["output_config"] = _encode(output)
     return ("{" + ",".join(f"{_encode(name)}:{text}" for name, text in fields.items()) + "}").encode()
 
@@ -66,7 +66,7 @@ def _system(request: models.ModelRequest) -> list[dict[str, object]]:
     return [{"type": "text", "text": text} for text in (*request.system, *told) if text.strip()]
 
 
-def _output(model: str, request: models.ModelRequest, without: Set[Feature]) -> dict[str, object]:
+def _output_config(model: str, request: models.ModelRequest, without: Set[Feature]) -> dict[str, object]:
     if Feature.OUTPUT_CONFIG in without:
         return {}
     output: dict[str, object] = {}

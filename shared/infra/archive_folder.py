@@ -16,11 +16,11 @@ _HASHED = re.compile(r"~[0-9a-f]{64}")
 
 
 def tenant_name(tenant: str) -> str:
-    return f"tenant={_short(tenant)}"
+    return f"tenant={_shorten(tenant)}"
 
 
 def task_name(task_id: str) -> str:
-    return (task_id if _HASHED.fullmatch(task_id) else _short(task_id)) + _SUFFIX
+    return (task_id if _HASHED.fullmatch(task_id) else _shorten(task_id)) + _SUFFIX
 
 
 def task_id_of(name: str) -> str | None:
@@ -31,7 +31,7 @@ def task_id_of(name: str) -> str | None:
     return stem if _HASHED.fullmatch(stem) else unquote(stem)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     quoted = quote(text, safe="").replace("~", "%7E")
     return quoted if len(quoted) <= _LONGEST else f"~{hashlib.sha256(text.encode()).hexdigest()}"
 

@@ -108,7 +108,7 @@ class ArchiveSettings(BaseSettings):
         return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
     def _open_archive(self, address: str) -> Archive | None:
-        return EncryptedArchive(_plain(address), _keys(self.archive_key)) if self.archive_url else None
+        return EncryptedArchive(_open_plain(address), _keys(self.archive_key)) if self.archive_url else None
 
 
 def new_key() -> str:
@@ -119,7 +119,7 @@ def _keys(text: str) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, text.split(","))))
 
 
-def _plain(address: str) -> Archive:
+def _open_plain(address: str) -> Archive:
     url = urlsplit(address)
     if url.scheme == "file":
         return FolderArchive(Path(unquote(url.path)))

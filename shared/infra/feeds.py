@@ -49,7 +49,7 @@ class Feed:
     async def open(self) -> None:
         async with self._lock:
             if not self._listens:
-                await self._stack.enter_async_context(self._live.hearing(self._stream, self._hear))
+                await self._stack.enter_async_context(self._live.hearing(self._stream, self._take_message))
                 self._listens = True
 
     async def close(self) -> None:
@@ -69,7 +69,7 @@ class Feed:
             if reads == self._reads:  # else somebody has read on meanwhile
                 await bell.wait()
 
-    def _hear(self, message: str | None) -> None:
+    def _take_message(self, message: str | None) -> None:
         row = _row_in(message) if message else None
         if row is None or self._is_behind or not self._until or self._lock.locked():
             self._is_behind = True

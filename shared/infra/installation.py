@@ -51,7 +51,7 @@ class InstallationReading(Reading):
                 await self._redis.ping()
                 metrics.put(names.STORE_ROUND_TRIP, perf_counter() - began)
                 standing = await self.standing()
-                learners = await self._learners()
+                learners = await self._count_learners()
         except StoreUnavailable:
             metrics.put(names.STORE_UP, 0)
             for metric in (*_READ, names.STORE_ROUND_TRIP):
@@ -68,7 +68,7 @@ class InstallationReading(Reading):
         oldest, asked = max(row.oldest_us for row in rows), max(row.oldest_asked_ms for row in rows)
         return summed._replace(oldest_us=oldest, oldest_asked_ms=asked)
 
-    async def _learners(self) -> int:
+    async def _count_learners(self) -> int:
         since = int(time() * 1000) - _LIVES_MS
         return int(cast(int, await self._scripts.command("ZCOUNT", keys.LEARNERS, since, "+inf")))
 

@@ -132,9 +132,9 @@ class Live:
             if message is None:
                 await self._pubsub.ping()
             elif message["type"] in ("subscribe", "message"):
-                self._tell(message["type"], str(message["channel"]), message["data"])
+                self._tell_listeners(message["type"], str(message["channel"]), message["data"])
 
-    def _tell(self, kind: str, channel: str, data: object) -> None:
+    def _tell_listeners(self, kind: str, channel: str, data: object) -> None:
         if kind == "subscribe" and channel in self._confirmed:
             self._confirmed[channel].set()
         for hear in tuple(self._listeners.get(channel, ())):

@@ -50,7 +50,7 @@ class ClusterRedis(RedisCluster):
 
     def pubsub(self) -> PubSub:
         """A subscription on a new connection to one node, perhaps another one each time."""
-        node = self.get_random_node() if self.nodes_manager.nodes_cache else self._first()
+        node = self.get_random_node() if self.nodes_manager.nodes_cache else self._first_node()
         listener = Redis(
             host=node.host,
             port=int(node.port),
@@ -67,7 +67,7 @@ class ClusterRedis(RedisCluster):
             await listener.aclose()
         await super().aclose()
 
-    def _first(self) -> ClusterNode:
+    def _first_node(self) -> ClusterNode:
         return next(iter(self.nodes_manager.startup_nodes.values()))
 
 

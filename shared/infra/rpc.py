@@ -40,7 +40,7 @@ class RpcQueue:
 
     async def ask(self, text: str, seconds: float) -> str | None:
         """The answer to a request; None if none comes within ``seconds``."""
-        request_id = await self.leave(text, seconds)
+        request_id = await self.post(text, seconds)
         until = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until:
             answer = await self._scripts.command("GET", keys.rpc_reply_key(request_id))
@@ -49,7 +49,7 @@ class RpcQueue:
             await asyncio.sleep(_LOOK_SECONDS)
         return None
 
-    async def leave(self, text: str, seconds: float) -> str:
+    async def post(self, text: str, seconds: float) -> str:
         """Leave a request that is dropped unless it is taken within about ``seconds``; returns its id."""
         request = RpcRequest(uuid4().hex, text)
         row, lives = "\n".join(request), max(1, round(seconds))
@@ -68,14 +68,14 @@ class RpcQueue:
         """
         while True:
             try:
-                request = await self._next()
+                request = await self._take_next()
                 if request is not None:
-                    await self._answer(request, await do(request.text))
+                    await self._send_reply(request, await do(request.text))
             except StoreUnavailable as error:
                 log.warning("rpc_not_answered", error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
 
-    async def _next(self) -> RpcRequest | None:
+    async def _take_next(self) -> RpcRequest | None:
         async with answering(_WAIT_SECONDS + _MARGIN_SECONDS):
             popped = self._redis.blpop([self._queue], _WAIT_SECONDS)
             found = await cast("Awaitable[tuple[str, str] | None]", popped)
@@ -84,7 +84,7 @@ class RpcQueue:
         request_id, _, text = found[1].partition("\n")
         return RpcRequest(request_id, text)
 
-    async def _answer(self, request: RpcRequest, text: str) -> None:
+    async def _send_reply(self, request: RpcRequest, text: str) -> None:
         await self._scripts.command("SET", keys.rpc_reply_key(request.request_id), text, "EX", keys.RPC_REPLY_SECONDS)
 
 

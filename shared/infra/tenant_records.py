@@ -62,25 +62,25 @@ class TenantStops:
     async def reason(self, tenant: str) -> str | None:
         """Why the tenant is stopped; None if it is not."""
         row = await self._scripts.command("HGET", keys.STOPS, tenant)
-        return None if row is None else _reason(str(row)) or None
+        return None if row is None else _reason_in(str(row)) or None
 
     async def spread_anew(self) -> int:
         """Copy stops to the partitions that this process has not yet copied; returns of how many tenants."""
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.STOPS))
         news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
         for tenant, row in news.items():
-            await self._tell(tenant, row)
+            await self._copy_stop(tenant, row)
         return len(news)
 
     async def _set_stop(self, tenant: str, reason: str) -> None:
-        await self._tell(tenant, str(await self._scripts.run("set_stop", [keys.STOPS], [tenant, reason])))
+        await self._copy_stop(tenant, str(await self._scripts.run("set_stop", [keys.STOPS], [tenant, reason])))
 
-    async def _tell(self, tenant: str, row: str) -> None:
+    async def _copy_stop(self, tenant: str, row: str) -> None:
         arguments: list[Argument] = [row, keys.members_of(tenant), keys.LIFTED_SECONDS]
         names = ((keys.stopped_key_in(number, tenant), keys.partition_keys(number)) for number in range(PARTITIONS))
         await self._scripts.run_many("spread_stop", [([stopped, one.waiting], arguments) for stopped, one in names])
         self._spread[tenant] = row
 
 
-def _reason(row: str) -> str:
+def _reason_in(row: str) -> str:
     return row.partition("\n")[2]

@@ -106,9 +106,7 @@ async def test_what_takes_several_commands_works_there(cluster: Redis) -> None:
     """Those of one step go to one node, whoever asks for others in the same moment."""
     slots, queue = RedisSlots(cluster), RpcQueue(cluster, "learner")
     taken = [await slots.take("acme", session, 1, 60.0) for session in ("a", "b")]
-    first, *_ = await asyncio.gather(
-        slots.leave("acme", "a"), queue.leave("do it", 30.0), queue.leave("and that", 60.0)
-    )
+    first, *_ = await asyncio.gather(slots.leave("acme", "a"), queue.post("do it", 30.0), queue.post("and that", 60.0))
     left = await cast("Awaitable[int]", cluster.llen(keys.rpc_queue_key("learner")))
     lives = await cluster.ttl(keys.rpc_queue_key("learner"))
     assert (taken, first, left) == ([True, False], "b", 2)

@@ -101,14 +101,14 @@ class HotReads:
         if isinstance(admitted, Response):
             return await self._app(scope, receive, send)
         if scope["method"] == "GET":
-            return await self._answer(scope, send, _rest_read(scope["path"], head), admitted, began)
+            return await self._send_reply(scope, send, _rest_read(scope["path"], head), admitted, began)
         first = receive_at_once(receive)  # who sends it is known before anything of it is read
         read = (
             None if isinstance(first, PendingMessage) or first.get("more_body") else _rpc_read(first.get("body", b""))
         )
         if read is None:
             return await self._app(scope, receive_again(first, receive), send)
-        return await self._answer(scope, send, read, admitted, began)
+        return await self._send_reply(scope, send, read, admitted, began)
 
     def _may_pass(self, scope: Scope, head: Mapping[str, str]) -> bool:
         """Whether the request passes the limits and the check for foreign pages. If not, the common way refuses it."""
@@ -116,7 +116,7 @@ class HotReads:
         is_foreign = pages is not None and pages.why_refused(scope["path"], head) is not None
         return not is_foreign and self._checks.limiter.refusal(scope) is None
 
-    async def _answer(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedRequest, began: float) -> None:
+    async def _send_reply(self, scope: Scope, send: Send, read: _Read, admitted: AdmittedRequest, began: float) -> None:
         counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK
         scope["route"], status = self._routes[path], 500
         counts.count_open(1)

@@ -119,7 +119,7 @@ class A2aMethods:
         """GetTaskPushNotificationConfig: one of the task's; in 0.3 the first, where none is named."""
         task_id, caller = self._of_webhook(call)
         read = id_at if wording.dialect is Dialect.A2A_0_3 else required_id
-        found = await self._parts.push.one(task_id, read(call.params, "id", "id"), caller)
+        found = await self._parts.push.find(task_id, read(call.params, "id", "id"), caller)
         return wording.webhook(found, task_id, "")
 
     async def webhooks(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
@@ -197,7 +197,7 @@ class WrittenTasks:
         self._kept: OrderedDict[tuple[str, str, int | None, object], tuple[TaskRecord, bytes]] = OrderedDict()
 
     def find(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes | None:
-        key = _key(record, wording, history_length)
+        key = _cache_key(record, wording, history_length)
         known = self._kept.get(key)
         if known is None or known[0] is not record:
             return None
@@ -208,7 +208,7 @@ class WrittenTasks:
         written = write_json(wording.task(task_view(record, self._notice, history_length))).encode()
         has_contents = any("raw" in part for message in record.history for part in message.parts)
         if len(written) <= _LARGEST and not has_contents:
-            key = _key(record, wording, history_length)
+            key = _cache_key(record, wording, history_length)
             self._kept[key] = (record, written)
             self._kept.move_to_end(key)
             if len(self._kept) > _MOST:
@@ -216,7 +216,7 @@ class WrittenTasks:
         return written
 
 
-def _key(record: TaskRecord, wording: Wording, history_length: int | None) -> tuple[str, str, int | None, object]:
+def _cache_key(record: TaskRecord, wording: Wording, history_length: int | None) -> tuple[str, str, int | None, object]:
     return record.tenant, record.task_id, history_length, wording.task
 
 
@@ -301,7 +301,7 @@ class LegacyMethods:
 
     async def webhook(self, call: streams.MethodCall) -> streams.Answer:
         task_id, caller = self._of_webhook(call)
-        return {"id": task_id, _CONFIG: legacy_shape(await self._push.one(task_id, None, caller))}
+        return {"id": task_id, _CONFIG: legacy_shape(await self._push.find(task_id, None, caller))}
 
     def _updates(self, stream: TaskStream) -> streams.Answer:
         return streams.StreamAnswer(stream, streams.legacy_shape_of(stream, self._notice))

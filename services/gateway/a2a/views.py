@@ -29,9 +29,9 @@ def task_view(record: TaskRecord, notice: str, history_length: int | None = None
     return _without_empty(
         id=record.task_id,
         contextId=record.session_id,
-        status=_status(record, record.state, record.reason, record.updated_at, "status"),
+        status=_status_view(record, record.state, record.reason, record.updated_at, "status"),
         artifacts=_artifacts(record) if artifacts else [],
-        history=[_message(record, item) for item in kept],
+        history=[_message_view(record, item) for item in kept],
         metadata=_metadata(metadata_of(record, notice)),
     )
 
@@ -39,7 +39,7 @@ def task_view(record: TaskRecord, notice: str, history_length: int | None = None
 def reply_view(record: TaskRecord, notice: str) -> Shown:
     """The answer of an ended task, and its results' data, as a message that belongs to no task."""
     answer = answer_of(record)
-    data = [part for item in artifacts_of(record) if item.data is not None for part in _parts(item)]
+    data = [part for item in artifacts_of(record) if item.data is not None for part in _artifact_parts(item)]
     return {
         "messageId": f"{record.task_id}-reply",
         "contextId": record.session_id,
@@ -61,7 +61,7 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
         case ArtifactUpdate():
             artifact = _artifact(update.place, update.artifact)
             flags = _without_empty(append=update.append, lastChunk=update.last_chunk)
-            return {"artifactUpdate": {**_names(record), "artifact": artifact, **flags}}
+            return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
 
 
 def _snapshot(update: Snapshot, notice: str, length: int | None) -> Shown:
@@ -72,19 +72,19 @@ def _snapshot(update: Snapshot, notice: str, length: int | None) -> Shown:
 
 def _status_update(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> Shown:
     metadata = metadata_of(update.record, notice) if update.record else update.metadata
-    status = _status(record, update.state, update.text, update.at, name)
-    return {**_names(record), "status": status, **_without_empty(metadata=_metadata(metadata))}
+    status = _status_view(record, update.state, update.text, update.at, name)
+    return {**_ids_of_task(record), "status": status, **_without_empty(metadata=_metadata(metadata))}
 
 
-def _names(record: TaskRecord) -> Shown:
+def _ids_of_task(record: TaskRecord) -> Shown:
     return {"taskId": record.task_id, "contextId": record.session_id}
 
 
-def _status(record: TaskRecord, state: TaskState, text: str | None, at: datetime, name: str) -> Shown:
+def _status_view(record: TaskRecord, state: TaskState, text: str | None, at: datetime, name: str) -> Shown:
     status: Shown = {"state": f"TASK_STATE_{state.name}", "timestamp": _time(at)}
     if text:
         said = HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{name}", at=at)
-        status["message"] = _message(record, said)
+        status["message"] = _message_view(record, said)
     return status
 
 
@@ -101,10 +101,10 @@ def _artifacts(record: TaskRecord) -> list[JsonValue]:
 def _artifact(place: int, item: Artifact) -> Shown:
     """A result as an artifact. ``place``: its number among the task's results; 0 for the answer."""
     name = f"{item.name}-{place}" if place else item.name
-    return {**_without_empty(artifactId=name, name=item.name), "parts": _parts(item)}
+    return {**_without_empty(artifactId=name, name=item.name), "parts": _artifact_parts(item)}
 
 
-def _parts(item: Artifact) -> list[JsonValue]:
+def _artifact_parts(item: Artifact) -> list[JsonValue]:
     parts: list[JsonValue] = []
     if item.text is not None:
         parts.append({"text": item.text, **_without_empty(mediaType=item.media_type)})
@@ -116,10 +116,10 @@ def _parts(item: Artifact) -> list[JsonValue]:
     return parts
 
 
-def _message(record: TaskRecord, item: HistoryMessage) -> Shown:
+def _message_view(record: TaskRecord, item: HistoryMessage) -> Shown:
     parts: list[JsonValue] = [_kept_part(record, part) for part in item.parts] or [{"text": item.text}]
     role = "ROLE_USER" if item.role == "user" else "ROLE_AGENT"
-    return {"messageId": item.message_id, **_names(record), "role": role, "parts": parts}
+    return {"messageId": item.message_id, **_ids_of_task(record), "role": role, "parts": parts}
 
 
 def _kept_part(record: TaskRecord, part: Shown) -> Shown:

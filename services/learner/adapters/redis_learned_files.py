@@ -177,7 +177,7 @@ def _commands(names: keys.LearnedKeys, brought: files.FileChanges) -> Iterator[L
         yield "HSET", names.entities, (record.field, record.entity.model_dump_json())
         yield "HSET", names.entity_links, (record.field, record.links.model_dump_json())
         yield "ZADD", names.entity_ages, (int(record.entity.last_seen.timestamp() * 1000), record.field)
-    yield "HSET", names.accuracy, _flat((name, row.model_dump_json()) for name, row in brought.accuracy.items())
+    yield "HSET", names.accuracy, _flatten((name, row.model_dump_json()) for name, row in brought.accuracy.items())
     if brought.totals is not None:
         yield from _total_commands(names, brought.totals)
 
@@ -194,16 +194,16 @@ def _arm_commands(names: keys.LearnedKeys, arms: Sequence[files.ArmRecord]) -> I
 
 def _total_commands(names: keys.LearnedKeys, totals: files.FileTotals) -> Iterator[LearnedCommand]:
     yield "DEL", names.counts, ()
-    yield "HSET", names.counts, _flat(totals.counts.items())
+    yield "HSET", names.counts, _flatten(totals.counts.items())
     yield "DEL", names.days, ()
-    yield "HSET", names.days, _flat(totals.days.items())
+    yield "HSET", names.days, _flatten(totals.days.items())
     if totals.trend:
         yield "HSET", names.trends, (keys.QUALITY_TREND, totals.trend)
     else:
         yield "HDEL", names.trends, (keys.QUALITY_TREND,)
 
 
-def _flat(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
+def _flatten(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
     return [word for pair in pairs for word in pair]
 
 

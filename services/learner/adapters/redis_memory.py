@@ -28,7 +28,7 @@ class _Step(NamedTuple):
 
 class RedisMemory(ScriptedStore, Memory):
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
-        steps = list(_steps(lessons))
+        steps = list(_steps_by_tenant(lessons))
         replies = await self._scripts.run_each("apply_outcomes", [_learn_call(step, lessons) for step in steps])
         results: list[bool | LessonRefused] = [False] * len(lessons)
         for step, reply in zip(steps, replies, strict=True):
@@ -37,7 +37,7 @@ class RedisMemory(ScriptedStore, Memory):
         return results
 
 
-def _steps(lessons: Sequence[Lesson]) -> Iterator[_Step]:
+def _steps_by_tenant(lessons: Sequence[Lesson]) -> Iterator[_Step]:
     by_tenant: dict[str, list[int]] = defaultdict(list)
     for place, lesson in enumerate(lessons):
         by_tenant[lesson.tenant].append(place)
@@ -53,7 +53,7 @@ def _learn_call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list
     arms = {pull: number for number, pull in enumerate(dict.fromkeys(lesson.pull for lesson in own if lesson.pull), 1)}
     arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, POINTS_KEPT, *days, len(arms)]
     for pull in arms:
-        arguments += _names(pull)
+        arguments += _arm_names(pull)
     # One long argument is packed and read much quicker than many. No line break stands in what it is made of.
     lines = [f"{arms[lesson.pull] if lesson.pull else 0} {lesson.counted}\n{lesson.entry}\n" for lesson in own]
     return [names.applied, names.arms, names.cases, names.counts, names.trends, names.days], [
@@ -63,7 +63,7 @@ def _learn_call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list
 
 
 @lru_cache(maxsize=1_024)  # the same few, over and over
-def _names(pull: Pull) -> tuple[str, str, str]:
+def _arm_names(pull: Pull) -> tuple[str, str, str]:
     return (*keys.arm_fields(*pull), keys.arm_trend(*pull))
 
 

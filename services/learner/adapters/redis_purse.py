@@ -41,12 +41,12 @@ class RedisPurse(Purse):
         if not _is_capped(day):
             return True
         caps = [_ANY if cap is None else cap for cap in (day.tokens, day.nanos)]
-        arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _name(todo), _tokens(most), most.nanos]
-        return await self._scripts.run("spend", [_key(todo, day)], arguments) == 1
+        arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _reservation_name(todo), _tokens(most), most.nanos]
+        return await self._scripts.run("spend", [_spend_key(todo, day)], arguments) == 1
 
     async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
-        arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _name(todo), _tokens(cost), cost.nanos)
-        await self._scripts.run("spend", [_key(todo, day)], [*arguments, int(_is_capped(day))])
+        arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _reservation_name(todo), _tokens(cost), cost.nanos)
+        await self._scripts.run("spend", [_spend_key(todo, day)], [*arguments, int(_is_capped(day))])
 
     async def _record(self, tenant: str) -> TenantRecord | None:
         number = await self._records.latest(tenant)
@@ -59,7 +59,7 @@ def _is_capped(day: PurseDay) -> bool:
     return day.tokens is not None or day.nanos is not None
 
 
-def _name(todo: FactTodo) -> str:
+def _reservation_name(todo: FactTodo) -> str:
     return f"facts:{todo.event_id}"
 
 
@@ -67,5 +67,5 @@ def _tokens(cost: Cost) -> int:
     return cost.input_tokens + cost.output_tokens
 
 
-def _key(todo: FactTodo, day: PurseDay) -> str:
+def _spend_key(todo: FactTodo, day: PurseDay) -> str:
     return keys.spend_key(todo.tenant, day.date.isoformat())

@@ -56,7 +56,7 @@ class Learner:
         expected = self._share.intersection(partitions)
         self._expected |= expected
         self._announced |= expected
-        self._tell(expected)
+        self._note_news(expected)
 
     def drain_news(self) -> Collection[int]:
         """The partitions where outcomes were expected or taken since the last call."""
@@ -64,7 +64,7 @@ class Learner:
         self.news.clear()
         return told
 
-    def _tell(self, partitions: Collection[int]) -> None:
+    def _note_news(self, partitions: Collection[int]) -> None:
         if partitions:
             self._told.update(partitions)
             self.news.set()
@@ -106,7 +106,7 @@ class Learner:
         try:
             taken = await self._outcomes.take(partitions)
             self._others.update(taken.lost)
-            self._tell({delivery.partition for delivery in taken.deliveries} - self._announced)
+            self._note_news({delivery.partition for delivery in taken.deliveries} - self._announced)
             self._announced.difference_update(partitions)
             self._expected.update(taken.more, await self._learn(taken.deliveries) if taken.deliveries else ())
         except StoreUnavailable as error:

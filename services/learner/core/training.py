@@ -175,11 +175,11 @@ def merge_cases(
     kept = [entry for entry in log if entry.case and entry.case.case_id not in wanted]
     unread = [entry for entry in log if not entry.case]
     fresh = sorted(map(as_stored_case, wanted.values()), key=_age)
-    best = _best(list(heapq.merge(kept, fresh, key=_age)), most)
+    best = _keep_best(list(heapq.merge(kept, fresh, key=_age)), most)
     return [*best, *unread[: most - len(best)]]
 
 
-def _best(entries: list[outcomes.StoredCase], most: int) -> list[outcomes.StoredCase]:
+def _keep_best(entries: list[outcomes.StoredCase], most: int) -> list[outcomes.StoredCase]:
     if len(entries) <= most:
         return entries
     places = sorted(range(len(entries)), key=lambda place: (-_quality(entries[place]), place))
@@ -261,7 +261,7 @@ class Seeder:
         """Load one object; None if it was replaced meanwhile, so that the next look finds the new one."""
         if found.size > LARGEST:
             bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
-            return await self._keep(found, [], bad)
+            return await self._store(found, [], bad)
         try:
             content = await self._bucket.read(found)
         except outcomes.ObjectChanged:
@@ -269,9 +269,9 @@ class Seeder:
         rows = self._read(found.name, content)
         await self._teach(found.name, content)
         source, now = found.name.rpartition("/")[2], self._clock()
-        return await self._keep(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
+        return await self._store(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
 
-    async def _keep(
+    async def _store(
         self, found: outcomes.TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]
     ) -> SeedResult:
         def merge(log: Sequence[outcomes.StoredCase]) -> Sequence[outcomes.StoredCase]:

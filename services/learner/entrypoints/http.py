@@ -46,7 +46,7 @@ def health_app(
 
     @app.get("/ready")
     async def ready() -> JSONResponse:
-        problem = await _problem(store, learner)
+        problem = await _readiness_problem(store, learner)
         if problem:
             return JSONResponse({"status": "not ready", "reason": problem}, 503)
         return JSONResponse({"status": "ready"})
@@ -56,7 +56,7 @@ def health_app(
     return app
 
 
-async def _problem(store: LearnerReadiness, learner: Learner) -> str | None:
+async def _readiness_problem(store: LearnerReadiness, learner: Learner) -> str | None:
     if not learner.shared.is_set():
         return "it does not know yet which outcomes to read"
     try:

@@ -236,25 +236,25 @@ class Cache:
     async def run(self) -> None:
         """Keep the files in step until cancelled. Failures are logged and tried again."""
         while True:
-            await self._try(self._step)
+            await self._log_failure_of(self._step)
             await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
         """Write the files a last time, if they were ever in step."""
         if self._in_step:
-            await self._try(self._step)
+            await self._log_failure_of(self._step)
 
     async def _step(self) -> None:
         """Import the files if Redis has lost its content, then write them."""
         if not self._waiting and await self._learned.is_new():
-            self._waiting = {file: content for file, content in (await self._read()).items() if content}
+            self._waiting = {file: content for file, content in (await self._read_folder()).items() if content}
         for file, content in list(self._waiting.items()):
             await self._bring_in(FileRequest(tenant=self._learned.tenant, file=file, content=content))
             del self._waiting[file]
         await self._write()
         self._in_step = True
 
-    async def _read(self) -> Mapping[LearningFile, JsonValue]:
+    async def _read_folder(self) -> Mapping[LearningFile, JsonValue]:
         return await asyncio.to_thread(self._folder.read)
 
     async def _bring_in(self, request: FileRequest) -> None:
@@ -271,7 +271,7 @@ class Cache:
             return
         await asyncio.to_thread(self._folder.write, files)
 
-    async def _try(self, act: Callable[[], Awaitable[None]]) -> None:
+    async def _log_failure_of(self, act: Callable[[], Awaitable[None]]) -> None:
         try:
             async with asyncio.timeout(_LAST_SECONDS + self._every):
                 await act()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from services.policy.core.evaluate import MAX_WORK
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, TooMuch
-from services.policy.core.session_calls import Earlier, count_used, past, preconditions, reaches
+from services.policy.core.session_calls import Earlier, count_used, earlier_calls, preconditions, reaches
 from services.policy.core.tool_rules import ReadyToolRule, is_left_out, why_left_out
 from shared.contracts import allowance as contracts
 from shared.contracts.policy import Confirmation, ToolRuleKind
@@ -13,7 +13,7 @@ from shared.contracts.policy import Confirmation, ToolRuleKind
 def allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> contracts.Allowances:
     """What holds for each tool that a rule covers. Raises ``TooMuch`` for a request over the service's bounds."""
     _refuse_too_much(request, prepared)
-    earlier = past(request.history)
+    earlier = earlier_calls(request.history)
     found = (_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
     return contracts.Allowances(
         tools=tuple(allowance for allowance in found if allowance),

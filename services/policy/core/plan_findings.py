@@ -20,7 +20,7 @@ def plan_findings(
     found: list[rules.Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in seen):
         return found
-    earlier = session_calls.past(request.history)
+    earlier = session_calls.earlier_calls(request.history)
     for number, call in enumerate(request.calls):
         own: list[rules.Finding] = []
         for policy, scenes in seen:
@@ -63,7 +63,7 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
     call, scene, earlier, confirmations = planned
     values, missing = session_calls.distinguishing_values(ready.per, scene.context)
     if missing:
-        return _doubt(ready, planned, missing)
+        return _find_in_doubt(ready, planned, missing)
     shown = {name: rules.shorten_value(value) for name, value in values.items()}
     match ready.kind:
         case contracts.ToolRuleKind.NEVER:
@@ -100,7 +100,7 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
     except ConditionError as error:
         return rules.problem(ready.policy_id, ready.rule.id, error)
     if decision is UNKNOWN:
-        return _doubt(ready, planned, condition.missing(scene.context))
+        return _find_in_doubt(ready, planned, condition.missing(scene.context))
     values = rules.shown_values(condition, scene.context)
     if not decision:
         return _refusal(ready, planned.call, values)
@@ -109,7 +109,7 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
     return None
 
 
-def _doubt(
+def _find_in_doubt(
     ready: ReadyToolRule, planned: _PlannedCall, missing: Sequence[str]
 ) -> contracts.CallRefusal | rules.WaitingRule:
     if not planned.scene.binding:

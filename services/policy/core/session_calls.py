@@ -22,7 +22,7 @@ class Earlier(NamedTuple):
     call_id: str | None = None
 
 
-def past(history: Iterable[PastCall]) -> list[Earlier]:
+def earlier_calls(history: Iterable[PastCall]) -> list[Earlier]:
     return [Earlier(call.tool, call.fields, call.outcome) for call in history]
 
 

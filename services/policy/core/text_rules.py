@@ -36,7 +36,7 @@ def folded_words(text: str) -> str:
     Compatibility forms (NFKC), case, invisible characters (category Cf) and runs of white space are folded. Empty for a
     text without any sign.
     """
-    parts = list(_parts(_fold_characters(text)))
+    parts = list(_words_and_signs(_fold_characters(text)))
     return f"{_BETWEEN}{_BETWEEN.join(parts)}{_BETWEEN}" if parts else ""
 
 
@@ -47,7 +47,7 @@ def _fold_characters(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _parts(text: str) -> Iterator[str]:
+def _words_and_signs(text: str) -> Iterator[str]:
     if text.isascii():
         yield from _ASCII_PARTS.findall(text)
         return

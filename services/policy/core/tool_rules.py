@@ -57,9 +57,9 @@ class ReadyToolRule(NamedTuple):
 
     def reason(self, tool: str) -> str:
         """The rule's own reason, or its meaning in words, for whoever planned the call."""
-        return self.rule.reason or f"{tool} {self._says()}"
+        return self.rule.reason or f"{tool} {self._meaning()}"
 
-    def _says(self) -> str:
+    def _meaning(self) -> str:
         each = f" for the same {' and '.join(self.rule.per)}" if self.rule.per else ""
         match self.kind:
             case ToolRuleKind.AT_MOST:

@@ -93,7 +93,7 @@ def identical(left: Value, right: Value) -> Truth:
     if isinstance(left, list | dict) or isinstance(right, list | dict):
         pair = f"{_kind_in_words(left)} with {_kind_in_words(right)}"
         raise TypeClash(f"cannot compare {pair}: a list is asked with 'in'")
-    return _kind(left) == _kind(right) and left == right
+    return _kind_of(left) == _kind_of(right) and left == right
 
 
 def member(value: Value, choices: Value) -> Truth:
@@ -148,10 +148,10 @@ def _number(value: Value) -> int | Decimal | None:
     return amount.number if amount else None
 
 
-def _kind(value: ContextValue) -> str:
+def _kind_of(value: ContextValue) -> str:
     return next(word for kind, word in _KINDS.items() if isinstance(value, kind))
 
 
 def _kind_in_words(value: ContextValue) -> str:
     """The type of a value for an error message. Never the value: errors may reach logs."""
-    return f"{'an' if isinstance(value, dict) else 'a'} {_kind(value)}"
+    return f"{'an' if isinstance(value, dict) else 'a'} {_kind_of(value)}"

@@ -109,9 +109,9 @@ class WorldLine:
                     raise
             else:
                 if answer.status_code not in _AGAIN or not repeatable:
-                    return _good(answer)
+                    return _check_answer(answer)
             await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES)) - 1])
-        return _good(await self._send_once(method, path, params, body))
+        return _check_answer(await self._send_once(method, path, params, body))
 
     async def _send_once(
         self, method: str, path: str, params: Mapping[str, str] | None, body: Mapping[str, JsonValue] | None
@@ -153,7 +153,7 @@ def _text(value: JsonValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _good(answer: httpx.Response) -> httpx.Response:
+def _check_answer(answer: httpx.Response) -> httpx.Response:
     if answer.is_success:
         return answer
     status = answer.status_code
@@ -177,11 +177,11 @@ def _message(body: JsonValue) -> str:
     if isinstance(detail, dict):
         detail = detail.get("message") or str(detail)
     if isinstance(detail, list):
-        detail = "; ".join(_problem(part) for part in detail)
+        detail = "; ".join(_error_part(part) for part in detail)
     return str(detail or body.get("message") or body.get("error") or "")[:_SAID]
 
 
-def _problem(part: JsonValue) -> str:
+def _error_part(part: JsonValue) -> str:
     if not isinstance(part, dict):
         return str(part)
     where = part.get("loc")

@@ -53,7 +53,7 @@ def deliveries(told: ApprovalNews, addressed: AddressedTarget, console: str, now
     parts = (record.tenant, approval.approval_id, told.event.value, str(told.step), addressed.url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
     slack = addressed.target.format == "slack"
-    body = _slack(told, link) if slack else _standard(told, link, now)
+    body = _slack_body(told, link) if slack else _standard_body(told, link, now)
     return SignedPost(
         tenant=record.tenant,
         delivery_id=delivery_id(*parts),
@@ -80,7 +80,7 @@ def headline(told: ApprovalNews) -> str:
             return f"{what} is {approval.status.value}{f' by {by}' if by else ''}."
 
 
-def _standard(told: ApprovalNews, link: str, now: datetime) -> JsonObject:
+def _standard_body(told: ApprovalNews, link: str, now: datetime) -> JsonObject:
     return {"type": told.event.value, "timestamp": now.isoformat(), "data": _data(told, link)}
 
 
@@ -93,7 +93,7 @@ def _data(told: ApprovalNews, link: str) -> JsonObject:
         "session_id": record.session_id,
         "status": approval.status.value,
         "summary": headline(told),
-        "task": _short(record.request.text),
+        "task": _cut_text(record.request.text),
         "requester": record.requester.id,
         "level": approval.level,
         "needed": approval.needed,
@@ -117,7 +117,7 @@ def _call_view(call: PlannedCall) -> JsonValue:
     return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
 
 
-def _slack(told: ApprovalNews, link: str) -> JsonObject:
+def _slack_body(told: ApprovalNews, link: str) -> JsonObject:
     """A Slack message. ``text`` is what a notification shows; the blocks are the message."""
     return {"text": redact_text(headline(told)), "blocks": [*_blocks(told, link)]}
 
@@ -125,9 +125,9 @@ def _slack(told: ApprovalNews, link: str) -> JsonObject:
 def _blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
     approval, record = told.question
     calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_CALLS])
-    why = "\n".join(f"• {_mild(_short(reason))}" for reason in approval.reasons[:_CALLS])
+    why = "\n".join(f"• {_mild(_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
     yield _section(f"*{_mild(redact_text(headline(told)))}*")
-    yield _section(f"{_mild(_short(record.request.text))}")
+    yield _section(f"{_mild(_cut_text(record.request.text))}")
     yield _section(f"*Calls*\n{calls}"[:2900])
     if why:
         yield _section(f"*Because*\n{why}"[:2900])
@@ -142,7 +142,7 @@ def _section(text: str) -> JsonObject:
 
 
 def _call_line(call: PlannedCall) -> str:
-    arguments = _short(dumps(without_marks(call.arguments)))
+    arguments = _cut_text(dumps(without_marks(call.arguments)))
     return f"• `{_mild(call.tool)}` {_mild(arguments)}"
 
 
@@ -151,7 +151,7 @@ def _mild(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _short(text: str) -> str:
+def _cut_text(text: str) -> str:
     hidden = redact_text(text)
     return hidden if len(hidden) <= _TEXT else f"{hidden[:_TEXT]}..."
 

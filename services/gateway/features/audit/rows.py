@@ -55,16 +55,16 @@ def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObje
         "provenance": _provenance(entry, asked),
         "figures": _figures(task.record, asked),
         "approvals": [_approval(one) for one in asked],
-        "allowed_by": _text(task.record, "approval"),
+        "allowed_by": _metadata_text(task.record, "approval"),
         "policy": _policy(task.record, asked),
         "plan_hash": entry.plan_hash,
         "status": entry.status.value,
         "proof": _proof(entry),
-        "sent_at": _moment(entry.sending_at),
+        "sent_at": _iso_time(entry.sending_at),
         "attempt": entry.attempt,
         "earlier": [_attempt(one.number, one.status.value, one.sending_at, one.note) for one in entry.earlier],
         "compensates": entry.compensates,
-        "operators": _operators(entry),
+        "operators": _operator_decisions(entry),
         "kept_in": kept_in,
     }
 
@@ -75,7 +75,7 @@ def _requester(record: TaskRecord) -> JsonObject:
         "session_id": record.session_id,
         "task_state": record.state.value,
         "task_updated_at": record.updated_at.isoformat(),
-        "process_type": _text(record, "process_type"),
+        "process_type": _metadata_text(record, "process_type"),
         "asked_by": {"id": record.requester.id, "verified": record.requester.verified},
         "asked_at": record.accepted_at.isoformat(),
     }
@@ -86,9 +86,9 @@ def _short_row(record: TaskRecord, write: Mapping[str, JsonValue]) -> JsonObject
     return {
         **_requester(record),
         **{name: cast(Json, write.get(name)) for name in known},
-        "allowed_by": _text(record, "approval"),
+        "allowed_by": _metadata_text(record, "approval"),
         "policy": _policy(record, []),
-        "plan_hash": _text(record, "plan_hash"),
+        "plan_hash": _metadata_text(record, "plan_hash"),
         "proof": {"note": cast(Json, write.get("note"))},
         "kept_in": "record",
     }
@@ -175,22 +175,22 @@ def _proof(entry: LedgerEntry) -> JsonObject:
 
 
 def _attempt(number: int, status: str, sent: datetime | None, note: str | None) -> Json:
-    return {"number": number, "status": status, "sent_at": _moment(sent), "note": note}
+    return {"number": number, "status": status, "sent_at": _iso_time(sent), "note": note}
 
 
-def _operators(entry: LedgerEntry) -> list[Json]:
+def _operator_decisions(entry: LedgerEntry) -> list[Json]:
     return [
         {"resolution": one.resolution.value, "by": one.by.id, "at": one.at.isoformat(), "comment": one.comment}
         for one in entry.resolutions
     ]
 
 
-def _text(record: TaskRecord, name: str) -> Json:
+def _metadata_text(record: TaskRecord, name: str) -> Json:
     found = record.metadata.get(name)
     return found if isinstance(found, str) else None
 
 
-def _moment(moment: datetime | None) -> Json:
+def _iso_time(moment: datetime | None) -> Json:
     return moment.isoformat() if moment else None
 
 

@@ -35,7 +35,7 @@ class LiveTasks(Protocol):
     async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
         """A page of tasks, the last changed first; raises ``ValueError`` for an invalid ``after``."""
 
-    async def one(self, tenant: str, task_id: str) -> Kept | None: ...
+    async def find(self, tenant: str, task_id: str) -> Kept | None: ...
 
 
 class ArchivedTasks(Protocol):
@@ -44,7 +44,7 @@ class ArchivedTasks(Protocol):
     async def names(self, tenant: str) -> Sequence[str]:
         """The ids of the tenant's archived tasks, sorted."""
 
-    async def one(self, tenant: str, task_id: str) -> ArchivedTask | None: ...
+    async def find(self, tenant: str, task_id: str) -> ArchivedTask | None: ...
 
 
 MOST = 500
@@ -100,11 +100,11 @@ class AuditService:
 
         ``whole``: with its journal and its events, which only the archive has. Does not raise ``NotAnOperator``.
         """
-        found = await self._live.one(record.tenant, record.task_id)
+        found = await self._live.find(record.tenant, record.task_id)
         details = found.details if found else None
         if details is not None and not whole:
             return details
-        return (await self._archive.one(record.tenant, record.task_id) if self._archive else None) or details
+        return (await self._archive.find(record.tenant, record.task_id) if self._archive else None) or details
 
     async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:
@@ -115,10 +115,10 @@ class AuditService:
         return await self._stored_rows(query, caller.tenant, place)
 
     async def _of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
-        kept = await self._live.one(caller.tenant, task_id)
+        kept = await self._live.find(caller.tenant, task_id)
         if kept is not None:
             return await self._rows_told(kept)
-        found = await self._archive.one(caller.tenant, task_id) if self._archive else None
+        found = await self._archive.find(caller.tenant, task_id) if self._archive else None
         if found is None:
             raise NoVisibleTask(task_id)
         return audit_rows(found, "archive")
@@ -130,14 +130,14 @@ class AuditService:
             raise InvalidField("token", "is none that this server gave") from None
         rows = [row for kept in page.tasks for row in await self._rows_told(kept)]
         if page.after:
-            return rows, _token(_LIVE, page.after)
-        return rows, _token(_ARCHIVE, "") if self._archive else ""
+            return rows, _write_token(_LIVE, page.after)
+        return rows, _write_token(_ARCHIVE, "") if self._archive else ""
 
     async def _rows_told(self, kept: Kept) -> list[JsonObject]:
         """The task's writes, in full if the store or the archive has them, else as the record says."""
         if kept.details is not None:
             return audit_rows(kept.details, "store")
-        found = await self._archive.one(kept.record.tenant, kept.record.task_id) if self._archive else None
+        found = await self._archive.find(kept.record.tenant, kept.record.task_id) if self._archive else None
         return audit_rows(found, "archive") if found else rows_of_record(kept.record)
 
     async def _archived_rows(
@@ -147,12 +147,12 @@ class AuditService:
         left = [name for name in await archive.names(tenant) if name > place]
         rows: list[JsonObject] = []
         for name in left[: query.size]:
-            found = await archive.one(tenant, name)
+            found = await archive.find(tenant, name)
             if found is None or query.session not in (None, found.record.session_id):
                 continue
-            if await self._live.one(tenant, found.record.task_id) is None:
+            if await self._live.find(tenant, found.record.task_id) is None:
                 rows += audit_rows(found, "archive")
-        return rows, _token(_ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
+        return rows, _write_token(_ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
 
 
 def _check(caller: Caller) -> None:
@@ -168,7 +168,7 @@ def _falls_into(row: JsonObject, query: AuditQuery) -> bool:
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
 
 
-def _token(where: str, place: str) -> str:
+def _write_token(where: str, place: str) -> str:
     return base64.urlsafe_b64encode(f"{where} {place}".encode()).decode().rstrip("=")
 
 

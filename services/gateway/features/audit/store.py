@@ -43,7 +43,7 @@ class ArchivedAudit(ArchivedTasks):
             self._listed.pop(next(iter(self._listed)))
         return known.names
 
-    async def one(self, tenant: str, task_id: str) -> ArchivedTask | None:
+    async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
         """The archived task; raises ``ArchiveUnavailable`` for one that cannot be read, rather than skip it."""
         content = await self._archive.get(tenant, task_id)
         if content is None:
@@ -65,7 +65,7 @@ class RedisAudit(LiveTasks):
         following = f"{page.after.micros} {page.after.task}" if page.after else ""
         return KeptPage(await self._with_details(page.records), following)
 
-    async def one(self, tenant: str, task_id: str) -> Kept | None:
+    async def find(self, tenant: str, task_id: str) -> Kept | None:
         record = await self._tasks.record(tenant, task_id)
         return None if record is None else (await self._with_details([record]))[0]
 

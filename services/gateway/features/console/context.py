@@ -66,11 +66,11 @@ class Glance:
         async with look.lock:
             now = self.clock()
             if look.at is None or now - look.at > _FRESH:
-                look.questions, newest = await self._approvals.waiting(caller), await self._newest(caller)
+                look.questions, newest = await self._approvals.waiting(caller), await self._newest_change(caller)
                 look.version, look.at = _version(look.questions, newest), now
         return look
 
-    async def _newest(self, caller: Caller) -> str:
+    async def _newest_change(self, caller: Caller) -> str:
         found = await self._lists.tasks(TaskQuery(size=1), caller)
         learned = await self._learned_words(caller.tenant)
         told = [f"{one.task_id} {one.state} {one.updated_at}" for one in found.records]

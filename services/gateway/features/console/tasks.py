@@ -115,7 +115,7 @@ class TaskPages(ConsolePages):
         """A file of the task's messages, for download."""
         tasks = self._context.services.tasks
         record = await tasks.read(request.path_params["task_id"], visitor.caller)
-        return file_reply(*await tasks.files.one(record, request.path_params["file_id"]))
+        return file_reply(*await tasks.files.find(record, request.path_params["file_id"]))
 
     async def cancel(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         """Ask for a task's end, and wait a little: what was sent is settled before the task ends."""

@@ -45,7 +45,7 @@ class RedisDeadLetters(ScriptedStore, DeadLetters):
             if not places:
                 break
             replies = await self._rows_before(places, limit)
-            found = [_own(place, rows, tenant) for place, rows in zip(places, replies, strict=True)]
+            found = [_letters_of_tenant(place, rows, tenant) for place, rows in zip(places, replies, strict=True)]
             mine += [letter for letters in found for letter in letters]
             places = [
                 place._replace(entry_id=f"({rows[-1][0]}")
@@ -87,7 +87,7 @@ def _parse_letter_id(letter_id: str) -> _LetterPlace | None:
     return _LetterPlace(LetterKind(match[1]), int(match[2]), match[3])
 
 
-def _own(place: _LetterPlace, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
+def _letters_of_tenant(place: _LetterPlace, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
     found = (_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
     return [letter for letter in found if letter.tenant in (tenant, None)]
 

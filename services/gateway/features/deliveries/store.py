@@ -58,7 +58,7 @@ class RedisLines(news.Lines, news.Posts):
         calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
-        due = chain.from_iterable(_dues(reply[1:]) for reply in replies)
+        due = chain.from_iterable(_parse_due_lines(reply[1:]) for reply in replies)
         return news.Look(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
 
     async def claim(self, due: Sequence[news.DueLine], seconds: float) -> Sequence[news.ClaimedLine]:
@@ -75,7 +75,7 @@ class RedisLines(news.Lines, news.Posts):
     async def read(self, claim: news.ClaimedLine) -> news.Work | None:
         member = keys.unpack_delivery(claim.member)
         try:
-            work = await self._post(member) if isinstance(member, keys.PostMember) else await self._hook(member)
+            work = await self._post(member) if isinstance(member, keys.PostMember) else await self._read_webhook(member)
         except (ValidationError, ValueError) as error:  # perhaps another replica can, or this one soon
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
             return None
@@ -113,7 +113,7 @@ class RedisLines(news.Lines, news.Posts):
         except CannotOpen:
             return news.UnreadableLine(row.told, "a notice", member.post_id)
 
-    async def _hook(self, member: keys.WebhookMember) -> news.HookWork | news.UnreadableLine | None:
+    async def _read_webhook(self, member: keys.WebhookMember) -> news.HookWork | news.UnreadableLine | None:
         place, row = _line_place(member), await self._read_line(member)
         if row is None:
             return None
@@ -127,7 +127,7 @@ class RedisLines(news.Lines, news.Posts):
         return news.HookWork(webhook, row.told, TaskRecord.model_validate_json(story.record), tuple(story.rows))
 
 
-def _dues(flat: Sequence[str]) -> list[news.DueLine]:
+def _parse_due_lines(flat: Sequence[str]) -> list[news.DueLine]:
     pairs = zip(flat[::2], flat[1::2], strict=True)
     return [news.DueLine(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
 

@@ -124,7 +124,7 @@ class MessageFiles:
         history = [await self._with_contents(record.tenant, message) for message in record.history]
         return record.model_copy(update={"history": tuple(history)})
 
-    async def one(self, record: TaskRecord, file_id: str) -> KeptFile:
+    async def find(self, record: TaskRecord, file_id: str) -> KeptFile:
         """One file of a task that the caller may read. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
         name = names_of_files(record).get(file_id)
         content = await self._content(record.tenant, file_id) if name is not None else None

@@ -199,7 +199,7 @@ class KeyIdentity(identity.Identity):
 
     @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
-        token = _token(headers)
+        token = _token_in(headers)
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
         parts = split(token)
@@ -226,7 +226,7 @@ def _unknown_key() -> Unauthenticated:
     return Unauthenticated("the API key is unknown, expired or revoked")
 
 
-def _token(headers: Mapping[str, str]) -> str | None:
+def _token_in(headers: Mapping[str, str]) -> str | None:
     given = headers.get("authorization", "")
     if given.lower().startswith(_BEARER):
         return given[len(_BEARER) :].strip()

@@ -186,14 +186,14 @@ class HttpJwks(KeySource):
             async with self._http.stream("GET", url, timeout=_SECONDS, follow_redirects=False) as response:
                 if response.status_code != 200:
                     raise IssuerUnavailable(f"{url} answered {response.status_code}")
-                return loads_object(await _text(response, url))
+                return loads_object(await _answer_text(response, url))
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise IssuerUnavailable(f"{url} does not answer: {type(error).__name__}") from error
         except (ValueError, RecursionError) as error:
             raise IssuerUnavailable(f"{url} did not answer with a JSON object") from error
 
 
-async def _text(response: httpx.Response, url: str) -> str:
+async def _answer_text(response: httpx.Response, url: str) -> str:
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

@@ -115,11 +115,11 @@ class RedisSignIns(ScriptedStore, identity.SignIns):
     async def begin(self, credential: identity.SignInCredential) -> str:
         secret = token_urlsafe(32)
         sealed = _seal(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
-        await self._scripts.command("SET", _name(secret), sealed, "EX", keys.CONSOLE_SECONDS)
+        await self._scripts.command("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
         return secret
 
     async def find(self, secret: str) -> identity.SignInCredential | None:
-        sealed = await self._scripts.command("GET", _name(secret))
+        sealed = await self._scripts.command("GET", _cookie_key(secret))
         if sealed is None:
             return None
         try:
@@ -128,7 +128,7 @@ class RedisSignIns(ScriptedStore, identity.SignIns):
             return None
 
     async def end(self, secret: str) -> None:
-        await self._scripts.command("DEL", _name(secret))
+        await self._scripts.command("DEL", _cookie_key(secret))
 
     async def count_refusal(self, address: str) -> None:
         """Count a refusal in a fixed window, which the first refusal opens."""
@@ -140,7 +140,7 @@ class RedisSignIns(ScriptedStore, identity.SignIns):
         return int(str(await self._scripts.command("GET", keys.console_refused_key(address)) or 0))
 
 
-def _name(secret: str) -> str:
+def _cookie_key(secret: str) -> str:
     return keys.console_key(_derive_key(secret, b"name").hex())
 
 

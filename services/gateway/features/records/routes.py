@@ -34,7 +34,7 @@ class RecordEndpoints:
     async def get(self, call: OwnCall) -> Response:
         """Show the tenant's record as it holds, with its version as ``ETag``; secrets stand in it as references."""
         tenant = call.path_word("tenant")
-        return _version(tenant, await self._service.show(tenant, None, call.caller))
+        return _version_reply(tenant, await self._service.show(tenant, None, call.caller))
 
     async def show(self, call: OwnCall) -> Response:
         """Show the tenant's record, or the earlier ``version`` in the body. A POST, since the body says who asks."""
@@ -42,7 +42,7 @@ class RecordEndpoints:
             call.path_word("tenant"),
             records.read_number(call.body) if call.body.get("version") is not None else None,
         )
-        return _version(tenant, await self._service.show(tenant, number, call.caller))
+        return _version_reply(tenant, await self._service.show(tenant, number, call.caller))
 
     async def put(self, call: OwnCall) -> Response:
         """Replace the tenant's record.
@@ -75,7 +75,7 @@ class RecordEndpoints:
 async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:
     """The reply to a change: the new version, or why there is none."""
     try:
-        return _version(tenant, await change)
+        return _version_reply(tenant, await change)
     except BadRecord as bad:
         said = f"the record cannot be used: {bad}"
         return JSONResponse({"error": said, "fields": records.problems_view(bad.problems)}, status_code=400)
@@ -84,7 +84,7 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
         return JSONResponse({"error": said, "version": conflict.now}, 412, _etag(conflict.now))
 
 
-def _version(tenant: str, version: TenantVersion) -> Response:
+def _version_reply(tenant: str, version: TenantVersion) -> Response:
     return _json(records.version_view(tenant, version), _etag(version.version))
 
 

@@ -73,7 +73,7 @@ def answers_in(text: str, wanted: Format, *, in_given_order: bool) -> tuple[str,
 def _find_answers(text: str, wanted: Format) -> tuple[str, ...]:
     match wanted:
         case "single":
-            return _single(text)
+            return _single_answer(text)
         case "json":
             return _whole_json(text) or _list_items(text)
         case "list":
@@ -88,10 +88,10 @@ def _list_items(text: str) -> tuple[str, ...]:
     items = tuple(_ITEM.finditer(text))
     if items and _REFUSAL.search(text[: items[0].start()].replace("’", "'").strip()):
         return (text,)
-    return tuple(match["item"] for match in items) or _separate(text)
+    return tuple(match["item"] for match in items) or _split_items(text)
 
 
-def _separate(text: str) -> tuple[str, ...]:
+def _split_items(text: str) -> tuple[str, ...]:
     if "\n" in text or _is_refusal(text):
         return (text,)
     return tuple(_BETWEEN.split(text))
@@ -108,7 +108,7 @@ def _is_refusal(text: str) -> bool:
     return _REFUSAL.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
 
 
-def _single(text: str) -> tuple[str, ...]:
+def _single_answer(text: str) -> tuple[str, ...]:
     array = _parse_json(text)
     return (_as_text(array[0]),) if isinstance(array, list) and len(array) == 1 else (text,)
 
@@ -217,7 +217,7 @@ def status_of(record: TaskRecord) -> int:
 
 
 def _metadata(record: TaskRecord) -> dict[str, JsonValue]:
-    checked, memory = _object(record, "text_policy"), _object(record, "memory")
+    checked, memory = _metadata_object(record, "text_policy"), _metadata_object(record, "memory")
     violations = list(cast("list[JsonValue]", checked.get("violations", [])))
     if record.state is TaskState.REJECTED and record.reason:
         violations.append(record.reason)
@@ -232,7 +232,7 @@ def _metadata(record: TaskRecord) -> dict[str, JsonValue]:
     }
 
 
-def _object(record: TaskRecord, name: str) -> dict[str, JsonValue]:
+def _metadata_object(record: TaskRecord, name: str) -> dict[str, JsonValue]:
     value = record.metadata.get(name)
     return value if isinstance(value, dict) else {}
 
@@ -256,10 +256,10 @@ def _format(body: JsonObject) -> Format:
 def _history(body: JsonObject) -> tuple[PriorTurn, ...]:
     if body.get("history") is None:
         return ()
-    return tuple(_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history", "history")))
+    return tuple(_read_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history", "history")))
 
 
-def _turn(item: Json, path: str) -> PriorTurn:
+def _read_turn(item: Json, path: str) -> PriorTurn:
     if not isinstance(item, dict):
         raise InvalidField(path, f"must be an object, not {kind_of(item)}")
     role, content = text_at(item, "role", f"{path}.role"), text_at(item, "content", f"{path}.content")

@@ -136,7 +136,7 @@ class RestEndpoints:
         """A file of the task's messages, to be saved and never shown as a page of ours."""
         try:
             record = await self._tasks.read(task_id, self._caller(request))
-            return file_reply(*await self._tasks.files.one(record, file_id))
+            return file_reply(*await self._tasks.files.find(record, file_id))
         except kinds(_STATUS) as fault:
             return refusal_reply(fault, _STATUS)
 

@@ -100,14 +100,14 @@ class TaskStream:
                 if beginning.is_all:
                     return
             try:
-                async with aclosing(self._tail(beginning)) as tail:
+                async with aclosing(self._later_updates(beginning)) as tail:
                     async for told in tail:
                         yield told
                 return
             except EventsLost as lost:  # the client reads so slowly that it is told the whole task again
-                beginning = await self._anew(lost.after)
+                beginning = await self._restart(lost.after)
 
-    async def _tail(self, beginning: StreamStart) -> AsyncGenerator[ToldUpdate, None]:
+    async def _later_updates(self, beginning: StreamStart) -> AsyncGenerator[ToldUpdate, None]:
         async with aclosing(self._tasks.watch(self.record, beginning.seen.after)) as events:
             async for stream_id, event in events:
                 record = await self._record_by_then(event)
@@ -117,7 +117,7 @@ class TaskStream:
                 if final or (beginning.last and EventPlace.parse(stream_id) >= beginning.last):
                     return
 
-    async def _anew(self, lost_after: str) -> StreamStart:
+    async def _restart(self, lost_after: str) -> StreamStart:
         standing = await self._tasks.standing(self.record)
         return _beginning(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
 

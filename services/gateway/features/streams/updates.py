@@ -173,7 +173,7 @@ def parts_of(event: TaskEvent, record: TaskRecord | None, *, final: bool) -> Ite
         case "turn_finished":
             yield from _end_of_turn(event, record, final=final)
         case _:
-            if (status := _progress(event)) is not None:
+            if (status := _progress_status(event)) is not None:
                 yield Part(None, status)
 
 
@@ -202,7 +202,7 @@ def _end_of_turn(event: TaskEvent, record: TaskRecord | None, *, final: bool) ->
     yield Part(None, StatusUpdate(state, event.at, record.reason, record=record, final=final))
 
 
-def _progress(event: TaskEvent) -> StatusUpdate | None:
+def _progress_status(event: TaskEvent) -> StatusUpdate | None:
     data = event.data
     match event.kind:
         case "phase":

@@ -68,12 +68,12 @@ FIELD = "metadata.tools_endpoint"
 
 
 class OwnEndpoints(Protocol):
-    async def names(self, tenant: str, url: str) -> bool:
+    async def has_connection(self, tenant: str, url: str) -> bool:
         """Whether the tenant's record has a connection with that URL. May raise ``StoreUnavailable``."""
 
 
 class NoEndpoints(OwnEndpoints):
-    async def names(self, tenant: str, url: str) -> bool:  # noqa: ARG002  nothing is known
+    async def has_connection(self, tenant: str, url: str) -> bool:  # noqa: ARG002  nothing is known
         return False
 
 
@@ -122,7 +122,7 @@ def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
     """What identifies a message: its sender and its id, or without an id its content."""
     if name := message.same_as or message.message_id:
         return digest([caller.principal.id, "id", name])
-    return digest([caller.principal.id, *_content(message)])
+    return digest([caller.principal.id, *_content_of(message)])
 
 
 def own_id(task_id: str, caller: Caller) -> str:
@@ -291,7 +291,7 @@ def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Inta
     return digest(["a2a", fingerprint if message.message_id and not message.is_always_new else moment.fresh_id])
 
 
-def _content(message: ClientMessage) -> tuple[Json, ...]:
+def _content_of(message: ClientMessage) -> tuple[Json, ...]:
     solver = (message.solver.model_dump_json(),) if message.solver else ()
     files = (list[Json]([file.file.file_id or file.file.url for file in message.files]),) if message.files else ()
     return (message.text, list(message.data), message.session_id, message.metadata, *files, *solver)

@@ -75,7 +75,7 @@ class TaskListService:
         seen = [record for record in page.records if may_read(caller.principal, record)]
         if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return ListedTasks((), "", 0)
-        return ListedTasks(seen, _token(page.after) if page.after else "", page.total)
+        return ListedTasks(seen, _write_token(page.after) if page.after else "", page.total)
 
 
 def owner_shown(caller: Caller) -> str | None:
@@ -85,7 +85,7 @@ def owner_shown(caller: Caller) -> str | None:
     return None if sees_all else principal.id
 
 
-def _token(place: ListPlace) -> str:
+def _write_token(place: ListPlace) -> str:
     return base64.urlsafe_b64encode(f"{place.micros} {place.task}".encode()).decode().rstrip("=")
 
 

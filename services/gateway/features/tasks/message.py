@@ -94,11 +94,11 @@ def _read(
     message_id: str | None,
 ) -> ClientMessage:
     metadata = metadata_of(params)
-    text, data, files = _parts(message)
+    text, data, files = _sort_parts(message)
     return ClientMessage(
         dialect=dialect,
         task_id=task_id,
-        session_id=_session(metadata, session, dialect),
+        session_id=_session_id(metadata, session, dialect),
         message_id=message_id,
         text=text,
         data=data,
@@ -137,7 +137,7 @@ def _message(params: JsonObject) -> JsonObject:
     return message
 
 
-def _session(metadata: JsonObject, named: str | None, dialect: Dialect) -> str | None:
+def _session_id(metadata: JsonObject, named: str | None, dialect: Dialect) -> str | None:
     in_metadata = id_at(metadata, "session_id", "metadata.session_id")
     if in_metadata and named and in_metadata != named:
         field = "params.sessionId" if dialect is Dialect.LEGACY else "message.contextId"
@@ -145,7 +145,7 @@ def _session(metadata: JsonObject, named: str | None, dialect: Dialect) -> str |
     return in_metadata or named
 
 
-def _parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...], tuple[ClientFile, ...]]:
+def _sort_parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...], tuple[ClientFile, ...]]:
     texts: list[str] = []
     data: list[JsonObject] = []
     files: list[ClientFile] = []
@@ -184,20 +184,20 @@ def _sort_part(part: Json, path: str, texts: list[str], data: list[JsonObject], 
 def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
     """The policy document as sent; as JSON text if binary floats would change its numbers."""
     if isinstance(value, dict):
-        return plain_values(value) if _survives(value) else dumps(value)
+        return plain_values(value) if _survives_floats(value) else dumps(value)
     if value is None or isinstance(value, str):
         return value or None
     raise InvalidField(path, f"must be a string or an object, not {kind_of(value)}")
 
 
-def _survives(value: Json) -> bool:
+def _survives_floats(value: Json) -> bool:
     match value:
         case Decimal():
             return Decimal(repr(float(value))) == value
         case dict():
-            return all(_survives(item) for item in value.values())
+            return all(_survives_floats(item) for item in value.values())
         case list():
-            return all(_survives(item) for item in value)
+            return all(_survives_floats(item) for item in value)
         case _:
             return True
 

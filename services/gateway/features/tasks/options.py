@@ -83,12 +83,12 @@ def _check_modes(said: JsonObject) -> None:
     key, path = "acceptedOutputModes", "configuration.acceptedOutputModes"
     if not said.get(key):
         return
-    modes = [_mode(item, path) for item in list_at(said, key, path)]
+    modes = [_media_type(item, path) for item in list_at(said, key, path)]
     if not _UNDERSTOOD.intersection(modes):
         raise UnsupportedContent(path, f"the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
 
 
-def _mode(item: Json, path: str) -> str:
+def _media_type(item: Json, path: str) -> str:
     if not isinstance(item, str):
         raise InvalidField(path, f"must be a list of media types; there is {kind_of(item)} in it")
     return item.partition(";")[0].strip().lower()

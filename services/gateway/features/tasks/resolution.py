@@ -73,12 +73,12 @@ def check_not_refused(record: TaskRecord, turn: Turn, word: ResolutionWord) -> N
 
 
 def _doubt_of(record: TaskRecord, call: str) -> str | None:
-    doubts = _items(record, "doubts") if not record.state.is_terminal else []
+    doubts = _list_in(record, "doubts") if not record.state.is_terminal else []
     return next((str(item["doubt"]) for item in doubts if item.get("call_id") == call), None)
 
 
 def _last_resolution(record: TaskRecord, call: str) -> JsonObject | None:
-    return next((item for item in reversed(_items(record, "resolutions")) if item.get("call_id") == call), None)
+    return next((item for item in reversed(_list_in(record, "resolutions")) if item.get("call_id") == call), None)
 
 
 def _why_not(record: TaskRecord, call: str) -> str:
@@ -90,6 +90,6 @@ def _why_not(record: TaskRecord, call: str) -> str:
     return "no write of that name is in doubt"
 
 
-def _items(record: TaskRecord, name: str) -> list[JsonObject]:
+def _list_in(record: TaskRecord, name: str) -> list[JsonObject]:
     found = record.metadata.get(name)
     return [cast(JsonObject, item) for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -234,7 +234,7 @@ class TaskService:
         try:
             permitted_endpoint(message.tools_endpoint, loopback=loopback, allowed_hosts=hosts)
         except errors.InvalidField:
-            if not await self._rules.own_endpoints.names(caller.tenant, message.tools_endpoint):
+            if not await self._rules.own_endpoints.has_connection(caller.tenant, message.tools_endpoint):
                 raise
 
     def _check_webhook(self, message: ClientMessage) -> None:

@@ -51,7 +51,7 @@ class _KnownTask(NamedTuple):
         return _packed_reads(tenant, self.session_id, task_id, fingerprint)
 
 
-def _fields(fingerprint: str) -> list[str]:
+def _thread_fields(fingerprint: str) -> list[str]:
     return [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
 
 
@@ -67,7 +67,7 @@ def _decode_text(noted: bytes | None) -> str:
 def _packed_reads(tenant: str, session_id: str, task_id: str, fingerprint: str = "") -> PackedReads:
     """The reads of what is stored about a task's id, where the id leads, and the record."""
     return PackedReads.pack(
-        ("HMGET", thread_key(tenant, task_id), *_fields(fingerprint)),
+        ("HMGET", thread_key(tenant, task_id), *_thread_fields(fingerprint)),
         ("GET", keys.alias_key(tenant, task_id)),
         ("HGET", keys.task_keys(tenant, session_id, task_id).record, "json"),
     )
@@ -121,19 +121,19 @@ class RedisThreads(ClientThreads):
 
     async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
         async with answering():
-            asked = self._redis.hmget(thread_key(tenant, client_id), _fields(fingerprint))
+            asked = self._redis.hmget(thread_key(tenant, client_id), _thread_fields(fingerprint))
             return _thread_of(await cast(Awaitable[list[str | None]], asked))
 
     async def points_to(self, tenant: str, client_id: str, task_id: str) -> None:
-        await self._set(tenant, client_id, _TASK, task_id)
+        await self._set_field(tenant, client_id, _TASK, task_id)
 
     async def note_signal(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
-        await self._set(tenant, client_id, f"signalled:{fingerprint}", turn_id)
+        await self._set_field(tenant, client_id, f"signalled:{fingerprint}", turn_id)
 
     async def note_answer(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None:
-        await self._set(tenant, client_id, f"answered:{fingerprint}", turn_id)
+        await self._set_field(tenant, client_id, f"answered:{fingerprint}", turn_id)
 
-    async def _set(self, tenant: str, client_id: str, field: str, value: str) -> None:
+    async def _set_field(self, tenant: str, client_id: str, field: str, value: str) -> None:
         key = thread_key(tenant, client_id)
         async with answering(), self._redis.pipeline(transaction=True) as pipe:
             pipe.hset(key, field, value)
@@ -220,7 +220,7 @@ class StoredEndpoints(OwnEndpoints):
     def __init__(self, records: TenantRecords) -> None:
         self._records = records
 
-    async def names(self, tenant: str, url: str) -> bool:
+    async def has_connection(self, tenant: str, url: str) -> bool:
         number = await self._records.latest(tenant)
         found = await self._records.version(tenant, number) if number else None
         if found is None or found.withdrawn:

@@ -31,7 +31,7 @@ class WebhookSecrets(NamedTuple):
 
 def read_secrets(text: str) -> WebhookSecrets:
     """Parse secrets, with commas between, each base64 with or without ``whsec_``; raises ``ValueError``."""
-    return WebhookSecrets(tuple(_bytes(part.strip()) for part in text.split(",") if part.strip()))
+    return WebhookSecrets(tuple(_decode_secret(part.strip()) for part in text.split(",") if part.strip()))
 
 
 def sign_body(delivery_id: str, body: str, secrets: Sequence[str], now: datetime) -> dict[str, str]:
@@ -48,13 +48,13 @@ def delivery_id(*parts: str) -> str:
 
 def is_secret(text: str) -> bool:
     try:
-        _bytes(text)
+        _decode_secret(text)
     except ValueError:
         return False
     return True
 
 
-def _bytes(text: str) -> bytes:
+def _decode_secret(text: str) -> bytes:
     plain = text.removeprefix(_PREFIX).translate(str.maketrans("-_", "+/"))
     try:
         found = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

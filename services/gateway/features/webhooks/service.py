@@ -71,7 +71,7 @@ class WebhookService:
         book = self._offered_book()
         return await book.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
 
-    async def one(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskHook:
+    async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskHook:
         """The webhook of that id, or the task's first if none is named; raises ``UnknownWebhook``."""
         found = [one.webhook for one in await self.list_webhooks(task_id, caller)]
         for webhook in found:

@@ -30,7 +30,7 @@ class RedisWebhooks(hooks.WebhookStore):
         told = hooks.HookState(cursor="0" if from_start else "")
         if known is not None and not known.told.disabled:
             told = known.told._replace(tries=0, error="")
-        await self._put(record, member, webhook, told, most)
+        await self._write_webhook(record, member, webhook, told, most)
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _task(record).push))
@@ -52,7 +52,7 @@ class RedisWebhooks(hooks.WebhookStore):
         text = await self._scripts.command("HGET", _task(record).push, member)
         return None if text is None else self._read(str(text))
 
-    async def _put(
+    async def _write_webhook(
         self, record: TaskRecord, member: str, webhook: hooks.TaskHook, told: hooks.HookState, most: int
     ) -> None:
         task, partition = _task(record), keys.partition_keys_of(record.tenant, record.session_id)

@@ -49,7 +49,7 @@ def entries_of_list(content: JsonValue, *names: str) -> list[JsonValue]:
     found = next((content[name] for name in names if name in content), None) if isinstance(content, dict) else content
     if not isinstance(found, list):
         raise BadFile([f"it is no list, and has none under {' or '.join(names)}"])
-    return _few(found)
+    return _check_count(found)
 
 
 def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue]:
@@ -57,7 +57,7 @@ def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue
     inner = next((content[name] for name in names if name in content), content) if isinstance(content, dict) else None
     if not isinstance(inner, dict):
         raise BadFile(["it is no object"])
-    _few(list(inner))
+    _check_count(list(inner))
     return inner
 
 
@@ -81,7 +81,7 @@ def number_entries(entries: Iterable[JsonValue]) -> Iterable[tuple[str, JsonValu
     return ((f"entry {number}", entry) for number, entry in enumerate(entries, 1))
 
 
-def _few(found: list[JsonValue]) -> list[JsonValue]:
+def _check_count(found: list[JsonValue]) -> list[JsonValue]:
     if len(found) > MOST_ENTRIES:
         raise BadFile([f"it has more than {MOST_ENTRIES} entries"])
     return found
@@ -230,8 +230,8 @@ class Statistics(NamedTuple):
 def read_statistics(content: JsonValue) -> Statistics:
     """The statistics in a file. Raises ``BadFile``."""
     told = entries_of_object(content)
-    counts = _numbers(told.get("counts", {}), "counts")
-    days = _numbers(told.get("days", {}), "days")
+    counts = _read_numbers(told.get("counts", {}), "counts")
+    days = _read_numbers(told.get("days", {}), "days")
     problems = [f"days {name}: it is no day and count" for name in days if not _DAY.fullmatch(name)]
     problems += [f"counts {name}: it is not known" for name in counts if name not in _COUNTS]
     if sum(counts.get(kind, 0) for kind in _KINDS) > counts.get("events", 0):
@@ -251,7 +251,7 @@ def read_statistics(content: JsonValue) -> Statistics:
     return Statistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
 
 
-def _numbers(content: JsonValue, part: str) -> dict[str, int]:
+def _read_numbers(content: JsonValue, part: str) -> dict[str, int]:
     found = entries_of_object(content)
     numbers = read_all(((f"{part} {name}", number) for name, number in found.items()), _check_number)
     return dict(zip(found, numbers, strict=True))

@@ -193,7 +193,7 @@ def _table(found: list[Entry]) -> JsonValue:
     return {"columns": ["name", *names], "rows": rows}
 
 
-_SIGNALS, _FAILURES, _RANKING = "brainos_training_signals", "top_failures", "scenario_difficulty_ranking"
+_SIGNALS, _FAILURES, _RANKING = "brainos_signal_rows", "top_failures", "scenario_difficulty_ranking"
 _ROWS = ("rows", "examples", "training_rows", "signals", "data")
 
 
@@ -215,7 +215,7 @@ def prepare_training(reports: Iterable[Report]) -> PreparedRows:
 
 
 def _ready_made(report: Report) -> Iterator[dict[str, JsonValue] | str]:
-    for number, signal in enumerate(_signals(report.told.get(_SIGNALS)), 1):
+    for number, signal in enumerate(_signal_rows(report.told.get(_SIGNALS)), 1):
         if not (isinstance(signal, dict) and "messages" in signal):
             continue
         try:
@@ -226,15 +226,15 @@ def _ready_made(report: Report) -> Iterator[dict[str, JsonValue] | str]:
             yield signal
 
 
-def _signals(part: JsonValue) -> list[JsonValue]:
+def _signal_rows(part: JsonValue) -> list[JsonValue]:
     if isinstance(part, dict):
-        return [one for name in _ROWS for one in _signals(part.get(name))]
+        return [one for name in _ROWS for one in _signal_rows(part.get(name))]
     return part if isinstance(part, list) else []
 
 
 def _failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.part(_RANKING)}
-    told = [one for one in _signals(report.told.get(_SIGNALS)) if not (isinstance(one, dict) and "messages" in one)]
+    told = [one for one in _signal_rows(report.told.get(_SIGNALS)) if not (isinstance(one, dict) and "messages" in one)]
     failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.part(_FAILURES)]
     signals = [(_SIGNALS, entry, _type_of(entry)) for entry in entries(told)]
     scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
@@ -276,7 +276,7 @@ def _row(
     return {"messages": [{"role": "user", "content": text}], "metadata": metadata}
 
 
-_TAUGHT = ("top_failures", "brainos_training_signals")
+_TAUGHT = ("top_failures", "brainos_signal_rows")
 _MOST = 20
 _TEXT, _PART = 240, 80  # characters
 _UNSCORED = 0.5  # the worth of a fact whose failure has no score, as of any imported fact

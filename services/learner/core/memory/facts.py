@@ -55,7 +55,7 @@ def _teach(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
 def is_same(one: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
     if _meaning_of(one) and _meaning_of(one) == _meaning_of(other):
-        return _value(one) == _value(other)
+        return _value_of(one) == _value_of(other)
     if _meaning_of(one) and _meaning_of(other) and _subject(one.subject) != _subject(other.subject):
         return False
     words, others = frozenset(one.keywords), frozenset(other.keywords)
@@ -65,7 +65,7 @@ def is_same(one: KnownFact, other: KnownFact) -> bool:
 
 def contradicts(one: KnownFact, other: KnownFact) -> bool:
     """Whether they give the same attribute of the same subject different values."""
-    return bool(_meaning_of(one)) and _meaning_of(one) == _meaning_of(other) and _value(one) != _value(other)
+    return bool(_meaning_of(one)) and _meaning_of(one) == _meaning_of(other) and _value_of(one) != _value_of(other)
 
 
 def _repeat(before: KnownFact, new: KnownFact) -> KnownFact:
@@ -134,7 +134,7 @@ def _subject(name: str) -> str:
     return short_name(name).casefold()
 
 
-def _value(fact: KnownFact) -> frozenset[str]:
+def _value_of(fact: KnownFact) -> frozenset[str]:
     return _value_words(fact.value)
 
 

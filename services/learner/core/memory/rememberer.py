@@ -225,7 +225,7 @@ def change_of(known: memory.StoredKnowledge, memos: Sequence[Memo]) -> memory.Me
         fields = [one.field for one in memo.entities]
         for one in memo.entities:
             entities[one.field] = _count_sight(entities.get(one.field), one, memo.source.at)
-            links[one.field] = _link(links.get(one.field, EntityLinks()), one.field, fields, memo.source)
+            links[one.field] = _add_link(links.get(one.field, EntityLinks()), one.field, fields, memo.source)
         for prediction, held in predictions(memo).items():
             accuracy[prediction] = _count_try(accuracy.get(prediction, Accuracy()), held, memo.source.at)
     named = {one.field for memo in memos for one in memo.entities}
@@ -258,7 +258,7 @@ def _count_sight(before: KnownEntity | None, found: FoundEntity, at: datetime) -
     )
 
 
-def _link(before: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
+def _add_link(before: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
     together = dict.fromkeys((*(other for other in fields if other != field), *before.together))
     tasks = (source, *(task for task in before.tasks if task.task_id != source.task_id))
     return EntityLinks(together=tuple(together)[:_TOGETHER], tasks=tasks[:_TASKS])

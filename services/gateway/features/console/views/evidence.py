@@ -128,7 +128,7 @@ def figures(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...
     values = record.metadata.get("values")
     found = {one.name: one.value for one in told.values()}
     found |= {name: str(value) for name, value in values.items()} if isinstance(values, dict) else {}
-    return tuple(FigureRow(title_of(name), value, _origin(name, told, grounds)) for name, value in found.items())
+    return tuple(FigureRow(title_of(name), value, _figure_origin(name, told, grounds)) for name, value in found.items())
 
 
 def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
@@ -199,7 +199,7 @@ def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
     return in_words(read_text(source.get("source")), told)
 
 
-def _origin(name: str, told: Mapping[str, object], grounds: Grounds | None) -> str:
+def _figure_origin(name: str, told: Mapping[str, object], grounds: Grounds | None) -> str:
     if grounds is None or name not in told:
         return ""
     one = next(figure for figure in grounds.figures if figure.name == name)

@@ -162,8 +162,8 @@ def error_rate(totals: Mapping[TaskState, int]) -> HealthItem:
 
 def latencies(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
     """Durations from message to end, of tasks that waited for nobody and of all tasks."""
-    alone = sorted(_took(one) for one in records if not waited_for_people(one))
-    rest = sorted(_took(one) for one in records if waited_for_people(one))
+    alone = sorted(_duration_of(one) for one in records if not waited_for_people(one))
+    rest = sorted(_duration_of(one) for one in records if waited_for_people(one))
     found = []
     if alone:
         found.append(
@@ -222,7 +222,7 @@ def _failure_cause(record: TaskRecord) -> str:
     return f"It broke at {named}" if named else (record.reason or "No reason was given").partition("\n")[0][:160]
 
 
-def _took(record: TaskRecord) -> timedelta:
+def _duration_of(record: TaskRecord) -> timedelta:
     return max(record.updated_at - record.accepted_at, timedelta(0))
 
 
@@ -323,7 +323,7 @@ def needs_tile(needs: Needs, others: int, first: datetime | None, now: datetime)
         remark = f"{count_of(others, 'approval waits', 'approvals wait')} for others" if others else "nothing to decide"
         return Tile(question, "Nothing", remark, "/console/approvals")
     due = f"; first due {distance(first, now)}" if first else ""
-    href = "/console/approvals" if needs.approvals else _place(needs)
+    href = "/console/approvals" if needs.approvals else _place_of_needs(needs)
     return Tile(question, str(needs.total), f"{list_of(tuple(parts))}{due}", href, "warn")
 
 
@@ -354,7 +354,7 @@ def begun_days(spent: Sequence[DaySpent]) -> Sequence[DaySpent]:
     return spent if not spent or spent[-1].calls else spent[:-1]
 
 
-def _place(needs: Needs) -> str:
+def _place_of_needs(needs: Needs) -> str:
     if needs.doubts:
         return "/console/tasks?state=waiting"
     return "/console/operations/dead-letters" if needs.letters else "/console/webhooks"

@@ -131,7 +131,7 @@ def _card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[
     times = [one.at_ms for course in told.values() for one in course]
     until = max(times, default=0)
     lines = tuple(
-        (_tone(name), [*((one.at_ms, one.mean) for one in told[name]), (until, told[name][-1].mean)])
+        (_arm_tone(name), [*((one.at_ms, one.mean) for one in told[name]), (until, told[name][-1].mean)])
         for name in order
         if name in told
     )
@@ -159,7 +159,7 @@ def _row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
     score = ucb1(arm, tasks) if tasks else None
     return ArmRow(
         title=strategy_title(name),
-        tone=_tone(name),
+        tone=_arm_tone(name),
         uses=arm.n,
         mean=f"{arm.q:.2f}" if arm.n else "",
         share=round(100 * arm.n / tasks) if tasks else 0,
@@ -168,7 +168,7 @@ def _row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
     )
 
 
-def _tone(name: str) -> str:
+def _arm_tone(name: str) -> str:
     return _TONES.get(name, _OTHER)
 
 

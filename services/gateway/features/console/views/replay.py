@@ -157,7 +157,7 @@ class ReplayedTurn(NamedTuple):
 
 def stops_of(run: Run) -> tuple[TurnStop, ...]:
     """Every turn of a run. A run may have very many, so each of its parts is scanned once."""
-    looks, begins = _looks(run), _begins(run)
+    looks, begins = _looks_by_turn(run), _begins(run)
     log = run.results.action_log
     done = Counter(entry.turn for entry in log)
     wrong = {entry.turn for entry in log if not entry.success} | {_turn_number(one) for one in run.results.failed_turns}
@@ -181,7 +181,7 @@ def stops_near(stops: Sequence[TurnStop], turn: int) -> Sequence[TurnStop]:
 
 def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
     """The turn of that number, or the nearest one."""
-    looks = _looks(run)
+    looks = _looks_by_turn(run)
     turn = min(max(turn, 0), len(stops) - 1)
     look, before = looks.get(turn), looks.get(turn - 1)
     changes = look.changes if look else ()
@@ -205,7 +205,7 @@ def criteria_of(run: Run) -> tuple[CriterionLine, ...]:
     return tuple(_criterion(one) for one in rows)
 
 
-def _looks(run: Run) -> Mapping[int, WorldLook]:
+def _looks_by_turn(run: Run) -> Mapping[int, WorldLook]:
     return {look.turn: look for look in run.results.world}
 
 

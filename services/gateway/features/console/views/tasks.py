@@ -246,7 +246,7 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Tokens", _number(spend.get("tokens")), _phrase("limit ", _number(spend.get("token_limit")))),
         ("Model calls", _number(data.get("model_calls")), ""),
         ("Tool calls", _number(data.get("tool_calls")), ""),
-        ("Policy", *_verdict(read_object(data.get("verdict")))),
+        ("Policy", *_verdict_fact(read_object(data.get("verdict")))),
         ("Approval", read_text(data.get("approval")), ""),
         ("Quality", _number(data.get("quality")), "of 1"),
     ]
@@ -271,7 +271,7 @@ def span_of(length: timedelta) -> str:
     return f"{seconds:.1f} s" if 0 <= seconds < 60 else duration_words(length)
 
 
-def _verdict(verdict: Mapping[str, object]) -> tuple[str, str]:
+def _verdict_fact(verdict: Mapping[str, object]) -> tuple[str, str]:
     if not verdict:
         return "", ""
     rules = verdict.get("triggeredRules")
