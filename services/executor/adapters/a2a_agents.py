@@ -28,11 +28,11 @@ class NotCalled(httpx.ConnectError):
 
 
 class TooLarge(httpx.ReadError):
-    """The answer is larger than anybody reads."""
+    """The answer is larger than the most that is read."""
 
 
 class AgentTransport(httpx.AsyncBaseTransport):
-    """A card may name any address as its agent's: only those of the connection's own origin are called.
+    """The HTTP transport to one agent, which calls only the connection's own origin: a card may name any address.
 
     The inner transport is shared, and is not closed here.
     """
@@ -89,7 +89,9 @@ class A2aAgents(tools.ToolServers):
     def __init__(
         self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard``: where it may connect; without, wherever it is told. ``credentials``: what agents are shown."""
+        """``guard``: where it may connect; without one, to any address. ``credentials``: those that agents are
+        shown.
+        """
         self._tracer, self._credentials = tracer, credentials or NoCredentials()
         plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0, verify=trusted_certificates())
         self._transport = GuardedTransport(guard, _LIMITS) if guard else plain
@@ -127,7 +129,9 @@ class A2aAgents(tools.ToolServers):
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> tools.ToolAnswer:
-        """A skill that the catalogue calls a read: nobody waits for it longer, and nobody answers what it asks."""
+        """The answer of a skill that the catalogue calls a read. It is not waited for beyond the time-out, and a
+        question of the agent is not answered.
+        """
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._agent_before_sending(connection, tool, deadline)
         answer = await agent.send(tool, arguments, deadline, context_of(connection, session_id))
@@ -160,7 +164,7 @@ class A2aAgents(tools.ToolServers):
             ) from None
 
     async def _agent_before_sending(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
-        """The agent by its card; whatever fails here, the message itself was not sent."""
+        """The agent as its card describes it. Whatever error is raised here, the message itself was not sent."""
         known = self._agents.get(connection.line)
         if known is not None:
             return known
@@ -171,7 +175,9 @@ class A2aAgents(tools.ToolServers):
             raise tools.ToolUnreachable(f"{tool} was not sent: {error or 'no card in time'}") from error
 
     async def _fetch_agent(self, connection: Connection) -> "A2aAgent":
-        """The agent as its card describes it now; the longest known is forgotten where there are too many."""
+        """The agent as its card describes it now, which is kept; the one known longest is forgotten if there are too
+        many.
+        """
         # The SDK costs half a second and 30 MB, which only a tenant that has an agent should pay.
         from services.executor.adapters.a2a_client import fetch_agent
 
@@ -186,5 +192,7 @@ class A2aAgents(tools.ToolServers):
 
 
 def context_of(connection: Connection, session_id: str) -> str:
-    """The agent's context for one of our sessions: the same each time, and no other tenant's or credential's."""
+    """The agent's context id for one of our sessions: the same each time, and different for any other tenant or
+    credential.
+    """
     return digest(["a2a-context", connection.line, session_id])[:32]

@@ -55,7 +55,7 @@ def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool,
 
 
 def answer_of(said: types.Task | types.Message) -> ports.ToolAnswer:
-    """A task as it stands, or the message that an agent answers in place of one."""
+    """The answer that a task stands for now, or the message that an agent sent in place of a task."""
     if isinstance(said, types.Message):
         return ports.ToolAnswer(_content(said.parts))
     state, words = said.status.state, _text(said.status.message.parts)
@@ -76,7 +76,7 @@ def is_done(task: types.Task) -> bool:
 
 
 def _content(parts: Iterable[types.Part]) -> Json:
-    """The text alone where there is nothing else; files are named, not fetched."""
+    """The text alone if there is nothing else, else texts, data and the names of files; files are not fetched."""
     parts = list(parts)
     text = _text(parts)
     data: list[Json] = [_exact(part) for part in parts if part.WhichOneof("content") == "data"]
@@ -95,7 +95,7 @@ def _is_file(part: types.Part) -> bool:
 
 
 def _exact(part: types.Part) -> Json:
-    """The protocol carries doubles; whole ones are whole numbers again."""
+    """The data of a part; whole doubles, which the protocol carries, become whole numbers again."""
     return _whole(plain(MessageToDict(part)["data"]))
 
 
@@ -116,7 +116,9 @@ def _name(skill: types.AgentSkill) -> str:
 
 
 def _tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:
-    """Whatever a skill's name sounds like, an agent decides itself what it does: only the catalogue says "reads"."""
+    """A skill as a tool. It counts as a change whatever its name says, unless the catalogue calls it a read: an agent
+    decides itself what it does.
+    """
     entry = connection.catalogue.get(name, _NO_ENTRY)
     by_catalogue = entry.tool_class is not None
     return ports.Tool(
@@ -132,7 +134,7 @@ def _tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str
 
 
 def _describe(skill: types.AgentSkill, agent: str) -> str:
-    """What the card says, marked as another's words; bounded."""
+    """The card's description of a skill, bounded and marked as another's words."""
     said = f"{skill.name}: {skill.description}".replace('"', "'")[:_DESCRIPTION_MOST]
     return f'A remote agent ({agent[:80]!r}) does this, told in plain words. Its card says: "{said}"'
 
@@ -180,7 +182,7 @@ async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAg
 
 
 async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.AgentCard:
-    """The card at one of the two places where cards stand."""
+    """The agent's card, from the first of the two usual places that has it."""
     base, missing = connection.url.rstrip("/"), ""
     for path in _CARD_PATHS:
         try:
@@ -196,21 +198,23 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
     raise ports.ToolSilent(f"{connection.id}: no agent's card is there: {missing}")
 
 
-class _Found(NamedTuple):
-    """A task of the agent that has our message, or whether it is certain that none has."""
+class _TaskSearch(NamedTuple):
+    """The agent's task that has our message, or whether it is certain that no task has it."""
 
     task: types.Task | None
     certain: bool
 
 
 class A2aAgent:
-    """Calls are made as messages that the agent answers at once with a task, at which we then look."""
+    """One agent. A call is a message that the agent answers at once with a task, which is then polled."""
 
     def __init__(self, client: Client, tools: Sequence[ports.Tool]) -> None:
         self._client, self.tools = client, tuple(tools)
 
     async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ports.ToolAnswer:
-        """One message, and its result, if that comes before the deadline, a time of the event loop."""
+        """Sends one message and returns its result, or an unfinished answer at the deadline, a time of the event
+        loop.
+        """
         if plain(wire(arguments)) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
             return ports.ToolAnswer(said, is_error=True, not_begun=True)
@@ -240,7 +244,7 @@ class A2aAgent:
         return answer_of(found.task)
 
     async def stop(self, task_id: str) -> ports.ToolAnswer | None:
-        """Tell the agent to stop; its task as it stands then, None where it does not say."""
+        """Tells the agent to stop; returns its task as it stands then, None if the agent does not say."""
         stopped = await _translate("the cancellation", self._stop(task_id))
         return None if isinstance(stopped, ports.ToolAnswer) else answer_of(stopped)
 
@@ -251,7 +255,7 @@ class A2aAgent:
             return await self._client.get_task(types.GetTaskRequest(id=task_id))
 
     async def _send_once(self, request: types.SendMessageRequest) -> types.Task | types.Message:
-        """What the agent says at once. A task that has the message already is not sent it again."""
+        """Sends the message, unless a task has it already, and returns the task or message that the agent answers."""
         message = request.message
         if message.task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_HISTORY))
@@ -263,7 +267,7 @@ class A2aAgent:
         raise ValueError("the answer is empty")
 
     async def _follow(self, task: types.Task, deadline: float) -> ports.ToolAnswer:
-        """Look at the task until it ends, asks, or the deadline has come."""
+        """Polls the task until it ends, asks something, or the deadline has come."""
         pause, now = _FIRST_PAUSE, asyncio.get_running_loop().time
         answer = answer_of(task)
         while answer.unfinished is not None and not answer.unfinished.question and now() + pause < deadline:
@@ -276,10 +280,14 @@ class A2aAgent:
                 continue  # it has the message: what became of it can be asked later
         return answer
 
-    async def _find(self, call_id: str, task_id: str, context: str) -> _Found:
+    async def _find(self, call_id: str, task_id: str, context: str) -> _TaskSearch:
         if task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_HISTORY))
-            return _Found(task, certain=True) if _has(task, call_id) or not task.history else _Found(None, certain=True)
+            return (
+                _TaskSearch(task, certain=True)
+                if _has(task, call_id) or not task.history
+                else _TaskSearch(None, certain=True)
+            )
         certain = True
         for within in (context, ""):  # an agent need not keep the context that we name
             try:
@@ -289,12 +297,12 @@ class A2aAgent:
                     )
                 )
             except NotImplementedError:  # the SDK's word for a generation without such a method
-                return _Found(None, certain=False)
+                return _TaskSearch(None, certain=False)
             taken = next((task for task in listed.tasks if _has(task, call_id)), None)
             if taken is not None:
-                return _Found(taken, certain=True)
+                return _TaskSearch(taken, certain=True)
             certain = not listed.next_page_token and all(task.history for task in listed.tasks)
-        return _Found(None, certain)
+        return _TaskSearch(None, certain)
 
 
 def _has(task: types.Task, call_id: str) -> bool:
@@ -318,7 +326,9 @@ def _request(tool: str, arguments: JsonObject, context: str) -> types.SendMessag
 
 
 async def _translate(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
-    """What the agent answers; a refusal before anything was begun as an answer, other trouble in the port's words."""
+    """The agent's answer. A refusal before anything was begun becomes an answer; other trouble becomes the port's
+    errors.
+    """
     try:
         return await asked
     except _NOT_BEGUN as error:

@@ -19,7 +19,7 @@ _MOST = 2_000_000  # characters of one reply
 
 
 class Account(NamedTuple):
-    """Where BrainOS is, and as whom it is asked."""
+    """The address of BrainOS, and the account under which it is asked."""
 
     url: str
     key: str
@@ -30,7 +30,9 @@ class Account(NamedTuple):
 
 
 class BrainOS(orchestrators.Orchestrator):
-    """One shared client, no retries: a message that was sent may have been heard. ``seconds`` bounds a whole reply."""
+    """A client of BrainOS. It makes no retries, since a message that was sent may have been received. ``seconds``
+    bounds a whole reply.
+    """
 
     def __init__(self, account: Account, seconds: float) -> None:
         self._seconds = seconds
@@ -58,7 +60,7 @@ class BrainOS(orchestrators.Orchestrator):
             status = source.response.status_code
             if status != httpx.codes.OK:
                 raise orchestrators.OrchestratorUnavailable(f"BrainOS answered {status}")
-            return await _read(source)
+            return await _read_reply(source)
 
 
 def _body(saying: orchestrators.Saying) -> JsonObject:
@@ -70,8 +72,8 @@ def _body(saying: orchestrators.Saying) -> JsonObject:
     return body
 
 
-async def _read(source: EventSource) -> orchestrators.OrchestratorReply:
-    """The reply of one stream: ``answer`` replaces the text, ``text`` appends to it. A stream ends with its mark."""
+async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
+    """The reply in one stream: ``answer`` replaces the text, ``text`` appends to it. A stream ends with its mark."""
     text, calls, size = "", list[orchestrators.ToolAsked](), 0
     async for data in _data(source):
         if data == _DONE:
@@ -86,7 +88,7 @@ async def _read(source: EventSource) -> orchestrators.OrchestratorReply:
             text = _text(event["answer"])
         text += _text(event.get("text", ""))
         if "tool_call" in event:
-            calls.append(_call(event["tool_call"]))
+            calls.append(_parse_call(event["tool_call"]))
     raise orchestrators.OrchestratorUnavailable("BrainOS's stream was cut off")
 
 
@@ -111,8 +113,8 @@ def _text(value: Json) -> str:
     raise _unusable("sent an answer that is no text", dumps(value))
 
 
-def _call(value: Json) -> orchestrators.ToolAsked:
-    """A call; parameters may be left out where there are none."""
+def _parse_call(value: Json) -> orchestrators.ToolAsked:
+    """One call that BrainOS asks for; parameters may be left out if there are none."""
     if isinstance(value, dict):
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
@@ -121,6 +123,6 @@ def _call(value: Json) -> orchestrators.ToolAsked:
 
 
 def _unusable(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
-    """A sentence of ours for clients; what BrainOS said itself goes into the operator's log."""
+    """An error with a sentence for clients; what BrainOS said itself goes into the operator's log."""
     log.warning("brainos_unusable", what=what, said=said[:300])
     return orchestrators.OrchestratorUnavailable(f"BrainOS {what}")

@@ -1,4 +1,4 @@
-"""Counting what turns come to: a worker, a store and a tracer that tell a meter what passes through them."""
+"""A worker, a store and a tracer that tell a meter what passes through them, for the metrics of turns."""
 
 import asyncio
 from collections import Counter
@@ -111,7 +111,9 @@ class CountedTurns(RunsTurns):
 
 
 class CountedStore(turns.TurnStore):
-    """``outcome``: the state in which the turn left its task, once it has. What was not stored is not counted."""
+    """A turn's store that counts what is stored. ``outcome``: the state in which the turn left its task, once it
+    has.
+    """
 
     def __init__(self, store: turns.TurnStore, meter: Meter) -> None:
         self._store, self._meter = store, meter
@@ -151,7 +153,7 @@ class CountedStore(turns.TurnStore):
         self, entry: LedgerEntry, before: WriteStatus, beside: turns.Unstored = turns.NOTHING
     ) -> turns.Pulse:
         pulse = self._count_events(await self._store.settle_write(entry, before, beside), beside.events)
-        if _stays(entry):
+        if _is_final(entry):
             self._meter.add(names.WRITES, proof=entry.status.value)
         if before in DOUBTS and entry.status not in DOUBTS:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
@@ -182,8 +184,8 @@ class CountedStore(turns.TurnStore):
             self._meter.add(names.APPROVALS_ENDED, status=now.status.value)
 
 
-def _stays(entry: LedgerEntry) -> bool:
-    """Whether a write may stay as it is: not one that is being sent, or whose proof is still to come."""
+def _is_final(entry: LedgerEntry) -> bool:
+    """Whether a write may stay as it is: it is not being sent, and no proof of it is still to come."""
     proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
     return entry.status not in _ON_THE_WAY and not proof_comes
 
@@ -199,7 +201,7 @@ def _count_task(meter: Meter, ended: TaskOutcome, record: TaskRecord) -> None:
 
 
 def count_event(meter: Meter, event: TaskEvent) -> None:
-    """Each event once. A call that a resumed turn finds in its journal is told no second time."""
+    """Counts an event in the metrics. A call that a resumed turn finds in its journal makes no second event."""
     data = event.data
     if event.kind == "model":
         nanos = data.get("nanos")

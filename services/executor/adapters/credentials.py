@@ -1,4 +1,4 @@
-"""Credentials of connections: resolved when a call is made, shown to their connection's origin alone."""
+"""Credentials of connections: resolved when a call is made, and shown only to their connection's origin."""
 
 import asyncio
 import os
@@ -42,7 +42,8 @@ R = TypeVar("R", bound=_Response)
 async def send_with_credential(
     credentials: Credentials, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
 ) -> R:
-    """What the server answers; raises ``CredentialUnavailable``, also where it takes none of ours.
+    """Sends a request with the connection's credential and returns the answer. Raises ``CredentialUnavailable``, also
+    if the server refuses every one.
 
     A 401 says that nothing was done, so the request is sent once more if there is another credential by then.
     """
@@ -75,8 +76,8 @@ class NoBadge(httpx2.ConnectError):
     """As far as the server is concerned no connection was made."""
 
 
-class ShowingLine(httpx2.AsyncBaseTransport):
-    """The HTTP line to one MCP server, which is shown the connection's credential with each request."""
+class CredentialTransport(httpx2.AsyncBaseTransport):
+    """The HTTP transport to one MCP server, which shows the connection's credential with each request."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, credentials: Credentials, connection: Connection) -> None:
         self._inner, self._credentials, self._connection = inner, credentials, connection
@@ -101,7 +102,7 @@ def _name(connection: Connection) -> str:
 
 
 def origin_of(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port, the last also where the URL leaves it to the scheme."""
+    """Scheme, host and port of a URL; the port is the scheme's if the URL has none."""
     parts = urlsplit(url)
     return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme.lower())
 
@@ -114,14 +115,16 @@ _LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 
 
 class SecretSource(Protocol):
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
-        """The secret; raises ``CredentialUnavailable``. ``anew``: what was kept since is not good any more."""
+        """The secret; raises ``CredentialUnavailable``. ``anew``: a cached one is no longer good and is not used."""
 
 
 class Secrets(SecretSource):
-    """All of them. What a tenant's own record refers to lies within that tenant's walls, or is not read."""
+    """Reads secrets from all sources. What a tenant's own record refers to is read only within that tenant's own folder
+    or names.
+    """
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
-        """``folder``: holds a folder for each tenant; files that the installation's own file names may lie anywhere."""
+        """``folder``: holds a folder for each tenant; files that the installation's own file names may be anywhere."""
         environ = os.environ if environ is None else environ
         self._sources: Mapping[Scheme, SecretSource] = {
             Scheme.ENV: _Environment(environ),
@@ -158,7 +161,7 @@ class _SecretFile(NamedTuple):
 
 
 class _Files(SecretSource):
-    """Looks at each call whether the file is still the one that was read."""
+    """Secrets in files; each call checks whether the file is still the one that was read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -194,7 +197,9 @@ class _CachedSecret(NamedTuple):
 
 
 class _Aws(SecretSource):
-    """Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in threads."""
+    """Secrets of AWS. Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in
+    threads.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[str, _CachedSecret] = {}
@@ -255,7 +260,8 @@ _REMEMBERED = 3  # secrets of one connection: the present one, and those that it
 
 @asynccontextmanager
 async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIterator["ResolvedCredentials"]:
-    """``folder``: where the files of tenants' secrets lie, in a folder for each tenant.
+    """Opens the credentials of connections. ``folder``: where the files of tenants' secrets are, in a folder for each
+    tenant.
 
     ``guard``: where the token endpoints may be that a tenant's own operators named.
     """
@@ -271,7 +277,7 @@ class ResolvedCredentials(Credentials):
 
     @property
     def lacking(self) -> int:
-        """How many connections had no credential to show when they were last used."""
+        """How many connections had no credential when they were last used."""
         return len(self._lacking)
 
     async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
@@ -307,7 +313,7 @@ class ResolvedCredentials(Credentials):
         return tuple(self._shown.get(connection.line, ()))
 
     async def _token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
-        """The client's secret is read only when a token is asked for."""
+        """An access token; the client's secret is read only when a new one is requested."""
         before = refused.value.removeprefix("Bearer ") if refused else ""
         if kept := self._tokens.cached_token(owner, credential, before):
             return kept
@@ -325,7 +331,7 @@ class ResolvedCredentials(Credentials):
 
 
 class NoCredentials(Credentials):
-    """For whoever calls servers that ask for none."""
+    """No credentials, for servers that ask for none."""
 
     @override
     async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:

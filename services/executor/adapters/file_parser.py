@@ -123,7 +123,7 @@ def _type_of_zip(content: bytes) -> str:
 
 
 def _decode(content: bytes) -> str | None:
-    """The text that the bytes are, in one of the encodings that texts are in; None for what is none."""
+    """The bytes as text, in one of the usual encodings; None if they are no text."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return content.decode("utf-16", errors="replace")
     if _CONTROLS.intersection(content):
@@ -202,7 +202,7 @@ def _read_sheets(content: bytes) -> Iterator[str]:
 
 
 def _cell_text(cell: object) -> str:
-    """A whole number as a sheet shows it; other numbers with no more digits than they have."""
+    """A cell's value as text: a whole number as a sheet shows it, others with no more digits than they have."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
 
 
@@ -226,7 +226,7 @@ _READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
 
 
 def _read_picture(content: bytes) -> ParsedFile:
-    """The picture in the size that models look at, written anew: nothing of the file but what is seen goes on."""
+    """The picture in the size that models look at, encoded anew, so that nothing else of the file is kept."""
     from PIL import Image, ImageOps
 
     Image.MAX_IMAGE_PIXELS = None  # its own bound warns before it refuses

@@ -1,4 +1,6 @@
-"""The files that come with messages: fetched where the sender gave an address, kept in the archive, read apart."""
+"""The files that come with messages: fetched if the sender gave an address, kept in the archive, and parsed in a
+process of their own.
+"""
 
 import asyncio
 import base64
@@ -34,18 +36,20 @@ _KILLED_BY: dict[int, str] = {
 
 
 class FileBounds(NamedTuple):
-    """``seconds`` are those in which a file has to be fetched."""
+    """The bounds of a file. ``seconds``: how long fetching it may take."""
 
     size: int = 10_000_000
     seconds: float = 20.0
 
 
 class FileFailed(Exception):
-    """Why a file cannot be read; the message continues "this file could not be read: "."""
+    """A file cannot be read; the message continues "this file could not be read: "."""
 
 
 class KeptFiles(TaskFiles):
-    """``guard``: which addresses a file may be fetched from. Contents are named by their hash, within their tenant."""
+    """Fetches, keeps and parses files. ``guard``: which addresses a file may be fetched from. Contents are named by
+    their hash, within their tenant.
+    """
 
     def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
@@ -96,7 +100,7 @@ class KeptFiles(TaskFiles):
         )
 
     async def _fetch(self, url: str) -> bytes:
-        """What lies at an address; nobody's credentials are sent. Each redirect is checked like the first address."""
+        """The content at an address; no credentials are sent. Each redirect is checked like the first address."""
         timeout = httpx.Timeout(self._bounds.seconds, connect=_CONNECT_SECONDS)
         try:
             async with asyncio.timeout(self._bounds.seconds), guarded_client(self._guard, timeout) as client:
@@ -127,12 +131,12 @@ class KeptFiles(TaskFiles):
 
 
 def content_id(content: bytes) -> str:
-    """The name of a content in the archive of files."""
+    """The name of a content in the archive of files: its hash."""
     return hashlib.sha256(content).hexdigest()
 
 
 async def parse_apart(content: bytes, seconds: float = _PARSE_SECONDS) -> ParsedFile:
-    """What the parser makes of a file, in a process that is killed when it takes too long. Raises ``FileFailed``."""
+    """Parses a file in a process that is killed if it takes too long. Raises ``FileFailed``."""
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""What MCP servers say, in the core's words: tool lists checked tool by tool, answers as exact JSON."""
+"""Translates what MCP servers say: tool lists checked tool by tool, answers as exact JSON."""
 
 import json
 import math
@@ -20,7 +20,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 
-__all__ = ["BadListing", "ListedTool", "ListedTools", "answer_of", "brief", "listed_tools", "tools_of"]
+__all__ = ["BadListing", "ListedTool", "ListedTools", "answer_of", "brief", "list_tools", "tools_of"]
 
 log = structlog.get_logger()
 
@@ -31,18 +31,20 @@ PROOF = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "e
 
 
 class BadListing(Exception):
-    """A tool list that cannot be used at all; the message says why."""
+    """A tool list cannot be used at all; the message says why."""
 
 
 class ListedTools(NamedTuple):
-    """All that a server listed, and for how many seconds it says that this holds: without end where it says nothing."""
+    """All tools that a server listed, and for how many seconds it says that the list holds: without end if it says
+    nothing.
+    """
 
     tools: Sequence[ListedTool]
     seconds: float
 
 
-async def listed_tools(session: ClientSession) -> ListedTools:
-    """All pages of the server's list; ``BadListing`` if it does not end."""
+async def list_tools(session: ClientSession) -> ListedTools:
+    """Reads all pages of the server's list; raises ``BadListing`` if it does not end."""
     tools: list[ListedTool] = []
     cursors: set[str] = set()
     cursor: str | None = None
@@ -155,7 +157,7 @@ def _tool(connection: Connection, tool: ListedTool) -> Tool:
 
 
 def _proof_by_server(tool: ListedTool) -> CatalogueEntry:
-    """The read by which the server says that a write is proved, and what it shows then; it says nothing of a class.
+    """The read by which the server says that a write is proved, and what it shows then; never a class.
 
     What reads show is the server's word in any case, so which read to ask may be its word too.
     """

@@ -1,4 +1,4 @@
-"""One MCP session with one server: opened once, shared by all who call it, ended when it is no longer of use."""
+"""One MCP session with one server: opened once, shared by all callers, ended when it is no longer of use."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -24,7 +24,7 @@ _CALL = "tools/call"
 
 @asynccontextmanager
 async def open_streams(url: str, line: McpTransport) -> AsyncIterator[tuple["_Received", "_Sent"]]:
-    """What a session reads from, and what it writes to, over ``line``."""
+    """The stream that a session reads from, and the one it writes to, over ``line``."""
     async with line.client() as http, streamable_http_client(url, http_client=http) as (theirs, to_them):
         received = _Received()
 
@@ -43,7 +43,7 @@ async def open_streams(url: str, line: McpTransport) -> AsyncIterator[tuple["_Re
 
 class _Stream:
     async def aclose(self) -> None:
-        """Nothing of its own to close."""
+        """Does nothing: there is nothing of its own to close."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -96,7 +96,9 @@ class _Sent(_Stream):
         self._url, self._line, self._others, self._received = url, line, others, received
 
     async def send(self, item: SessionMessage, /) -> None:
-        """A call of a tool is answered when this returns, or the SDK's transport reads what came of it."""
+        """Sends one message. A call of a tool is answered when this returns, or else the SDK's transport reads its
+        result.
+        """
         call = item.message
         if not isinstance(call, JSONRPCRequest) or call.method != _CALL:
             await self._others.send(item)
@@ -120,7 +122,9 @@ OPEN_SECONDS = 10.0
 
 
 class McpConnection:
-    """The session lives in the task that runs ``run``; the SDK's scopes may not be left from another one."""
+    """One session with a server. It lives in the task that runs ``run``, since the SDK's scopes may not be left from
+    another one.
+    """
 
     def __init__(self, url: str, open_line: Callable[[], McpTransport] = open_line) -> None:
         self._url, self._open_line = url, open_line
@@ -132,7 +136,7 @@ class McpConnection:
 
     @property
     def is_usable(self) -> bool:
-        """Whether a call may still be given to it: it is open, or about to be."""
+        """Whether it can still take a call: it is open, or about to be."""
         failed = self._opened.done() and (self._opened.cancelled() or self._opened.exception() is not None)
         return not failed and not self._closing.is_set()
 
@@ -142,7 +146,7 @@ class McpConnection:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """While somebody is in here, the link is not idle."""
+        """A context in which the link does not count as idle."""
         self._users += 1
         try:
             yield
@@ -150,17 +154,17 @@ class McpConnection:
             self._users -= 1
 
     async def session(self) -> ClientSession:
-        """The open session; ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
+        """The open session; raises ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
         return await asyncio.shield(self._opened)
 
     def close(self) -> None:
-        """Let the session end, also while it opens; calls in flight fail as silent."""
+        """Ends the session, also while it opens; calls in flight fail as silent."""
         self._closing.set()
         if self._opening is not None and not self._opening.expired():
             self._opening.reschedule(asyncio.get_running_loop().time())
 
     async def run(self) -> None:
-        """Open the session, keep it until it is closed; never raises."""
+        """Opens the session and keeps it until it is closed; never raises."""
         trouble: Exception = ToolUnreachable("the session was closed before it opened")
         try:
             for url in _candidates(self._url):
@@ -174,7 +178,7 @@ class McpConnection:
             self._give_up(trouble)
 
     async def _run_at(self, url: str) -> Exception:
-        """Open at one URL and stay there; returns what ended it, or what stood against it."""
+        """Opens the session at one URL and stays there; returns the error that ended it or kept it from opening."""
         self.line = self._open_line()
         try:
             await self._stay(Client(open_streams(url, self.line), cache=None))
@@ -212,7 +216,7 @@ class McpConnection:
 
 
 def as_port_error(trouble: LineTrouble) -> ToolUnreachable | ToolSilent:
-    """The port's word for what happened to the line."""
+    """The port's error for what happened to the line."""
     if trouble.kind is Trouble.UNREACHABLE:
         return ToolUnreachable(trouble.sentence)
     if trouble.kind is Trouble.FOREIGN:

@@ -12,7 +12,7 @@ from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
 from services.executor.adapters import mcp_content
-from services.executor.adapters.credentials import NoCredentials, ShowingLine
+from services.executor.adapters.credentials import CredentialTransport, NoCredentials
 from services.executor.adapters.mcp_link import McpConnection, as_port_error
 from services.executor.adapters.mcp_wire import McpTransport, Trouble, open_line
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
@@ -33,14 +33,16 @@ T = TypeVar("T")
 
 
 class _ServerListing:
-    """What a server listed last, and the tools that it comes to by connection."""
+    """What a server listed last, and its tools by connection."""
 
     def __init__(self, link: McpConnection, listed: Sequence[mcp_content.ListedTool], until: float) -> None:
         self.link, self.listed, self.until = link, listed, until
         self._compiled: list[tuple[Connection, tuple[Tool, ...]]] = []
 
     def tools_of(self, connection: Connection) -> tuple[Tool, ...]:
-        """The same objects for equal connections: what was worked out of them holds for the next task."""
+        """The tools for the connection, the same objects for equal connections, so that what was computed from them
+        holds for the next task.
+        """
         for known, tools in self._compiled:
             if known is connection or known == connection:
                 return tools
@@ -64,7 +66,9 @@ class McpTools(ToolServers):
         tracer: Tracer = NO_TRACER,
         list_seconds: float = 0.0,
     ) -> None:
-        """``guard``: where it may connect. ``credentials``: what servers are shown; without, none is shown any."""
+        """``guard``: where it may connect. ``credentials``: those that servers are shown; without, none is shown
+        any.
+        """
         self._tracer = tracer
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
         self._list_seconds = list_seconds
@@ -85,7 +89,7 @@ class McpTools(ToolServers):
 
     @property
     def open_links(self) -> int:
-        """How many servers have a session here: a figure for metrics."""
+        """How many servers have a session here, for metrics."""
         return len(self._links)
 
     @override
@@ -156,10 +160,10 @@ class McpTools(ToolServers):
         return link
 
     def _line_to(self, connection: Connection) -> McpTransport:
-        return open_line(self._guard, lambda inner: ShowingLine(inner, self._credentials, connection))
+        return open_line(self._guard, lambda inner: CredentialTransport(inner, self._credentials, connection))
 
     def _close_longest_idle(self) -> None:
-        """Close the link that was idle longest once there are too many; endpoints of one task may never come back."""
+        """Closes the link that was idle longest if there are too many: endpoints of one task may never come back."""
         idle = [line for line, link in self._links.items() if link.is_idle]
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
@@ -189,18 +193,18 @@ class McpTools(ToolServers):
             self._listings.pop(next(iter(self._listings)))
 
     def _distrust_listing(self, connection: Connection) -> None:
-        """The next task asks for the list anew; what it comes to is kept for an equal one."""
+        """Has the next task ask for the list anew."""
         if known := self._listings.get(connection.line):
             known.until = 0.0
 
 
 async def _list(link: McpConnection) -> mcp_content.ListedTools:
     with link.in_use():
-        return await _translate_errors(link, mcp_content.listed_tools(await link.session()))
+        return await _translate_errors(link, mcp_content.list_tools(await link.session()))
 
 
 async def _before_sending(link: McpConnection, tool: str, deadline: float) -> ClientSession:
-    """The open session; whatever fails here, the call itself was not sent."""
+    """The open session. Whatever error is raised here, the call itself was not sent."""
     try:
         async with asyncio.timeout_at(deadline):
             return await link.session()
@@ -215,7 +219,9 @@ class _SessionExpired(MCPError):
 
 
 async def _translate_errors(link: McpConnection, work: Awaitable[T]) -> T:
-    """What the work yields; trouble on the line in the port's words, the server's own errors as they are."""
+    """The result of the work. Trouble on the line is raised as the port's errors, the server's own errors as they
+    are.
+    """
     try:
         return await work
     except MCPError as error:

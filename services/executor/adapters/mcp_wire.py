@@ -71,7 +71,7 @@ class _GuardedResolver(AbstractResolver):
 
     @override
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: it holds nothing."""
 
 
 MAX_ANSWER_BYTES = 1024 * 1024
@@ -92,7 +92,7 @@ _read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called aga
 
 @lru_cache(maxsize=512)
 def _headers_of_call(session: str, stamped: tuple[tuple[str, str], ...]) -> httpx2.Headers:
-    """Of calls of one tool in one session: a request takes them over as they are."""
+    """The headers for all calls of one tool in one session."""
     of_session = {"mcp-session-id": session} if session else {}
     return httpx2.Headers({**_HEADERS, **of_session, **dict(stamped)})
 
@@ -118,13 +118,13 @@ class LineTrouble(NamedTuple):
 
 
 class _Unusable(Exception):
-    """An answer that cannot be passed on; the message says why."""
+    """An answer cannot be passed on; the message says why."""
 
     trouble = Trouble.SILENT
 
 
 class _Foreign(_Unusable):
-    """An answer that no MCP server would give."""
+    """The answer is one that no MCP server would give."""
 
     trouble = Trouble.FOREIGN
 
@@ -143,7 +143,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
 
     def trouble(self, error: MCPError) -> LineTrouble | None:
-        """What happened to the line, if it was this line that made the error, and not the server."""
+        """What happened to the line, if this line made the error; None for the server's own errors."""
         data = error.data
         if error.code != _LINE_ERROR or not isinstance(data, dict) or data.get("mark") != self._mark:
             return None
@@ -162,9 +162,9 @@ class McpTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
     async def call(self, url: str, call: JSONRPCRequest, stamped: Mapping[str, str]) -> JSONRPCResponse | None:
-        """What a call of a tool came to; ``None`` if anything but one JSON result came.
+        """The result of a tool call; None if anything but one JSON result came.
 
-        Then that waits here for the SDK's transport, which is to be told of the same call: ``handing_over``.
+        That then waits here for the SDK's transport, which is to be told of the same call: ``handing_over``.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         headers = _headers_of_call(self._session, tuple(stamped.items()))
@@ -177,7 +177,9 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     @contextmanager
     def handing_over(self, call: JSONRPCRequest) -> Iterator[None]:
-        """While the SDK's transport is told of a call that is made already. If it is not told, the call is given up."""
+        """A context in which the SDK's transport is told of a call that is made already. If it is not told, the call is
+        given up.
+        """
         try:
             yield
         except BaseException:
@@ -216,7 +218,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
 
 class _WireAnswer(NamedTuple):
-    """What came of a request. ``result``: the body, where it is a JSON result of that request."""
+    """The answer to a request. ``result``: its body, if it is a JSON result of that request."""
 
     status: int
     headers: Mapping[str, str] = {}
@@ -232,7 +234,7 @@ class _WireAnswer(NamedTuple):
 
 
 async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -> _WireAnswer:
-    """The answer, if it is one that MCP can read; a JSON body is read here, within bounds."""
+    """The answer, if it is one that MCP can read; a JSON body is read here, within bounds. Raises if it is not."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         _refuse_early(response, kind)
@@ -251,7 +253,7 @@ async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -
 
 
 def _result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCResponse | None:
-    """Read once, as the SDK reads it."""
+    """The body as a result of the request; None if it is none. It is parsed once, as the SDK parses it."""
     try:
         result = JSONRPCResponse.model_validate_json(body, by_name=False)
     except ValidationError:
@@ -316,9 +318,9 @@ def _nothing(line: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
 
 
 def open_line(guard: Guard | None = None, showing: Showing = _nothing) -> McpTransport:
-    """A line of its own, with its own pool of connections. It makes no retries, and goes where a guard lets it.
+    """A transport with its own pool of connections. It makes no retries, and connects where a guard permits.
 
-    ``showing``: lays over it what shows a credential.
+    ``showing``: wraps it in what shows a credential.
     """
     if guard is not None:
         return McpTransport(showing(GuardedTransport2(guard, _KEEPING)))

@@ -35,9 +35,10 @@ class AccessToken(NamedTuple):
 
 
 class TokenEndpoints:
-    """An async context manager around its HTTP clients. Many callers who need a token at once ask for one.
+    """Gets access tokens; an async context manager around its HTTP clients. Callers who need a token at once share one
+    request.
 
-    ``guard``: where endpoints may be that a tenant's own operators named; without, wherever these say.
+    ``guard``: where endpoints may be that a tenant's own operators named; without, at any address.
     """
 
     def __init__(self, guard: Guard | None = None) -> None:
@@ -59,14 +60,14 @@ class TokenEndpoints:
         await self._guarded.aclose()
 
     def cached_token(self, owner: str, credential: Credential, refused: str = "") -> str | None:
-        """A token that is still good, and not the refused one."""
+        """A cached token that is still good, and not the refused one; None if there is none."""
         token = self._kept.get(_name(owner, credential))
         if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
             return None
         return token.value
 
     async def token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
-        """A token; one that a server refused is asked for anew, once for all who hold it, or comes again.
+        """A token, cached or requested; one that a server refused is replaced once for all who hold it, or comes again.
 
         Raises ``CredentialUnavailable``.
         """
@@ -77,7 +78,7 @@ class TokenEndpoints:
             now = asyncio.get_running_loop().time()
             if refused and now < self._renewed.get(name, -CALM_SECONDS) + CALM_SECONDS:
                 return refused
-            token = await self._had(self._guarded if owner else self._client, credential, secret)
+            token = await self._request_with_fresh_secret(self._guarded if owner else self._client, credential, secret)
             if refused:
                 self._renewed[name] = now
             self._kept.pop(name, None)
@@ -86,8 +87,12 @@ class TokenEndpoints:
                 self._kept.pop(next(iter(self._kept)))
             return token.value
 
-    async def _had(self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret) -> AccessToken:
-        """A client's secret that is refused may have been replaced since it was read."""
+    async def _request_with_fresh_secret(
+        self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret
+    ) -> AccessToken:
+        """Requests a token; if the client's secret is refused, once more with the secret read anew, since it may have
+        been replaced.
+        """
         given = await secret(False)
         try:
             return await self._request_token(client, credential, given)
@@ -115,7 +120,7 @@ class TokenEndpoints:
 
 
 class _ClientRefused(CredentialUnavailable):
-    """The token endpoint does not take the client's secret."""
+    """The token endpoint does not accept the client's secret."""
 
 
 async def _read_answer(client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, bytes]:

@@ -52,18 +52,18 @@ class HttpPolicy(PolicyService):
         self._tracer = tracer
         self._seconds = seconds
         self._hashes = _PolicyHashes()
-        self._foreseen: OrderedDict[str, _Foreseen] = OrderedDict()
+        self._foreseen: OrderedDict[str, _CachedForesight] = OrderedDict()
         self._timeout = httpx2.Timeout(seconds).as_dict()
         self._read_url = lru_cache(maxsize=_MOST_HASHES)(lambda path: httpx2.URL(f"{url.rstrip('/')}{path}"))
         self._transport = transport or AiohttpTransport()
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        if not _knows_nothing(request):
+        if not _depends_on_policies_alone(request):
             return await self._ask("evaluate", request, Verdict)
         named, now = self._hashes.hash_of(request.policies), asyncio.get_running_loop().time()
         known = self._foreseen.pop(named, None)
         if known is None or known.until < now:
-            known = _Foreseen(await self._ask("evaluate", request, Verdict), now + _FORESEEN_SECONDS)
+            known = _CachedForesight(await self._ask("evaluate", request, Verdict), now + _FORESEEN_SECONDS)
         self._foreseen[named] = known  # the latest used stands last
         if len(self._foreseen) > _MOST_HASHES:
             self._foreseen.popitem(last=False)
@@ -115,21 +115,23 @@ class HttpPolicy(PolicyService):
         await self._transport.aclose()
 
 
-class _Foreseen(NamedTuple):
-    """``until``: by the loop's clock."""
+class _CachedForesight(NamedTuple):
+    """A provisional verdict, used again ``until`` a time of the loop's clock."""
 
     verdict: Verdict
     until: float
 
 
-def _knows_nothing(request: EvaluateRequest) -> bool:
-    """Whether a request differs from another under the same policies in its task's text alone, which no rule judges."""
+def _depends_on_policies_alone(request: EvaluateRequest) -> bool:
+    """Whether the answer depends on the policies alone: the request has nothing but its task's text, which no rule
+    judges.
+    """
     asked = (request.binding, request.calls, request.context, request.history, request.confirmations, request.plan_hash)
     return not any(asked) and not any(policy.judges_texts for policy in request.policies)
 
 
 class _PolicyHashes:
-    """The hash of policies, computed once for as long as the same objects are asked about: a turn asks often."""
+    """The hash of policies, computed once for the same objects, since a turn asks often."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[tuple[int, ...], tuple[Sequence[Policy], str]] = OrderedDict()
@@ -144,7 +146,7 @@ class _PolicyHashes:
 
 
 def _require_hash(named: str, answer: Answer) -> Answer:
-    """The answer, if it was found under the policies that were named."""
+    """The answer, if it was given by the policies that were named; else raises ``PolicyUnavailable``."""
     if isinstance(answer, Verdict | Allowances) and answer.policy_hash != named:
         raise PolicyUnavailable("the policy service answered by other policies than those that it was asked about")
     return answer
@@ -167,9 +169,9 @@ def _read(response: httpx2.Response, shape: type[Answer]) -> Answer:
 
 
 class PatientPolicy(PolicyService):
-    """Asks for verdicts patiently: one changes nothing, and without it nothing is written.
+    """A policy service that tries again when it is away: a verdict changes nothing, and without it nothing is written.
 
-    One that decides nothing, on a task whose text no rule speaks about, is not waited for.
+    A verdict that decides nothing, on a task whose text no rule speaks about, is not waited for.
     """
 
     def __init__(self, service: PolicyService, pauses: tuple[float, ...] = PAUSES) -> None:

@@ -41,7 +41,7 @@ class RedisEndedTasks(EndedTasks):
         return TakenTasks(tasks, more=any(len(taken) >= each for taken in rows))
 
     async def _content(self, member: str, problem: str, found: list[object]) -> EndedContent | None:
-        """None where it cannot be read."""
+        """The task's content for the archive; None if it cannot be read."""
         task = EndedTask(*keys.unpack_ended(member))
         if problem != "ok":
             log.warning("not_archived", task=task.task_id, error=problem)
@@ -68,7 +68,7 @@ class RedisEndedTasks(EndedTasks):
                 log.warning("ended_task_stays", script=script, error=str(reply))
 
     async def _envelope(self, tenant: str, found: list[object]) -> bytes:
-        """The ``ArchivedTask`` as JSON; what is JSON already is put together unread."""
+        """The ``ArchivedTask`` as JSON; parts that are JSON already are put together unread."""
         record, journal, ledger, approvals, events = found
         read = read_rows((row_id, _pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
         own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
@@ -105,7 +105,9 @@ def _let_go_arguments(task: EndedTask) -> tuple[list[str], list[Argument]]:
 
 
 def _step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
-    """With each text in its place, so that the envelope needs nothing else; and the names of those that are lost."""
+    """A step with each shared text in its place, so that the envelope needs nothing else; and the names of texts that
+    are lost.
+    """
     lost = [name for name in step.names if name not in texts]
     known = {**texts, **dict.fromkeys(lost, _LOST)}
     said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.data(known)}

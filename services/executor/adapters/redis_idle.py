@@ -1,4 +1,4 @@
-"""Idle sessions in Redis, and what the archive holds of those that left."""
+"""Idle sessions in Redis, and those that were moved to the archive."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class LastTask(Contract):
-    """Where the session's newest task came to; its checkpoints are in its own archive."""
+    """How the session's newest task ended; its checkpoints are in its own archive."""
 
     task_id: str
     state: str
@@ -29,7 +29,8 @@ class LastTask(Contract):
 
 
 class ArchivedSession(Contract):
-    """``memory`` is what the durable store held: turns, the summary of older ones, schema corrections, counted calls.
+    """A session in the archive. ``memory`` is what the durable store held: turns, the summary of older ones, schema
+    corrections, counted calls.
 
     ``owner`` is the principal whose session it is: nobody else is given it.
     """
@@ -55,7 +56,9 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         return tuple(IdleSession(*keys.unpack_member(member)) for members in found for member in members)
 
     async def read(self, session: IdleSession) -> SessionMemory | None:
-        """Whether it has work is asked by ``evict``: before, nothing of it leaves."""
+        """The session's memory; None if there is none. Whether it has work is only asked by ``evict``: before, nothing
+        of it leaves.
+        """
         name = keys.session_keys(*session).session
         found = await self._scripts.command("HMGET", name, "owner", "state", "last")
         owner, state, last = (str(part or "") for part in cast("list[str | None]", found))
@@ -80,7 +83,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         await asyncio.gather(*(self._scripts.command("ZREM", idle, member) for idle, member in names))
 
     async def _last(self, session: IdleSession, task_id: str) -> LastTask | None:
-        """The newest task as its record tells it; None once that has left."""
+        """The newest task by its record; None once that has left."""
         name = keys.task_keys(session.tenant, session.session_id, task_id).record
         text = await self._scripts.command("HGET", name, "json") if task_id else None
         if text is None:
@@ -96,8 +99,9 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         )
 
 
-async def restored(archive: Archive | None, session: IdleSession, owner: str) -> SessionState:
-    """What a session that left remembered; nothing if the archive has forgotten it, or knows it as another's.
+async def restore_session(archive: Archive | None, session: IdleSession, owner: str) -> SessionState:
+    """The memory of a session that was moved to the archive; empty if the archive has none, or it belongs to another
+    owner.
 
     Rules may ask for the calls that it counted: raises ``MemoryUnavailable`` while that cannot be found out, and
     ``StoreUnavailable`` if what is there cannot be read.

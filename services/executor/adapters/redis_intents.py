@@ -20,7 +20,7 @@ _CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
 
 
 class IntentInDoubt(LedgerConflict):
-    """The store failed over since the turn was accepted; its write may have been sent before, by nobody knows whom."""
+    """The store failed over since the turn was accepted; its write may have been sent before by another process."""
 
 
 class Intents:
@@ -35,12 +35,14 @@ class Intents:
 
     @property
     def to_confirm(self) -> int:
-        """How many replicas must have an intent before its request leaves."""
+        """How many replicas must have an intent before its request is sent."""
         return self._lineage.confirm_replicas
 
     @property
     def blind(self) -> str | None:
-        """Why a failover may have gone unnoticed; then no intent is stored, for its write must not leave."""
+        """Why a failover may have gone unnoticed, None if it cannot; then no intent is stored, since its write must not
+        be sent.
+        """
         problem = self._lineage.blind
         return str(problem) if problem else None
 
@@ -64,7 +66,7 @@ class Intents:
         return not self.to_confirm and self._was_begun_before(self._lineage.failed_over, self._began_under)
 
     def _was_begun_before(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
-        """Whether the turn is older than that, and not this process's own work from its first beginning on."""
+        """Whether the turn is older than the moment, and not this process's own work from its first beginning on."""
         return self._is_older_than(moment) and not (known_at_begin != moment and self._work.attempts == 1)
 
     def _is_older_than(self, moment: datetime | None) -> bool:
@@ -75,8 +77,8 @@ class Intents:
         return entry.key in self._opened and self._lineage.failed_over != self._began_under
 
 
-def in_doubt(entry: LedgerEntry) -> LedgerEntry:
-    """The entry as whoever settles it must see it: perhaps sent, and nothing known of the state before."""
+def mark_in_doubt(entry: LedgerEntry) -> LedgerEntry:
+    """The entry as it has to be settled: perhaps sent, with the state before unknown."""
     note = "Redis failed over, crashed or was restored since the task was accepted: it may have been sent before"
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 

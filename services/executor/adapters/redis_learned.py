@@ -31,7 +31,7 @@ Lesson = TypeVar("Lesson", bound=Contract)
 
 
 class RedisLearned(Learned):
-    """Every method may raise ``StoreUnavailable``."""
+    """What was learned, in Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -69,7 +69,7 @@ class RedisLearned(Learned):
         )
 
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
-        """Writes only what this process has not written before."""
+        """Adds the names to the tenant's tools; writes only those that this process has not written before."""
         new = names - self._noted.get(tenant, frozenset())
         if not new:
             return
@@ -109,7 +109,7 @@ class RedisLearned(Learned):
 
 
 def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
-    """Pulls and rewards of each strategy in turn."""
+    """The pulls and rewards of each strategy, from numbers in turn."""
     try:
         return {
             strategy: Arm(int(n), int(units or 0))

@@ -68,7 +68,7 @@ class RedisSessions(Sessions):
         return None if reply is None else await self._begun_work(lease, reply)
 
     async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
-        """The next turn with all that is stored of its task; None, and no lease, where there is nothing to begin."""
+        """The next turn with all that is stored of its task; None, without a lease, if there is nothing to begin."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = [session.lease, session.inbox, session.signals, session.turns, session.begun, partition.waiting]
         names += [partition.leased, session.session, session.open, partition.idle]
@@ -82,7 +82,7 @@ class RedisSessions(Sessions):
         return reply if isinstance(reply, list) else None
 
     async def _begun_work(self, lease: Lease, reply: list[Reply]) -> Work:
-        """Raises ``UnreadableTurn``."""
+        """The work of a turn that was begun; raises ``UnreadableTurn``."""
         _, _, stored, attempts, waited, problem, turn_id, task, memory, pulse = reply
         turn = None
         try:
@@ -132,7 +132,7 @@ class RedisSessions(Sessions):
         self._halted = True
 
     async def ping(self) -> None:
-        """Raise ``StoreUnavailable`` unless Redis answers, takes writes, and its failovers would be noticed."""
+        """Raises ``StoreUnavailable`` unless Redis answers, takes writes, and its failovers would be noticed."""
         await check_writable(self._redis)
         if problem := self._scripts.lineage.blind:
             raise StoreUnavailable(str(problem))
@@ -146,7 +146,7 @@ class RedisSessions(Sessions):
         return self._halted
 
     async def _record(self, lease: Lease, turn: Turn) -> tuple[str, str, str | None]:
-        """As in ``Opening``, of a turn that a gateway accepted which does not name its task's keys yet."""
+        """The record, as in ``Opening``, of a turn that does not name its task's keys yet."""
         name = keys.task_keys(lease.tenant, lease.session_id, turn.task_id).record
         found = await self._scripts.command("HMGET", name, "json", "version", "outcome")
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", found)))
@@ -161,7 +161,7 @@ class RedisSessions(Sessions):
 def _unreadable(
     error: ValidationError, turn_id: str, stored: str, attempts: int, turn: Turn | None, now: datetime
 ) -> UnreadableTurn:
-    """The values that do not fit are left out: they may be anybody's."""
+    """The error for a turn that cannot be read. Values that do not fit are left out: they may be personal data."""
     named = _TASK_ID.search(stored)
     task_id = turn.task_id if turn else named[1] if named else ""
     wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
@@ -183,7 +183,7 @@ def _beat_keys(lease: Lease) -> tuple[str, str, str]:
 
 
 def _chunks(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
-    """The leases of each partition's ``leased`` set, not too many for one step."""
+    """Yields the leases by the partition's ``leased`` set, not too many for one step."""
     of_partition: defaultdict[str, list[Lease]] = defaultdict(list)
     for lease in leases:
         of_partition[_keys_of(lease)[1].leased].append(lease)

@@ -10,7 +10,7 @@ import structlog
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from services.executor.adapters import redis_intents
-from services.executor.adapters.redis_idle import restored
+from services.executor.adapters.redis_idle import restore_session
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import HeldLease, Lease, Work
@@ -49,7 +49,9 @@ class Opening(NamedTuple):
 
     @property
     def record(self) -> tuple[str, str, str] | None:
-        """The record, its version, and the event in which its outcome was emitted, if it was."""
+        """The record, its version, and the event in which its outcome was emitted, if it was; None if the turn does not
+        name its task's keys.
+        """
         return (str(self.task[0]), str(self.task[1]), str(self.task[5])) if self.task else None
 
     @property
@@ -122,7 +124,7 @@ class RedisTurnStore(ports.TurnStore):
         return await self._journal.read(rows)
 
     async def ledger(self) -> Mapping[str, LedgerEntry]:
-        """In the order in which they were sent; a Redis hash keeps none."""
+        """The entries in the order in which they were sent, since a Redis hash keeps none."""
         if self._ledger is None:
             self._ledger = await self._read_ledger()
         return dict(sorted(self._ledger.items(), key=lambda entry: _sending_order(entry[1])))
@@ -151,7 +153,7 @@ class RedisTurnStore(ports.TurnStore):
             return ports.SessionState()
         if self._restored is None:
             session = IdleSession(self._lease.tenant, self._lease.session_id)
-            self._restored = await restored(self._archive, session, owner or "")
+            self._restored = await restore_session(self._archive, session, owner or "")
         return self._restored
 
     async def pulse(self) -> ports.Pulse:
@@ -179,7 +181,7 @@ class RedisTurnStore(ports.TurnStore):
         if reason := self._intents.blind:
             raise StoreUnavailable(reason)
         if self._intents.may_have_been_sent(entry):
-            pulse, _ = await self._open(redis_intents.in_doubt(entry), hold_seconds, beside)
+            pulse, _ = await self._open(redis_intents.mark_in_doubt(entry), hold_seconds, beside)
             if pulse.held:
                 return pulse
             raise redis_intents.IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
@@ -194,18 +196,22 @@ class RedisTurnStore(ports.TurnStore):
         return pulse
 
     async def _check_server_again(self, entry: LedgerEntry) -> None:
-        """Look again once the intent is stored: the server may have been replaced while it was."""
+        """Checks the Redis server again after the intent is stored, since it may have been replaced meanwhile; raises
+        if the write must not be sent.
+        """
         if reason := self._intents.blind:
             await self._settle(
                 entry.model_copy(update={"status": WriteStatus.UNSENT, "note": reason}), entry.status, ports.NOTHING
             )
             raise StoreUnavailable(reason)
         if self._intents.may_have_been_sent(entry):
-            await self._settle(redis_intents.in_doubt(entry), entry.status, ports.NOTHING)
+            await self._settle(redis_intents.mark_in_doubt(entry), entry.status, ports.NOTHING)
             raise redis_intents.IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
 
     async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: ports.Unstored) -> tuple[ports.Pulse, bool]:
-        """Store the intent; whether as many replicas have it as must. Where the pulse stops the task, nothing is."""
+        """Stores the intent; returns also whether enough replicas have it. If the pulse stops the task, nothing is
+        stored.
+        """
         hold = int(hold_seconds * 1000)
         write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), hold]
         pulse, confirmed = await self._store_confirmed(beside, [*write, self._member, 0])
@@ -226,7 +232,7 @@ class RedisTurnStore(ports.TurnStore):
         return await self._settle_lost(entry, beside)
 
     async def _settle_lost(self, entry: LedgerEntry, beside: ports.Unstored) -> ports.Pulse:
-        """Store what became of a write whose intent, or last status, a failover lost: this turn knows it."""
+        """Stores what became of a write whose intent, or last status, a failover lost: this turn knows it."""
         known = (await self._read_ledger()).get(entry.key)
         if known is None or known.status in SENDABLE:
             await self._open_anew(entry.model_copy(update={"status": WriteStatus.SENDING}))
@@ -234,7 +240,7 @@ class RedisTurnStore(ports.TurnStore):
         return await self._settle(entry, status, beside)
 
     async def _open_anew(self, entry: LedgerEntry) -> None:
-        """Store an intent whose request has left."""
+        """Stores an intent whose request has already been sent."""
         write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), 0]
         await self._store_confirmed(ports.NOTHING, [*write, self._member, 1])
 
@@ -249,7 +255,7 @@ class RedisTurnStore(ports.TurnStore):
             self._ledger[entry.key] = entry
 
     async def _store(self, batch: ports.Unstored, write: Sequence[Argument] = _NO_WRITE) -> ports.Pulse:
-        """One step of the turn: see ``append.lua``."""
+        """Stores one step of the turn: see ``append.lua``."""
         pulse = self._pulse(cast(list[str], await self._scripts.run("append", *await self._step(batch, write))))
         self._version += batch.record is not None
         if batch != ports.NOTHING or write is not _NO_WRITE:
@@ -257,7 +263,7 @@ class RedisTurnStore(ports.TurnStore):
         return pulse
 
     async def _store_confirmed(self, batch: ports.Unstored, write: Sequence[Argument]) -> tuple[ports.Pulse, bool]:
-        """The same for an intent, and whether as many replicas have it as must."""
+        """Stores a step with an intent; returns also whether enough replicas have it."""
         words, replicas = await self._step(batch, write), self._intents.to_confirm
         if replicas:
             reply, confirmed = await self._scripts.run_confirmed("append", *words, replicas)
@@ -304,7 +310,7 @@ class RedisTurnStore(ports.TurnStore):
             log.warning("spending_not_counted", task=self._work.turn.task_id, error=str(error))
 
     async def _finish(self, names: Sequence[str], end: ports.TurnEnd, *, release: bool) -> bool:
-        """Whether the lease was given back in the same step."""
+        """Stores the turn's end; returns whether the lease was given back in the same step."""
         if end.record.state.is_terminal:
             row = await self._journal.pack(end.entries)
         else:
@@ -353,7 +359,7 @@ class RedisTurnStore(ports.TurnStore):
         ]
 
     def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
-        """What is to be told of approvals, as the partition's notices name it."""
+        """Yields the notices of approvals as members of the partition's notices."""
         place = (self._lease.tenant, self._lease.session_id, self._work.turn.task_id)
         for one in end.notices:
             yield keys.pack(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
@@ -375,7 +381,7 @@ class RedisTurnStore(ports.TurnStore):
     def _fenced_arguments(
         self, names: Sequence[str], arguments: Sequence[Argument]
     ) -> tuple[list[str], list[Argument]]:
-        """Keys and arguments of a script that begins by checking the lease."""
+        """The keys and arguments of a script that begins by checking the lease."""
         common = [self._session.lease, self._session.signals, self._session.turns]
         names = [*common, *names, keys.stopped_key(self._lease.tenant, self._lease.session_id)]
         return names, [self._lease.owner, str(self._lease.fence), *arguments]
@@ -401,12 +407,12 @@ class RedisTurnStore(ports.TurnStore):
 
 
 def moment_of(pulse: Sequence[str]) -> datetime:
-    """When the store answered, by its clock."""
+    """The time at which the store answered, by its clock."""
     return _EPOCH + timedelta(microseconds=int(pulse[1]))
 
 
 def _waits_until(approval: Approval | None) -> int | str:
-    """The deadline of an approval that waits, in milliseconds; empty for any other."""
+    """The deadline of a waiting approval in milliseconds; empty for any other."""
     if approval is None or approval.status is not ApprovalStatus.WAITING:
         return ""
     return int(approval.deadline.timestamp() * 1000)
@@ -417,5 +423,5 @@ def _lines(events: Sequence[TaskEvent]) -> list[str]:
 
 
 def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:
-    """What was never sent comes last."""
+    """A sort key by the time of sending; what was never sent comes last."""
     return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")

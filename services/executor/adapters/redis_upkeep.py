@@ -1,4 +1,4 @@
-"""One look at partitions in one round trip."""
+"""The reaper's look at partitions, in one round trip."""
 
 import os
 import socket
@@ -24,14 +24,14 @@ _ENDED = "ZX"  # states of a process that runs no more, though its parent has no
 
 
 class OwnerPlace(NamedTuple):
-    """Where a process runs, and its number there; ``machine`` is empty where that cannot be told."""
+    """The machine and process id of an owner; ``machine`` is empty if it cannot be told."""
 
     machine: str
     pid: int
 
 
 def name_owner(pid: int | None = None) -> str:
-    """No two processes ever have the same name, not even one after the other."""
+    """A name for this process that no other process ever has, not even a later one."""
     return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}:{uuid4().hex[:8]}{_machine()}"
 
 
@@ -60,7 +60,9 @@ def _runs(pid: int) -> bool:
 
 @cache
 def _machine() -> str:
-    """One start of a machine and one space of numbers of processes: each container has its own. Empty without /proc."""
+    """An id for one start of a machine and one space of process ids, which each container has for itself; empty without
+    /proc.
+    """
     try:
         where = f"{_BOOT.read_text('utf-8')}{_PROCESSES.readlink()}"
     except OSError:
@@ -78,7 +80,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 class RedisUpkeep(Upkeep):
     def __init__(self, redis: Redis, owner: str = "") -> None:
-        """``owner``: this process, if it is to tell and to be told which executors of its machine have died."""
+        """``owner``: this process, if it takes part in finding out which executors of its machine have died."""
         self._redis = redis
         self._owner, self._machine = owner, place_of(owner).machine
         self._scripts = Scripts(redis)
@@ -137,7 +139,7 @@ class RedisUpkeep(Upkeep):
         return sum(reply == 1 for reply in await self._scripts.run_many("end_lease", calls))
 
     async def _is_idle(self) -> bool:
-        """Whether nothing waits and nobody works anywhere; no command of a cluster asks that of all partitions."""
+        """Whether nothing waits and nobody works anywhere; false for a cluster, where one command cannot tell."""
         if isinstance(self._redis, ClusterRedis):
             return False
         return await self._scripts.command("EXISTS", *self._work) == 0
@@ -165,7 +167,7 @@ class RedisUpkeep(Upkeep):
 
 
 class _PartitionRow(NamedTuple):
-    """One partition's answer."""
+    """The script's answer for one partition."""
 
     soonest_ms: int
     now_ms: int = 0
@@ -185,7 +187,7 @@ def _waiting(member: str) -> WaitingSession:
 
 
 def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """Members and their scores, which Redis tells in turn."""
+    """Pairs of members and scores, which Redis lists in turn."""
     return zip(row[::2], map(float, row[1::2]), strict=True)
 
 

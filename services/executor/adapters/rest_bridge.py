@@ -41,7 +41,9 @@ class RestBridge(ports.ToolServers):
     def __init__(
         self, guard: Guard | None = None, credentials: ports.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard``: where it may connect; without, wherever it is told. ``credentials``: what servers are shown."""
+        """``guard``: where it may connect; without one, to any address. ``credentials``: those that servers are
+        shown.
+        """
         self._tracer = tracer
         self._credentials = credentials or NoCredentials()
         plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0, verify=trusted_certificates())
@@ -142,9 +144,9 @@ def parse_tools(connection: Connection, status: int, body: bytes) -> tuple[ports
 
 
 def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
-    """The answer to a call: a result as it came, a refusal where the server says that nothing was done.
+    """The answer to a call: a result as it came, or a refusal if the server says that nothing was done.
 
-    Raises ``ToolSilent`` where the answer leaves open what happened.
+    Raises ``ToolSilent`` if the answer leaves open what happened.
     """
     if 400 <= status < 500 and status != _TIMED_OUT:
         return ports.ToolAnswer(_body_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
@@ -158,7 +160,9 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
 
 
 def _refuses(content: Json) -> bool:
-    """An ``error`` is a refusal, unless it says that nothing was found or is a field of a record."""
+    """Whether the content is a refusal: it has an ``error``, and neither says that nothing was found nor is a record
+    with such a field.
+    """
     if not isinstance(content, dict) or not content.get("error"):
         return False
     return content.get("found") is not False and "id" not in content
@@ -189,7 +193,7 @@ def _entries(connection: Connection, listing: Sequence[Json]) -> list[ListedTool
 
 
 def _entry(entry: Json) -> ListedTool:
-    """One entry; a tool without a schema takes any object."""
+    """One entry of the list as a tool; one without a schema takes any object."""
     given = entry if isinstance(entry, dict) else {}
     schema = given.get("input_schema") or {}
     open_schema: JsonObject = {"type": "object", **schema} if isinstance(schema, dict) else {}

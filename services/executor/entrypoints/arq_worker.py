@@ -75,7 +75,7 @@ class WakeWorker(Worker):
         self._claims: list[asyncio.Task[object]] = []  # of the last look
 
     async def main(self) -> None:
-        """Look at the queue for ever."""
+        """Looks at the queue until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._listen())
             while True:
@@ -99,7 +99,7 @@ class WakeWorker(Worker):
 
     @override
     async def start_jobs(self, job_ids: list[bytes]) -> None:
-        """Those of the waiting jobs for which there is room here."""
+        """Starts those of the waiting jobs for which there is room here."""
         fitting = list(_fitting(job_ids, self._runner.openings))
         await super().start_jobs(fitting)
         names = [job_id.decode() for job_id in fitting]
@@ -124,7 +124,7 @@ class WakeWorker(Worker):
         incr_score: int | None,
         keep_in_progress: float | None,
     ) -> None:
-        """arq would forget whoever was woken while it was looked at."""
+        """Ends a job by ending its wake: arq would forget a session that was woken while it was looked at."""
         if finish:
             return await self._wakes.end_wake(job_id, self._places[job_id])
         rest = (result_data, result_timeout_s, keep_result_forever, incr_score, keep_in_progress)
@@ -138,7 +138,7 @@ class WakeWorker(Worker):
             return
 
     async def _listen(self) -> None:
-        """Wait for the doorbell, but leave it to others while there is no room here."""
+        """Waits for the doorbell, except while there is no room here: then it is left to others."""
         while True:
             await self._runner.has_free_slot.wait()
             try:
@@ -153,7 +153,7 @@ class WakeWorker(Worker):
         return bool(await cast("Awaitable[object]", ring))
 
     async def close_quietly(self) -> None:
-        """Let claims under way end, then leave the queue: arq's own ``close`` would cancel them."""
+        """Lets claims under way end, then leaves the queue: arq's own ``close`` would cancel them."""
         self.allow_pick_jobs = False
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_CLAIM_SECONDS)
@@ -172,14 +172,16 @@ class WakeWorker(Worker):
         await asyncio.sleep(_AGAIN_SECONDS)
 
     def _count_anew(self) -> None:
-        """arq counts a job before it asks Redis for it; an error in between would take that place for good."""
+        """Corrects arq's count of running jobs, which counts a job before it asks Redis for it: an error in between
+        would take that place for good.
+        """
         under_way = sum(not task.done() for task in self.tasks.values())
         for _ in range(self.job_counter - under_way):
             self._release_sem_dec_counter_on_complete()
 
 
 def _fitting(job_ids: list[bytes], openings: Openings) -> Iterator[bytes]:
-    """The first jobs for whose tenants there is room."""
+    """Yields the first jobs for whose tenants there is room."""
     left, started = min(openings.of_all, _AT_ONCE), Counter[str]()
     for job_id in job_ids:
         tenant = tenant_of(job_id.decode())

@@ -29,14 +29,14 @@ class ReadFile(Contract):
 
 class TaskFiles(Protocol):
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
-        """What a file holds, fetched and kept first where its sender gave an address. What fails is its ``problem``."""
+        """Reads a file, which is fetched and kept first if its sender gave an address. A failure is its ``problem``."""
 
     async def content(self, tenant: str, name: str) -> bytes | None:
         """The bytes of a kept file, or of a picture for the model, a JPEG; None where they can no longer be had."""
 
 
 class NoFiles(TaskFiles):
-    """An installation that keeps no files; also a replay, which has what was read in its journal."""
+    """Files for an installation that keeps none, and for a replay, which has what was read in its journal."""
 
     @override
     async def read(self, tenant: str, file: SentFile) -> ReadFile:

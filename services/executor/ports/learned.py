@@ -1,4 +1,4 @@
-"""What earlier tasks taught."""
+"""Access to what earlier tasks taught."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -25,25 +25,25 @@ class Experience(NamedTuple):
 
 
 class Learned(Protocol):
-    """Both may raise ``StoreUnavailable``."""
+    """What a tenant's tasks have taught. Every method may raise ``StoreUnavailable``."""
 
     async def recall(self, tenant: str, process_type: str) -> Experience:
-        """Everything there is, in one round trip."""
+        """All that was learned for the process type, in one round trip."""
 
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
-        """Remember that the tenant has tools of these names."""
+        """Remembers that the tenant has tools of these names."""
 
     async def translation(self, tenant: str, key: str) -> str | None:
-        """What was kept under that key; None if nothing is."""
+        """The translation that is stored under the key; None if there is none."""
 
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
-        """Keep a translated policy for the tenant's later tasks, for as long as it is asked for."""
+        """Stores a translated policy for the tenant's later tasks, for as long as it is asked for."""
 
     async def process_types(self, tenant: str) -> tuple[str, ...]:
         """The names of all synthesized processes that are kept, in order."""
 
     async def process(self, tenant: str, process_type: str) -> str | None:
-        """The synthesized process that is kept under that name; None if none is."""
+        """The synthesized process that is stored under the name; None if there is none."""
 
     async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
         """Keep a synthesized process for good, unless one is kept already. Returns the one that is kept now.

@@ -1,4 +1,4 @@
-"""Orchestrators: who thinks a task through, from its text to the writes it wants and its answer."""
+"""Orchestrators: services that think a task through, from its text to the writes it wants and its answer."""
 
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -7,14 +7,14 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 class Orchestrating(StrEnum):
-    """``local``: the model of this installation, by the strategy that the bandit chose."""
+    """Who thinks a task through. ``local``: the model of this installation, by the strategy that the bandit chose."""
 
     LOCAL = "local"
     BRAINOS = "brainos"
 
 
 class ToolTold(NamedTuple):
-    """What came of a call, as the orchestrator is told it."""
+    """The result of a call, as the orchestrator is told it."""
 
     name: str
     result: Json
@@ -37,14 +37,14 @@ class Saying(NamedTuple):
 
 
 class OrchestratorReply(NamedTuple):
-    """What it says to that: calls, or a text if it needs none, or both."""
+    """The orchestrator's reply: calls, or a text if it needs none, or both."""
 
     text: str
     calls: tuple[ToolAsked, ...] = ()
 
 
 class OrchestratorUnavailable(Exception):
-    """No reply that could be used: refused, slow, cut off or garbage. The message says which, for people."""
+    """There is no usable reply: refused, slow, cut off or garbage. The message says which, for people."""
 
 
 class Orchestrator(Protocol):

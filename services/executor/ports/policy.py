@@ -1,4 +1,4 @@
-"""Verdicts, and the tenants they are for."""
+"""The policy service, and the tenants' records."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from shared.contracts.tenant import TenantRecord
 
 
 class PolicyUnavailable(Exception):
-    """No verdict: the service is down, slow or answered garbage. Without a verdict nothing is written."""
+    """There is no verdict: the service is down, slow or answered garbage. Without a verdict nothing is written."""
 
 
 class PolicyService(Protocol):
@@ -20,7 +20,7 @@ class PolicyService(Protocol):
         """What rules about tools say of tools that are called without a plan; raises ``PolicyUnavailable``."""
 
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        """Which translated rules their source bears out; raises ``PolicyUnavailable``."""
+        """Which of the translated rules their source supports; raises ``PolicyUnavailable``."""
 
 
 class Tenants(Protocol):

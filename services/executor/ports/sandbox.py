@@ -1,4 +1,4 @@
-"""Where code that nobody wrote by hand is run, and where what passed is kept."""
+"""The sandbox that runs code written by a model, and the store of made tools."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,7 +14,7 @@ class CodeFailed(Exception):
 
 
 class SandboxUnavailable(Exception):
-    """Nothing can be run now."""
+    """The sandbox cannot run anything now."""
 
 
 class Sandbox(Protocol):
@@ -31,10 +31,10 @@ class Sandbox(Protocol):
 
 
 class MadeTools(Protocol):
-    """A tenant's made tools. Both may raise ``StoreUnavailable``."""
+    """A tenant's made tools. Every method may raise ``StoreUnavailable``."""
 
     async def all(self, tenant: str) -> tuple[MadeTool, ...]:
-        """Every version there ever was, the removed ones too."""
+        """Every version of every tool, the removed ones too."""
 
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
         """Keep it as the next version of its name, and return it so; kept again, it is the version it was.
@@ -44,7 +44,7 @@ class MadeTools(Protocol):
 
 
 class NoSandbox(Sandbox):
-    """Where no code is ever run."""
+    """A sandbox that never runs anything."""
 
     @override
     async def run(self, program: str, inputs: Sequence[str]) -> str:
@@ -52,7 +52,7 @@ class NoSandbox(Sandbox):
 
 
 class NothingKept(MadeTools):
-    """Where no tools are kept."""
+    """A store that keeps no made tools."""
 
     @override
     async def all(self, tenant: str) -> tuple[MadeTool, ...]:

@@ -13,7 +13,7 @@ from shared.contracts.task import TaskRecord, Turn
 
 
 class Fault(StrEnum):
-    """What upkeep finds and mends; each is counted."""
+    """A kind of fault that upkeep finds and mends; each is counted."""
 
     NOT_WOKEN = "accepted_not_woken"  # work waited, and stood in no queue
     OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent or never heard of it
@@ -51,9 +51,9 @@ class Work(NamedTuple):
 
 
 class UnreadableTurn(Exception):
-    """The next turn, or its task's record, is stored as nothing that can be read; the message says what is wrong.
+    """The next turn, or its task's record, cannot be read; the message says what is wrong.
 
-    ``turn`` is None where the turn itself cannot be read; ``task_id`` is then a guess, or empty.
+    ``turn`` is None if the turn itself cannot be read; ``task_id`` is then a guess, or empty.
     """
 
     def __init__(self, why: str, turn_id: str, task_id: str, attempts: int, now: datetime, turn: Turn | None) -> None:
@@ -77,12 +77,13 @@ class HeldLease(Protocol):
         """Returns at the next heartbeat that calls the lease: for a cancel, a tenant's stop or a hand-over."""
 
     def letting_go(self) -> AbstractContextManager[None]:
-        """Inside, the lease may be given back, and its heartbeat does not miss it."""
+        """A context in which the lease may be given back without its heartbeat missing it."""
 
 
 class Beat(NamedTuple):
-    """What one heartbeat heard: leases that are lost, and those whose turn has to ask the store what is wanted of it,
-    because a signal waits in its session or its tenant is stopped.
+    """What one heartbeat found: leases that are lost, and those whose turn has to ask the store what is wanted of it.
+
+    A turn has to ask because a signal waits in its session or its tenant is stopped.
     """
 
     lost: tuple[Lease, ...] = ()
@@ -91,7 +92,7 @@ class Beat(NamedTuple):
 
 class ExtendsLeases(Protocol):
     async def extend_all(self, leases: Sequence[Lease]) -> Beat:
-        """The heartbeat of all of them in one round trip. May raise ``StoreUnavailable``."""
+        """Extends all these leases in one round trip. May raise ``StoreUnavailable``."""
 
 
 class Sessions(ExtendsLeases, Protocol):
@@ -119,10 +120,12 @@ class Sessions(ExtendsLeases, Protocol):
         """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
 
     def halt(self) -> None:
-        """From now on every turn of this process is stopped at its next pulse, by ``HandedOver``."""
+        """Has every turn of this process stopped at its next pulse, by ``HandedOver``."""
 
     def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
-        """``held``: then the turn's end gives the lease back in the same step, unless another turn waits there."""
+        """The store of one turn. ``held``: if given, the turn's end gives the lease back in the same step, unless
+        another turn waits there.
+        """
 
 
 class Openings(NamedTuple):
@@ -137,35 +140,35 @@ class SessionSlots(Protocol):
     """Fair shares: a session is worked on only while it has a slot. May raise ``StoreUnavailable``."""
 
     def openings(self, free: int) -> Openings:
-        """Whose sessions may be taken while so many places are free here."""
+        """The tenants whose sessions may be taken, and how many, with so many places free here."""
 
     async def take(self, tenant: str, session_id: str) -> bool:
-        """A slot; False if the tenant's cap is reached, and the session is woken when a slot is free."""
+        """Whether the session got a slot; if not, its tenant's cap is reached, and it is woken when a slot is free."""
 
     async def leave(self, tenant: str, session_id: str) -> None:
-        """Give a slot back that was taken here, and wake whoever waited for it."""
+        """Gives back a slot that was taken here, and wakes the session that waited for it."""
 
     async def keep(self) -> None:
-        """Keep the slots that were taken here; runs until cancelled."""
+        """Keeps the slots that were taken here; runs until cancelled."""
 
 
 class SlotStore(Protocol):
     """The slots of tenants with a cap, over all executors; a slot ends ``seconds`` after it was last taken."""
 
     async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
-        """Give the session a slot if fewer than ``cap`` have one, or it has one already; else it joins the queue."""
+        """Whether the session has a slot: one is given if fewer than ``cap`` are; else the session joins the queue."""
 
     async def leave(self, tenant: str, session_id: str) -> str | None:
-        """Free the slot; the session that leaves the queue for it, if one waits."""
+        """Frees the slot; returns the session that leaves the queue for it, or None."""
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None: ...
 
     async def put_off(self, tenant: str, session_id: str) -> None:
-        """Let the reaper leave the session alone for a while."""
+        """Has the reaper leave the session alone for a while."""
 
 
 class SessionWakes(Protocol):
-    """A queue of sessions that some executor is to claim. It may lose them without harm: a reaper finds them."""
+    """A queue of sessions for executors to claim. It may lose entries without harm: a reaper finds them."""
 
     async def wake_first(self, tenant: str, session_id: str) -> None:
         """Queue a session, if it is not queued, before all others: its work was begun before."""
@@ -173,7 +176,7 @@ class SessionWakes(Protocol):
     async def wake_unattended(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queue those that are neither queued nor just taken from the queue; which these were."""
+        """Queues those sessions that are neither queued nor just taken from the queue; returns these."""
 
 
 class RunsTurns(Protocol):

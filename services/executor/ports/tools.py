@@ -11,7 +11,9 @@ from shared.domain.words import ToolClass
 
 
 class CredentialUnavailable(Exception):
-    """There is none to show, or the server does not take it. The message names the reference, never the secret."""
+    """There is no credential to show, or the server does not accept it. The message names the reference, never the
+    secret.
+    """
 
 
 class CredentialHeader(NamedTuple):
@@ -26,14 +28,13 @@ class CredentialHeader(NamedTuple):
 
 class Credentials(Protocol):
     async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
-        """What goes with a request to that connection; None if it has no credential.
+        """The credential for requests to that connection; None if it has none. Raises ``CredentialUnavailable``.
 
-        ``refused``: one that the server did not take; another is had where there is one, else it comes again.
-        Raises ``CredentialUnavailable``.
+        ``refused``: one that the server did not accept; another is returned if there is one, else the same.
         """
 
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
-        """The secrets that this server was shown of late, for whoever keeps them out of what the server answers."""
+        """The secrets that this server was shown recently, which are to be kept out of its answers."""
 
 
 # The arguments of a skill's call that are not the model's: our name for the call, and the agent's task that it goes on
@@ -60,14 +61,14 @@ class Tool(NamedTuple):
 
     @property
     def parameters(self) -> Mapping[str, JsonObject]:
-        """The schemas of the arguments that it says it takes, by name."""
+        """The schemas of the arguments that the tool declares, by name."""
         properties = self.input_schema.get("properties")
         listed = properties.items() if isinstance(properties, dict) else ()
         return {name: schema if isinstance(schema, dict) else {} for name, schema in listed}
 
     @property
     def required(self) -> frozenset[str]:
-        """The arguments that it says it needs."""
+        """The names of the arguments that the tool says it needs."""
         needed = self.input_schema.get("required")
         return frozenset(str(name) for name in needed) if isinstance(needed, list) else frozenset()
 
@@ -100,7 +101,7 @@ class ToolUnreachable(Exception):
 
 
 class ToolForbidden(ToolUnreachable):
-    """The address is never called from here: asking again changes nothing, and its server has no part in it."""
+    """The address is never called from here: asking again changes nothing, and the server is not at fault."""
 
 
 class ToolSilent(Exception):
@@ -140,10 +141,10 @@ class ToolServers(Protocol):
         *,
         stop_agent: bool = False,  # noqa: ARG002
     ) -> ToolAnswer | None:
-        """What became of a skill's call with these arguments, which is never made again here; None if nobody can say.
+        """What became of a skill's call with these arguments, which is never made again here; None if that is unknown.
 
-        ``stop_agent``: an agent that has not finished is told to stop. ``NEVER_TAKEN`` says that the agent
-        certainly never had the call. Raises what ``call`` raises.
+        ``stop_agent``: an agent that has not finished is told to stop. ``NEVER_TAKEN`` says that the agent certainly
+        never had the call. Raises what ``call`` raises.
         """
         return None
 
@@ -163,7 +164,7 @@ Send: TypeAlias = Callable[[ToolServers, float], Awaitable[T]]
 
 
 class WrappedServers(ToolServers):
-    """Servers around others: each question goes through ``_ask``, where a subclass does what it is for."""
+    """Tool servers around others: each question goes through ``_ask``, which subclasses override."""
 
     def __init__(self, servers: ToolServers) -> None:
         self._servers = servers
@@ -173,7 +174,7 @@ class WrappedServers(ToolServers):
         return await send(self._servers, question.timeout or 0.0)
 
     def _servers_of(self, connection: Connection) -> ToolServers:  # noqa: ARG002  one for all
-        """The servers that know of a connection."""
+        """The servers that know the connection."""
         return self._servers
 
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
@@ -217,4 +218,4 @@ class WrappedServers(ToolServers):
 
 
 class OtherProtocol(ToolSilent):
-    """The server is there and answered, and the answer is none of this protocol's."""
+    """The server answered, and not in this protocol."""

@@ -20,11 +20,11 @@ class LeaseLost(Exception):
 
 
 class HandedOver(Exception):
-    """This process stops: what is stored is safe, and another executor goes on from there."""
+    """This process stops: what is stored is safe, and another executor continues from there."""
 
 
 class MemoryUnavailable(StoreUnavailable):
-    """What the session remembers lies in the archive, which does not answer: the turn has to wait until it does."""
+    """The session's memory is in the archive, which does not answer: the turn has to wait until it does."""
 
 
 class JournalEntry(NamedTuple):
@@ -60,7 +60,7 @@ class Pulse(NamedTuple):
 
     @property
     def stops(self) -> bool:
-        """Whether the task is not to go on."""
+        """Whether the task has to stop."""
         return self.cancel is not None or self.stopped is not None
 
 
@@ -90,7 +90,7 @@ class Timer(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """Something that the tenant's targets are to be told of an approval; ``step`` counts the levels it has passed."""
+    """A notice about an approval for the tenant's targets; ``step`` counts the levels it has passed."""
 
     event: NoticeEvent
     approval_id: str
@@ -109,7 +109,7 @@ class Charge(NamedTuple):
 
 
 class DayCharges(NamedTuple):
-    """What calls did cost that count in one of the tenant's days."""
+    """The costs of calls that count in one of the tenant's days."""
 
     day: str
     charges: tuple[Charge, ...]
@@ -158,7 +158,7 @@ class TurnStore(Protocol):
         """
 
     async def await_news(self) -> None:
-        """Returns once ``pulse`` may say something else: a cancel, a tenant's stop or a hand-over of the lease.
+        """Returns once ``pulse`` may have changed: a cancel, a tenant's stop or a hand-over of the lease.
 
         The caller bounds the wait.
         """
@@ -183,27 +183,27 @@ class TurnStore(Protocol):
 
 
 class LedgerConflict(Exception):
-    """The ledger does not hold what the caller believed: a bug or a second owner; nothing was changed."""
+    """The ledger does not have what the caller believed: a bug or a second owner; nothing was changed."""
 
 
 class DayCaps(NamedTuple):
-    """What a tenant may use in one day; None is no limit."""
+    """What a tenant may use in one day; None means no limit."""
 
     tokens: int | None = None
     nanos: int | None = None
 
 
 class DailySpend(Protocol):
-    """What each tenant spends by day, over all executors. Both may raise ``StoreUnavailable``."""
+    """What each tenant spends by day, over all executors. Every method may raise ``StoreUnavailable``."""
 
     async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps, over: Sequence[Charge] = ()) -> bool:
-        """Set the charge aside if it fits under the caps, with all that is spent and set aside; repeat it freely.
+        """Reserves the charge if it fits under the caps with all that is spent and reserved. May be repeated.
 
         ``over`` is settled in the same step, before that.
         """
 
     async def settle(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-        """Count what calls did cost: a reserved one in place of what was set aside, and only if it still is."""
+        """Counts what calls cost; a reserved one replaces its reservation, and only if that still exists."""
 
 
 class Unmetered(DailySpend):

@@ -1,4 +1,6 @@
-"""What is found and mended beside the turns; ended tasks and idle sessions on their way to the archive."""
+"""Upkeep beside the turns: faults that are found and mended, and the way of ended tasks and idle sessions to the
+archive.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -51,7 +53,9 @@ class OverdueWork(NamedTuple):
 
 class Upkeep(Protocol):
     async def end_dead_leases(self) -> int:
-        """End the leases of executors that are known to be dead, so that nobody waits for their time; how many."""
+        """Ends the leases of executors that are known to be dead, so that nobody waits for them to run out; returns how
+        many.
+        """
 
     async def overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         """Sessions that wait or whose owner was lost, and due timers; what another executor looks after is left out."""
@@ -75,14 +79,16 @@ class EndedTask(NamedTuple):
 
 
 class EndedContent(NamedTuple):
-    """``envelope`` is an ``ArchivedTask``; None where the task is gone, or only its name was asked for."""
+    """What is archived of an ended task. ``envelope`` is an ``ArchivedTask``; None if the task is gone, or only its
+    name was asked for.
+    """
 
     task: EndedTask
     envelope: bytes | None = None
 
 
 class TakenTasks(NamedTuple):
-    """Without those whose content cannot be read. ``more``: there may be others to take."""
+    """Tasks to archive, without those whose content cannot be read. ``more``: there may be others to take."""
 
     tasks: tuple[EndedContent, ...]
     more: bool = False
@@ -92,13 +98,13 @@ class EndedTasks(Protocol):
     """Ended tasks in the durable store. All may raise ``StoreUnavailable``."""
 
     async def take(self, partitions: Collection[int], most: int, *, whole: bool) -> TakenTasks:
-        """Tasks of these partitions to be archived now, with everything that is known of each, or its name alone.
+        """Tasks of these partitions to archive now, each with all its content, or only its name.
 
         Nobody else takes them for half a minute.
         """
 
     async def let_go(self, tasks: Sequence[EndedContent], *, archived: bool) -> None:
-        """They need not be kept any longer than stated: shorter if they are archived. Repeat it freely."""
+        """Notes that the tasks need not be kept longer than stated, shorter if they are archived. May be repeated."""
 
 
 class IdleSession(NamedTuple):
@@ -122,10 +128,10 @@ class IdleSessions(Protocol):
         """Sessions that have been idle for so long; nobody else takes them for half a minute."""
 
     async def read(self, session: IdleSession) -> SessionMemory | None:
-        """What it remembers; None if it is idle no more, or remembers nothing. Then it is not taken again."""
+        """The session's memory; None if it is no longer idle, or remembers nothing. Then it is not taken again."""
 
     async def evict(self, session: IdleSession, mark: str) -> bool:
         """Let what was read leave the store, in one step; False, and all stays, if the session has work or changed."""
 
     async def leave_in_store(self, sessions: Sequence[IdleSession]) -> None:
-        """Take these no more, until they fall idle anew."""
+        """Has these sessions not taken again until they fall idle anew."""
