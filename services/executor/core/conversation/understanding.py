@@ -300,7 +300,9 @@ async def settle_task(ctx: TurnContext, progress: Progress, said: Understanding)
         experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)
     path = progress.template.states if acts else READ_ONLY
-    limits = with_thresholds(with_process(ctx, progress)).thresholds  # those of its process among them
+    limits = ctx.thresholds  # those of its process among them
+    if progress.template is not ctx.process.template and not ctx.process.settled:
+        limits = with_thresholds(with_process(ctx, progress)).thresholds
     progress = progress.model_copy(update={"path": path, "read_only": not acts, "thresholds": limits})
     return ctx, _charging_nobody(await with_strategy(ctx, progress))
 
