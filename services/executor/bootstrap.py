@@ -1,4 +1,4 @@
-"""Joins the executor's parts."""
+"""Joins the executor's ports, adapters and worker."""
 
 import asyncio
 import logging
@@ -64,7 +64,7 @@ MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Walk], RunsTurns]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
-    """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
+    """Runs the service, with the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = Bounds(settings.journal_steps, settings.journal_bytes)
     limits = Limits(
@@ -119,13 +119,15 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
 
 
 async def _load_sdk_ahead() -> None:
-    """So that the first task need not wait for the model's SDK; what else starts on this machine goes first."""
+    """Loads the model's SDK after a pause, so that the first task need not wait for it and other processes start
+    first.
+    """
     await asyncio.sleep(_SDK_AFTER_SECONDS)
     await asyncio.to_thread(import_module, "shared.infra.anthropic_model")
 
 
 def show_tools(arguments: Sequence[str]) -> int:
-    """What discovery finds at an endpoint, on stdout; the exit code. Needs no Redis, no model and no settings."""
+    """Prints what discovery finds at an endpoint; returns the exit code. Needs no Redis, no model and no settings."""
     wanted = parse_arguments(arguments)
     configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
     file = wanted.write_catalogue
@@ -172,7 +174,7 @@ def _connection(wanted: WantedTools) -> Connection:
 
 
 def _ceilings(settings: ExecutorSettings) -> Ceilings:
-    """What a task may use. A call may be served by the tier's model or by its fallback, so the dearer one counts."""
+    """The ceilings of a task. A call may be served by the tier's model or by its fallback, so the dearer one counts."""
     tiers = {
         Tier.HAIKU: (settings.haiku_model, settings.fallback_model),
         Tier.SONNET: (settings.sonnet_model, settings.fallback_model),
@@ -182,7 +184,9 @@ def _ceilings(settings: ExecutorSettings) -> Ceilings:
 
 
 def fallbacks(settings: ExecutorSettings) -> dict[Tier, str]:
-    """``FALLBACK_MODEL`` for every tier; but the lower tier's model makes no plan of writes for want of another."""
+    """``FALLBACK_MODEL`` for every tier, except that the lower tier's model never makes a plan of writes in place of
+    another.
+    """
     lower = settings.fallback_model == settings.haiku_model
     return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.SONNET)}
 

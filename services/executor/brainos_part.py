@@ -1,4 +1,4 @@
-"""The part ``brainos``: an orchestrator outside, which thinks where ``ORCHESTRATORS`` names it."""
+"""The part ``brainos``: an external orchestrator, which thinks if ``ORCHESTRATORS`` names it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

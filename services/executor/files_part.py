@@ -11,7 +11,7 @@ from shared.infra.guard import Guard
 
 @asynccontextmanager
 async def build_files(host: PartSetting) -> AsyncIterator[EquipPorts]:
-    """Without an archive there is nowhere to keep a file."""
+    """The port for files; without an archive, one that keeps none."""
     settings = host.settings
     kept = settings.file_archive()
     bounds = FileBounds(settings.file_bytes, settings.file_seconds)

@@ -1,4 +1,4 @@
-"""Joins what running sessions needs, whatever is done in them: store, queue, upkeep, health."""
+"""Joins what running sessions needs, whatever worker runs in them: store, queue, upkeep, health."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -74,7 +74,7 @@ async def run_sessions(
 
 @asynccontextmanager
 async def _leases(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessions]:
-    """The same process's leases, over a connection that belongs to whoever opens it."""
+    """The leases of this process over a connection that belongs to the caller."""
     redis = connect(settings.redis_url)
     try:
         yield RedisSessions(redis, owner, settings.lease_seconds)
@@ -135,13 +135,15 @@ async def _serve(
 
 
 async def _listen(queue: WakeWorker, looked_once: asyncio.Event) -> None:
-    """Take wakes, once what dead executors left behind has been taken up."""
+    """Takes wakes from the queue, once what dead executors left behind has been taken up."""
     await looked_once.wait()
     await queue.main()
 
 
 def _slots(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenants | None) -> SessionSlots | None:
-    """A slot outlives its session's lease, lest one slow heartbeat gives a slot to two."""
+    """The tenants' slots; None without tenants. A slot outlives its session's lease, lest one slow heartbeat gives a
+    slot to two.
+    """
     if tenants is None:
         return None
     return Shares(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
@@ -150,9 +152,9 @@ def _slots(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenant
 async def _wind_down(
     settings: RunSettings, runner: Runner, queue: WakeWorker, server: QuietServer, *loops: asyncio.Task[None]
 ) -> None:
-    """First not ready and no more wakes, then the turns that run, last the health port.
+    """Stops in order: no longer ready and no more wakes, then the running turns, last the health port.
 
-    A second signal changes nothing: the first has said it all.
+    A second signal changes nothing.
     """
     ends = asyncio.get_running_loop().time() + settings.grace_seconds
     runner.refuse_new_sessions()

@@ -19,9 +19,10 @@ from shared.ports.archive import ArchiveUnavailable
 
 
 def show_replay(arguments: Sequence[str]) -> int:
-    """The steps and the first difference on stdout; 0 if the task ends the same, 1 if not, 2 if it cannot be replayed.
+    """Prints the steps and the first difference; returns 0 if the task ends the same, 1 if not, 2 if it cannot be
+    replayed.
 
-    Needs ``ARCHIVE_URL`` and ``ARCHIVE_KEY`` alone.
+    Needs only ``ARCHIVE_URL`` and ``ARCHIVE_KEY``.
     """
     wanted = parse_arguments(arguments)
     configure_logging("executor-replay", logging.CRITICAL)  # what went wrong is said in one sentence

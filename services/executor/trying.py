@@ -1,4 +1,4 @@
-"""Joins what it takes to try a tenant's connections: its record, its credentials, and the two protocols."""
+"""Joins what trying a tenant's connections needs: its record, its credentials, and the protocols."""
 
 import asyncio
 import logging
@@ -38,7 +38,9 @@ class TryingSettings(CredentialSettings):
 
 
 def try_connections(arguments: Sequence[str]) -> int:
-    """What each connection is good for, on stdout; 0 if all are, 1 if one is not, 2 if there is no record to try."""
+    """Prints what works at each connection; returns 0 if all work, 1 if one does not, 2 if there is no record to
+    try.
+    """
     wanted = parse_arguments(arguments)
     configure_logging("executor-connections", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
@@ -120,7 +122,7 @@ async def _stored_record(tenant: str, settings: TryingSettings) -> tuple[str, Te
 
 
 def _tool_server(tenant: str, settings: TryingSettings) -> str:
-    """The executor's own, where the file says that it is this tenant's."""
+    """The executor's own tool server, if the tenant file is of this tenant; else empty."""
     if settings.tenant_file is None or FileTenants.read(settings.tenant_file).record.id != tenant:
         return ""
     return settings.green_agent_mcp_url

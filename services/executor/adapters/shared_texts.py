@@ -30,7 +30,8 @@ class _Held(NamedTuple):
 
 
 class SharedTexts:
-    """Each is kept for ``keys.SHARED_SECONDS`` after any process has last stored it. May raise ``StoreUnavailable``.
+    """Stores and reads shared texts. Each is kept for ``keys.SHARED_SECONDS`` after any process has last stored it. May
+    raise ``StoreUnavailable``.
 
     A process stores a text again after a day, and after a failover, a crash or a restoration of the server.
     """
@@ -44,7 +45,7 @@ class SharedTexts:
         self._since = 0.0
 
     async def store(self, tenant: str, texts: Iterable[str]) -> Mapping[str, str]:
-        """Names by text, of those that are stored now; the others are to stand where they belong."""
+        """The names of those texts that are stored now, by text; the others have to be written out in full."""
         names: dict[str, str] = {}
         for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST):
             name = name_of(text)
@@ -53,7 +54,7 @@ class SharedTexts:
         return names
 
     async def read(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
-        """The texts by name; those that are not stored any more are not among them."""
+        """The texts by name; those that are no longer stored are left out."""
         found = {name: self._held[tenant, name].text for name in names if (tenant, name) in self._held}
         for name in set(names) - found.keys():
             text = await self._scripts.command("GET", keys.shared_key(tenant, name))
@@ -76,7 +77,7 @@ class SharedTexts:
         return True
 
     def _begin_anew(self, now: float) -> None:
-        """Forget what was stored: where the server is another one, and how many were new, each day."""
+        """Forgets what was stored if the server is another one, and counts new texts from zero each day."""
         if (server := self._read_server()) != self._server:
             self._held.clear()
             self._characters, self._server = 0, server
@@ -97,11 +98,13 @@ class SharedTexts:
 
 
 class LostText(Exception):
-    """The journal names a text that is not stored any more: what the task was given cannot be known."""
+    """The journal names a text that is no longer stored: what the task was given cannot be known."""
 
 
 class TaskJournal:
-    """Knows which texts the journal names, as far as this turn has read or stored it."""
+    """Packs and reads the rows of a task's journal; knows which texts it names, as far as this turn has read or stored
+    it.
+    """
 
     def __init__(self, shared: SharedTexts, tenant: str) -> None:
         self._shared = shared
@@ -132,7 +135,9 @@ class TaskJournal:
         return pack_row([_step(entry, names) for entry in entries])
 
     def pack_with_texts(self, entries: Sequence[JournalEntry]) -> str:
-        """The same for a task that will wait, nobody knows how long: with its own copy of each text that it names."""
+        """The row of these steps with its own copy of each text that it names, for a task that will wait for an unknown
+        time.
+        """
         new = {text: name for name, text in self._named.items() if name not in self._own}
         texts = [StoredStep(name, OWN_TEXT, (text,)) for text, name in new.items()]
         return pack_row([*(_step(entry, {}) for entry in entries), *texts])

@@ -13,7 +13,9 @@ from shared.domain.words import ToolClass
 
 
 class WantedConnections(NamedTuple):
-    """``tenant_file``: instead of the stored record, and of TENANT_FILE; ``only``: the id of the one to be tried."""
+    """The connections to try. ``tenant_file``: instead of the stored record, and of TENANT_FILE; ``only``: the id of a
+    single one.
+    """
 
     tenant: str
     tenant_file: Path | None
@@ -22,7 +24,7 @@ class WantedConnections(NamedTuple):
 
 
 class ConnectionTrial(NamedTuple):
-    """``credential`` and ``listing`` say what is wrong; None where nothing is."""
+    """What trying a connection showed. ``credential`` and ``listing`` say what is wrong; None if nothing is."""
 
     connection: Connection
     credential: str | None
@@ -36,7 +38,7 @@ class ConnectionTrial(NamedTuple):
 
 
 def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
-    """Ends the process with exit code 2 and a sentence if they are wrong."""
+    """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor connections", description=__doc__, allow_abbrev=False)
     parser.add_argument("--tenant", default="default")
     parser.add_argument("--tenant-file", type=Path, help="a record to be tried before it is stored")
@@ -47,7 +49,7 @@ def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
 
 
 def format_report(wanted: WantedConnections, source: str, tried: Sequence[ConnectionTrial]) -> str:
-    """``source``: where the record was found."""
+    """The trials as text, or as JSON if wanted. ``source``: where the record was found."""
     if not wanted.as_json:
         return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_line, tried)])
     return dumps({"tenant": wanted.tenant, "source": source, "connections": [_row(one) for one in tried]})

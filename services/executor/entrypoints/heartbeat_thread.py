@@ -1,4 +1,4 @@
-"""The heartbeat in a thread of its own, with an event loop and a connection of its own."""
+"""Runs the heartbeat in a thread of its own, with an event loop and a connection of its own."""
 
 import asyncio
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def beats_in_thread(open_leases: OpensLeases) -> Beats:
 
 
 class _Beating(Thread):
-    """``problem``: what ended it, if it was not stopped."""
+    """The thread of the heartbeat. ``problem``: what ended it, if it was not stopped."""
 
     def __init__(self, heart: Heart, open_leases: OpensLeases, ended: Callable[[], object]) -> None:
         super().__init__(name="heartbeat", daemon=True)
@@ -52,7 +52,7 @@ class _Beating(Thread):
                 self._ended()
 
     def stop(self) -> None:
-        """From another thread; ``join`` it then."""
+        """Stops the heartbeat, from another thread; ``join`` it then."""
         self._ready.wait()
         self._stopping = True
         if self.is_alive():

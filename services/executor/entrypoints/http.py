@@ -18,7 +18,7 @@ _STORE_SECONDS = 2.0
 
 class StateReadiness(Protocol):
     async def ping(self) -> None:
-        """Raise ``StoreUnavailable`` unless the store answers and can be relied on."""
+        """Raises ``StoreUnavailable`` unless the store answers and can be relied on."""
 
 
 class Busy(Protocol):

@@ -17,7 +17,7 @@ class WantedTask(NamedTuple):
 
 
 def parse_arguments(arguments: Sequence[str]) -> WantedTask:
-    """Ends the process with exit code 2 and a sentence if they are wrong."""
+    """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor replay", description=__doc__, allow_abbrev=False)
     parser.add_argument("task", help="the task's id")
     parser.add_argument("--tenant", default="default")

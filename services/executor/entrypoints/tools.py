@@ -22,7 +22,7 @@ _NOTHING = ListPage((), [], ())
 
 
 class WantedTools(NamedTuple):
-    """``tenant_file``: the record whose catalogue counts, if it has a connection to this endpoint.
+    """What to list. ``tenant_file``: the record whose catalogue counts, if it has a connection to this endpoint.
 
     ``write_catalogue``: the file that the catalogue is written to; one that exists is replaced only by ``force``.
     """
@@ -43,7 +43,7 @@ class ServerListing(NamedTuple):
 
 
 def parse_arguments(arguments: Sequence[str]) -> WantedTools:
-    """Ends the process with exit code 2 and a sentence if they are wrong."""
+    """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor tools", description=__doc__, allow_abbrev=False)
     parser.add_argument(
         "--endpoint", required=True, type=_url, help="URL of a tool server, MCP or REST bridge, or of an A2A agent"
@@ -65,7 +65,7 @@ def format_report(wanted: WantedTools, found: ServerListing) -> str:
 
 
 def describe_tools(found: ServerListing) -> list[JsonObject]:
-    """Each tool as the worker takes it: class, proof, parts of lists, key; ``None`` where there is no such thing."""
+    """Each tool as the worker takes it: class, proof, parts of lists, key; ``None`` for what it does not have."""
     return [_describe_tool(tool, found.tools) for tool in found.tools]
 
 
@@ -84,7 +84,7 @@ def _describe_tool(tool: Tool, tools: Sequence[Tool]) -> JsonObject:
 
 
 def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
-    """The read that proves a write. A pair of the catalogue that cannot be used is told with its reason."""
+    """The read that proves a write; for a read-back of the catalogue that cannot be used, the reason."""
     found = likely_proof(tool, tools)
     named = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
     if named and not (found and found.by_operator):
@@ -94,14 +94,16 @@ def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
 
 
 def _pages(tool: Tool) -> str | None:
-    """The arguments that say which part of a list is wanted; None where a list comes whole, or nothing is known."""
+    """The arguments that say which part of a list is wanted, as text; None if the tool has no such arguments."""
     paging = paging_of(tool, {}, _NOTHING)
     names = [paging.names[word] for word in _IN_PARTS if word in paging.names]
     return ", ".join(names) if paging.has_place else None
 
 
 def _key_offered(tool: Tool) -> str | None:
-    """An argument that by its name takes our key: nothing is sent in it until the operator's catalogue says so."""
+    """An argument that by its name may take our idempotency key; nothing is sent in it until the operator's catalogue
+    says so.
+    """
     changes = tool.tool_class in (ToolClass.CHANGE, ToolClass.NOTIFY)
     return next((name for name in tool.parameters if changes and "".join(words_of(name)) in _KEYS), None)
 
@@ -135,17 +137,19 @@ _NO_ENTRY = CatalogueEntry()
 
 
 class CatalogueExists(Exception):
-    """There is such a file already, perhaps with somebody's corrections; the message says how to replace it."""
+    """The catalogue's file exists already, perhaps with corrections; the message says how to replace it."""
 
 
 def refuse_overwriting(file: Path, force: bool) -> None:
-    """Raises ``CatalogueExists``."""
+    """Raises ``CatalogueExists`` if the file exists, unless it is to be replaced by ``force``."""
     if file.exists() and not force:
         raise CatalogueExists(f"{file} exists and may hold corrections: give another name, or --force to replace it")
 
 
 def write(file: Path, found: ServerListing, force: bool) -> None:
-    """Raises ``CatalogueExists`` or ``OSError``; a file that is there stays as it was until the new one is whole."""
+    """Writes the catalogue. Raises ``CatalogueExists`` or ``OSError``; an existing file stays as it was until the new
+    one is whole.
+    """
     refuse_overwriting(file, force)
     beside = file.with_name(f".{file.name}.new")
     beside.write_text(json.dumps(document(found), indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -153,11 +157,11 @@ def write(file: Path, found: ServerListing, force: bool) -> None:
 
 
 def document(found: ServerListing) -> JsonObject:
-    """The connection; an entry that the operator already had stands as it is.
+    """The connection with its catalogue; an entry that the operator already had is unchanged.
 
-    ``found`` in an entry is for the reader and decides nothing. A class stays null unless the operator gave one: what
-    a server says of its tool later on can then still raise it. So does an idempotency field: only the operator knows
-    that a server honours it.
+    ``found`` in an entry is for the reader and decides nothing. A class stays null unless the operator gave one: what a
+    server says of its tool later on can then still raise it. So does an idempotency field: only the operator knows that
+    a server honours it.
     """
     connection = found.connection
     told = {str(tool["name"]): tool for tool in describe_tools(found)}

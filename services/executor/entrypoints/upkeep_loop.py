@@ -1,4 +1,4 @@
-"""What an executor looks after beside its sessions: what is due, what was stopped, what lies idle, what has ended."""
+"""The loops that run beside an executor's sessions: for due timers, stopped tenants, idle sessions and ended tasks."""
 
 import asyncio
 import random
@@ -39,7 +39,8 @@ class Ticks(Protocol):
 class UpkeepPlan:
     """When to look at which partition: soon after a turn ended here, when something falls due, else in each sweep.
 
-    Deadlines and leases of others are found by a sweep before they end: it comes more often than the shortest of them.
+    Sweeps come more often than the shortest of deadlines and leases, so that those of other executors are found before
+    they end.
     """
 
     def __init__(self, sweep_seconds: float = SWEEP_SECONDS) -> None:
@@ -52,14 +53,14 @@ class UpkeepPlan:
         self._warm_until[partition_of(tenant, session_id)] = asyncio.get_running_loop().time() + _WARM_SECONDS
 
     def partitions(self, now: float) -> Collection[int]:
-        """Where to look now."""
+        """The partitions to look at now."""
         if now >= self._swept + self._sweep_seconds:
             return range(PARTITIONS)
         self._warm_until = {number: until for number, until in self._warm_until.items() if until > now}
         return sorted({*self._warm_until, *(number for number, due in self._due_at.items() if due <= now)})
 
     def note(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
-        """What was found there."""
+        """Takes in what a look at partitions found."""
         if len(looked) == PARTITIONS:
             self._swept = now
         for number in looked:
@@ -68,8 +69,8 @@ class UpkeepPlan:
 
 
 async def keep_up(reaper: Ticks, plan: UpkeepPlan, looked_once: asyncio.Event) -> None:
-    """Runs until cancelled. ``looked_once`` is set after the first look, which comes at once: what dead executors left
-    behind is taken up before anything new.
+    """Runs the reaper until cancelled. ``looked_once`` is set after the first look, which comes at once: what dead
+    executors left behind is taken up before anything new.
     """
     clock, numbers = asyncio.get_running_loop().time, count()
 
@@ -92,7 +93,7 @@ async def keep_up(reaper: Ticks, plan: UpkeepPlan, looked_once: asyncio.Event) -
 
 
 async def keep_stops_spread(stops: TenantStops) -> None:
-    """Tells the partitions that a tenant was stopped or let go on, if nobody has. Runs until cancelled."""
+    """Tells all partitions that a tenant was stopped or released, if that was not done yet. Runs until cancelled."""
 
     async def look() -> None:
         if told := await stops.spread_anew():
@@ -104,7 +105,7 @@ async def keep_stops_spread(stops: TenantStops) -> None:
 
 
 async def keep_idle_away(evictor: Evictor, idle_seconds: float) -> None:
-    """Evicts idle sessions now and then. Runs until cancelled. Whoever waits less for idleness looks more often."""
+    """Evicts idle sessions at intervals, shorter ones for a shorter idle time. Runs until cancelled."""
 
     async def look() -> None:
         if gone := await evictor.tick(range(PARTITIONS)):
@@ -116,7 +117,7 @@ async def keep_idle_away(evictor: Evictor, idle_seconds: float) -> None:
 
 
 async def _carry_out(look: Callable[[], Awaitable[None]], failed: str) -> None:
-    """One look of a loop. ``failed``: the event that is logged if it fails."""
+    """Does one look of a loop. ``failed``: the event that is logged if it fails."""
     try:
         await look()
     except StoreUnavailable as error:
@@ -126,7 +127,7 @@ async def _carry_out(look: Callable[[], Awaitable[None]], failed: str) -> None:
 
 
 async def _pause(seconds: float) -> None:
-    """Jittered, so that executors do not look all at once."""
+    """Sleeps for about so many seconds, with jitter, so that executors do not look all at once."""
     await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
 
 
@@ -144,7 +145,7 @@ class HearsTurns(Protocol):
 
 
 class ArchiveNews:
-    """The partitions in which something may have ended here."""
+    """The partitions in which a task may have ended in this process."""
 
     def __init__(self) -> None:
         self._some = asyncio.Event()
@@ -155,7 +156,7 @@ class ArchiveNews:
         self._some.set()
 
     async def next(self, seconds: float) -> Collection[int]:
-        """Those partitions; after that many seconds without news, all there are."""
+        """Waits for such partitions and returns them; after that many seconds without news returns all partitions."""
         try:
             async with asyncio.timeout(seconds):
                 await self._some.wait()
@@ -168,7 +169,7 @@ class ArchiveNews:
 
 
 class TellingWorker(RunsTurns):
-    """A worker that tells whoever wants to know when one of its turns is over."""
+    """A worker that calls back when one of its turns is over."""
 
     def __init__(self, worker: RunsTurns, *told: HearsTurns) -> None:
         self._worker = worker
@@ -185,7 +186,7 @@ class TellingWorker(RunsTurns):
 
 
 async def keep_archived(archiver: Archives, news: ArchiveNews) -> None:
-    """Runs until cancelled."""
+    """Archives ended tasks, where news says so and in sweeps. Runs until cancelled."""
     loop = asyncio.get_running_loop()
     swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret
     while True:

@@ -251,14 +251,14 @@ def words_of_tool(name: str) -> ToolWords:
 
 
 def identifies(name: str) -> bool:
-    """Whether an argument's name is that of an identifier: ``claim_id``, ``orderNumber``, ``reference``."""
+    """Whether an argument's name is an identifier's: ``claim_id``, ``orderNumber``, ``reference``."""
     words = words_of(name)
     return names_a_record(name) or words[-1:] == ["sku"] or (bool(words) and words[-1] in _NUMBERING)
 
 
 @lru_cache(maxsize=8192)
 def subject_of(name: str, own: frozenset[str]) -> frozenset[str]:
-    """What an identifier identifies, in stems; a plain ``id`` identifies its owner's thing."""
+    """The stems of what an identifier identifies; for a plain ``id`` those of its owner."""
     words = words_of(name)
     if len(words) > 1 and words[-1] in _NUMBERING:
         words = words[:-1]

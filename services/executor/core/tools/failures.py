@@ -68,7 +68,7 @@ class ErrorMeaning(StrEnum):
 
 
 class Failure(StrEnum):
-    """A kind of failure. ``found: false`` and an empty list are none: they are answers."""
+    """A kind of failure of a read. ``found: false`` and an empty list are answers, and no failures."""
 
     FOR_THE_MOMENT = "for the moment"  # the server is busy, slow, limits calls, or had an error of its own
     NOT_PERMITTED = "not permitted"  # the caller may not: final, and nothing is asked in its place
@@ -135,7 +135,7 @@ _OF_TOOL = _any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|t
 
 
 def classify_error(error: Json) -> ErrorMeaning:
-    """What an error answer says of the write, by its words; what repeats the call is not heard."""
+    """What an error answer says of the write, by its words; words that repeat the call are ignored."""
     said = _collect_text(error)
     return next((meaning for meaning, pattern in _MEANINGS if pattern.search(said)), ErrorMeaning.OPEN)
 
@@ -177,12 +177,12 @@ _KINDS = (
 
 
 def has_failed(answer: ToolAnswer) -> bool:
-    """Whether an answer says that the call failed, in whichever way."""
+    """Whether an answer says in any way that the call failed."""
     return answer.is_error or (isinstance(answer.content, dict) and bool(answer.content.get("error")))
 
 
 def failure_of(answer: ToolAnswer) -> Failure | None:
-    """The kind of failure; None for an answer, also for one that says that there is nothing."""
+    """The kind of failure; None for an answer, also for one that says that nothing was found."""
     if not has_failed(answer) or _is_a_record(answer):
         return None
     said = _text_of(_error_content(answer.content))

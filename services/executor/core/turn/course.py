@@ -1,4 +1,6 @@
-"""The course of an archived attempt as it is replayed: which steps were taken again, where it goes another way."""
+"""The course of an archived attempt while it is replayed: which steps were taken again, and where the replay
+differs.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +17,11 @@ from shared.domain.words import FsmState, TaskState
 
 
 class CannotReplay(Exception):
-    """The archived task does not tell enough; the message says what is missing."""
+    """The archived task does not hold enough for a replay; the message says what is missing."""
 
 
 class ArchivedAttempt(NamedTuple):
-    """One attempt at one turn. ``steps`` are all that stood in the journal at its end, ``own`` the keys it added."""
+    """One attempt at one turn. ``steps`` are all steps in the journal at its end, ``own`` the keys that it added."""
 
     begun: Begun
     before: tuple[JournalEntry, ...]
@@ -31,13 +33,13 @@ class ArchivedAttempt(NamedTuple):
 
     @property
     def ending(self) -> EarlyEnding | None:
-        """How it ended before its answer, if it did."""
+        """How the attempt ended before its answer; None if it did not."""
         noted = read_ending(self.inputs["ended"]) if "ended" in self.inputs else None
         return noted if noted and noted.began == self.begun.began.isoformat() else None
 
 
 def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
-    """In the order in which they were made. Raises ``CannotReplay``."""
+    """The task's attempts in the order in which they were made. Raises ``CannotReplay``."""
     if lost := [step.key for step in task.journal if step.lost]:
         raise CannotReplay(f"what its journal held of {lost[0]!r} was lost before it was archived")
     entries = [JournalEntry(step.key, step.kind, step.data) for step in task.journal]
@@ -88,7 +90,7 @@ _READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a r
 
 
 class Differs(Exception):
-    """Today's run goes another way than the archived one: ``at`` which step, and ``how``."""
+    """Today's run differs from the archived one: ``at`` which step, and ``how``."""
 
     def __init__(self, at: str, how: str) -> None:
         super().__init__(f"{at}: {how}")
@@ -110,7 +112,7 @@ class StepTaken(NamedTuple):
 
 
 class Writes:
-    """The ledger of one attempt: as it stood at its beginning, and each write as it ended once the run comes to it."""
+    """The ledger of one attempt: as it was at its beginning, with each write as it ended once the run comes to it."""
 
     def __init__(self, attempt: ArchivedAttempt) -> None:
         self._end = attempt.ledger
@@ -126,12 +128,12 @@ class Writes:
         self.shown = self._end
 
     def _in_ledger_order(self, known: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
-        """In the ledger's own order, in which an answer lists them."""
+        """The entries in the ledger's own order, in which an answer lists them."""
         return {key: known[key] for key in (*self._end, *known) if key in known}
 
 
 class Course:
-    """``given_up``: the last attempt of the task stopped too, and no other one was made.
+    """One attempt's replay so far. ``given_up``: the last attempt of the task stopped too, and no other one was made.
 
     ``stops``: the attempt stored no end of the turn.
     """
@@ -145,7 +147,7 @@ class Course:
         self.stops = given_up or not attempt.is_last
 
     def take(self, key: str, asked: str = "") -> JournalEntry:
-        """The archived step; raises ``Differs``, ``StoppedHere`` or the ending that stood there."""
+        """The archived step; raises ``Differs``, ``StoppedHere`` or the ending that is recorded there."""
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absent(key, "this step was not taken then")
@@ -156,7 +158,7 @@ class Course:
         return entry
 
     def unavailable(self, key: str) -> str | None:
-        """Why the policy service could not be had for a step that was not finished then."""
+        """Why the policy service was not available for a step that was not finished then; None if it was."""
         found = self.attempt.inputs.get(f"unavailable:{key}")
         if found is None or key in self.attempt.steps:
             return None
@@ -164,7 +166,9 @@ class Course:
         return found
 
     def find_end(self, key: str) -> RunEnds | None:
-        """How a step ended then that gave nothing: the run may have gone on without it."""
+        """The recorded ending of a step that gave nothing, after which the run may have gone on; None if there is
+        none.
+        """
         noted = self.attempt.inputs.get(f"{ENDED_AT}{key}")
         ended = read_ending(noted) if noted is not None and key not in self.attempt.steps else None
         if ended is None or ended.began != self.attempt.begun.began.isoformat():
@@ -173,14 +177,16 @@ class Course:
         return ended.ending
 
     def peek(self, key: str) -> str | None:
-        """A step's data, if it was taken then."""
+        """The step's data; None if it was not taken then."""
         entry = self.attempt.steps.get(key)
         if entry is not None:
             self._note(entry)
         return entry.data_json if entry else None
 
     def compare(self, key: str, kind: str, data: str) -> None:
-        """A step that needs nobody: it must have been stored then, and a checkpoint must say the same."""
+        """Compares a step that calls nothing outside with the archive: it must have been stored then, and a checkpoint
+        must be equal. Raises ``Differs``.
+        """
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absent(key, "this was not stored then")
@@ -193,30 +199,30 @@ class Course:
         self._note(entry)
 
     def recorded_input(self, name: str, what: str) -> str:
-        """What the world gave the run under that name."""
+        """The input that was noted under the name; raises what ``absent`` returns if there is none."""
         found = self.attempt.inputs.get(name)
         if found is None:
             raise self.absent(name, what)
         return found
 
     def absent(self, key: str, how: str) -> Exception:
-        """What to raise where the archived attempt knows nothing of ``key``."""
+        """The exception to raise if the archived attempt has nothing under ``key``."""
         ended = self.attempt.ending
         if ended is not None and (ended.step is None or _can_have_stood(ended.step, key)):
             return self._ending(ended.ending)
         return StoppedHere() if self.stops else Differs(key, how)
 
     def so_far(self) -> tuple[JournalEntry, ...]:
-        """The task's journal as it stands at this point of the replay."""
+        """The task's journal at this point of the replay."""
         own = (self.attempt.steps[key] for key in self.attempt.own if key in self._seen)
         return (*self.attempt.before, *own)
 
     def untaken(self) -> str | None:
-        """The first step that only the archived attempt took."""
+        """The first step that only the archived attempt took; None if there is none."""
         return next((key for key in self.attempt.own if key not in self._seen and _READ_AGAIN not in key), None)
 
     def _inner_steps(self, key: str) -> Iterator[str]:
-        """The steps that were taken in the course of that one: stored before it, and named after it."""
+        """The steps within that step: stored before it, and named after it."""
         own = self.attempt.own
         return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
 
@@ -233,7 +239,9 @@ class Course:
 
 
 def _can_have_stood(step: str, key: str) -> bool:
-    """Whether a run that ended at that step can have stood at this one: the same, or one of those beside it."""
+    """Whether a run that ended at that step can have reached this one: they are the same, or were taken side by
+    side.
+    """
     reads = _SIDE_BY_SIDE.match(step)
     beside = reads is not None and (other := _SIDE_BY_SIDE.match(key)) is not None and reads[1] == other[1]
     return step == key or beside or (_DRAFT in step and step.partition(_DRAFT)[0] == key.partition(_DRAFT)[0])
@@ -257,13 +265,15 @@ def _stable_fields(checkpoint: str) -> JsonObject:
 
 
 def _text(fields: JsonObject, name: str) -> str | None:
-    """Compared as text: to Python, 1 and true are the same."""
+    """A field as text for comparing, since to Python 1 and true are equal."""
     missing: Json = None
     return dumps(fields.get(name, missing))
 
 
 class ReplayResult(NamedTuple):
-    """``difference`` is the first one, and ``at`` its step; both are empty where today's run ends the same."""
+    """The result of a replay. ``difference`` is the first one, and ``at`` its step; both are empty if today's run ends
+    the same.
+    """
 
     steps: tuple[StepTaken, ...]
     at: str

@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class Shares(SessionSlots):
-    """One process's side. A tenant without a cap costs no round trip."""
+    """The fair shares as one process sees them. A tenant without a cap costs no round trip."""
 
     def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
         self._store, self._tenants, self._wakes = store, tenants, wakes
@@ -114,7 +114,7 @@ class Shares(SessionSlots):
 
 
 def share(here: int, free: int) -> int:
-    """How many more a tenant with so many sessions here may take of so many free places, one after the other.
+    """How many more of the free places a tenant with ``here`` sessions may take.
 
     The last free place is for a tenant that has none.
     """
@@ -123,7 +123,7 @@ def share(here: int, free: int) -> int:
 
 
 class FreeSlots(SessionSlots):
-    """Slots without shares: any tenant may take every free slot, where sessions run without tenants' records."""
+    """Slots without shares: any tenant may take every free slot. Used where sessions run without tenants' records."""
 
     @override
     def openings(self, free: int) -> Openings:

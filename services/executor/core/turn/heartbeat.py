@@ -1,4 +1,4 @@
-"""Keeps all leases of a process alive, in one round trip a beat."""
+"""Keeps all leases of a process alive, with one round trip for each beat."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class _Watched(NamedTuple):
-    """A lease that somebody watches: both live in the event loop of its session."""
+    """What a watched lease's session waits for; both live in the event loop of the session."""
 
     lost: asyncio.Future[None]
     news: asyncio.Event
@@ -46,7 +46,7 @@ class Heart:
         return lease in self._called or monotonic() - self._beat_at > self._lease_seconds
 
     async def watch(self, lease: Lease) -> None:
-        """Have the lease extended for as long as this is awaited; raises ``LeaseLost`` when it is gone."""
+        """Has the lease extended for as long as this is awaited; raises ``LeaseLost`` when it is gone."""
         watched = _Watched(asyncio.get_running_loop().create_future(), asyncio.Event())
         self._held[lease] = watched
         try:
@@ -56,7 +56,9 @@ class Heart:
             self._going.discard(lease)
 
     async def await_news(self, lease: Lease) -> None:
-        """Until the next beat that says that the store has to be asked; raises ``LeaseLost`` if nobody watches it."""
+        """Waits for the next beat that says that the store has to be asked; raises ``LeaseLost`` if nobody watches the
+        lease.
+        """
         if lease not in self._held:
             raise LeaseLost(lease.session_id)
         news = self._held[lease].news
@@ -67,17 +69,19 @@ class Heart:
         return WatchedLease(self, lease)
 
     def let_go(self, lease: Lease, *, going: bool = True) -> None:
-        """The lease is given back: that it is gone is no news to whoever watches it."""
+        """Notes that the lease is being given back, so that its end is not reported as a loss."""
         (self._going.add if going else self._going.discard)(lease)
 
     async def note_life(self) -> NoReturn:
-        """Runs in the event loop of the sessions until it is cancelled; as long as it does, that loop is not hung."""
+        """Shows, until cancelled, that the event loop of the sessions, in which it runs, is not hung."""
         while True:
             self._alive_at = monotonic()
             await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
 
     async def beat(self, leases: ExtendsLeases) -> NoReturn:
-        """Until it is cancelled. A lease that could not be extended in time counts as lost."""
+        """Extends the leases at intervals until cancelled. A lease that could not be extended in time counts as
+        lost.
+        """
         while True:
             await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
             if monotonic() - self._alive_at > _BUSY_LEASES * self._lease_seconds:
@@ -87,7 +91,7 @@ class Heart:
                 log.warning("heartbeat_lost")  # the next comes at once: younger leases may still be saved
 
     async def _extend_leases(self, leases: ExtendsLeases) -> bool:
-        """Extend every lease there is; False if the store did not answer in time."""
+        """Extends every lease; False if the store did not answer in time."""
         began, held = monotonic(), tuple(self._held)
         try:
             async with asyncio.timeout(self._lease_seconds):
@@ -103,7 +107,7 @@ class Heart:
         return True
 
     async def _extend_held(self, leases: ExtendsLeases, held: tuple[Lease, ...]) -> Beat:
-        """Extend, trying again while the store does not answer: the caller bounds it."""
+        """Extends the leases, trying again while the store does not answer: the caller bounds it."""
         while held:
             try:
                 return await leases.extend_all(held)
@@ -116,16 +120,18 @@ class Heart:
         for lease in leases:
             watched = self._held.get(lease)
             if watched is not None:
-                watched.lost.get_loop().call_soon_threadsafe(self._end, lease, watched.lost)
+                watched.lost.get_loop().call_soon_threadsafe(self._report_loss, lease, watched.lost)
 
-    def _end(self, lease: Lease, lost: asyncio.Future[None]) -> None:
-        """In the loop of the sessions: a lease that is being given back there has not been lost."""
+    def _report_loss(self, lease: Lease, lost: asyncio.Future[None]) -> None:
+        """Tells the session that its lease is lost, in the session's loop, unless the lease is being given back
+        there.
+        """
         if not lost.done() and lease not in self._going:
             lost.set_exception(LeaseLost(lease.session_id))
 
 
 class WatchedLease(HeldLease):
-    """One lease under a heart's watch."""
+    """One lease that a heart watches."""
 
     def __init__(self, heart: Heart, lease: Lease) -> None:
         self._heart = heart

@@ -1,4 +1,4 @@
-"""What a turn notes of itself: for a replay, how it began and ended; for a trace, the attributes of its span."""
+"""What a turn notes about itself: for a replay, how it began and ended; for a trace, the attributes of its span."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -29,7 +29,9 @@ _SESSION = TypeAdapter(SessionState)
 
 
 class Begun(NamedTuple):
-    """An attempt at a turn as it began; ``ledger`` is the task's at that moment, ``settings`` what it was set to."""
+    """How an attempt at a turn began; ``ledger`` is the task's at that moment, ``settings`` those that decide how a run
+    goes.
+    """
 
     turn: Turn
     began: datetime
@@ -37,7 +39,7 @@ class Begun(NamedTuple):
     settings: JsonObject
 
     def limits(self, today: Limits) -> Limits:
-        """Today's limits, with those that decide which way a run goes as they were set then."""
+        """Today's limits, with those that decide how a run goes as they were then."""
         said = {name: self.settings.get(name, getattr(today, name)) for name in _DECIDING}
         said["orchestrators"] = self.settings.get("orchestrators", [Orchestrating.LOCAL])  # there was no other
         return today._replace(
@@ -45,7 +47,7 @@ class Begun(NamedTuple):
             tool_calls=int(str(said["tool_calls"])),
             plans=int(str(said["plans"])),
             trusts_requests=bool(said["trusts_requests"]),
-            answers=_answers(self.settings),
+            answers=_answer_rules(self.settings),
             audits_values=self.settings.get("audits_values") is True,  # runs of an older release had no such audit
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
             orchestrators=tuple(Orchestrating(str(name)) for name in cast("list[str]", said["orchestrators"])),
@@ -53,7 +55,9 @@ class Begun(NamedTuple):
 
 
 class EarlyEnding(NamedTuple):
-    """How a run ended before its answer, in the attempt that began then, and the step it stood at, if at one."""
+    """How a run ended before its answer, in the attempt that began at ``began``, and the step at which it was, if
+    any.
+    """
 
     ending: RunEnds
     step: str | None
@@ -61,7 +65,7 @@ class EarlyEnding(NamedTuple):
 
 
 def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
-    """Note that an attempt at the turn begins."""
+    """Notes that an attempt at the turn begins."""
     parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
     settings |= {"formula": limits.answers.formula.value, "reviews": limits.answers.reviews}
@@ -70,14 +74,16 @@ def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], l
     journal.note_attempt(turn.turn_id, "{" + ",".join(parts) + "}")
 
 
-def _answers(settings: JsonObject) -> AnswerRules:
-    """Tasks of a release before answers were reviewed had none reviewed. A footer is no part of what is compared."""
+def _answer_rules(settings: JsonObject) -> AnswerRules:
+    """The answer rules of that time, without a footer, which is not compared. Releases before answers were reviewed
+    reviewed none.
+    """
     formula = Formula(str(settings.get("formula", Formula.SIGNALS.value)))
     return AnswerRules(formula, footer=False, reviews=settings.get("reviews") is True)
 
 
 def read_turn(text: str) -> Begun:
-    """Raises ``ValueError`` for a note of a version that this one cannot read."""
+    """How an attempt began, from its note; raises ``ValueError`` for a version that cannot be read here."""
     noted = loads_object(text)
     if noted.get("v") not in (1, VERSION):
         raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
@@ -87,12 +93,12 @@ def read_turn(text: str) -> Begun:
 
 
 def note_ending(journal: Journal, ending: RunEnds) -> None:
-    """Note how the run ends."""
+    """Notes how the run ends."""
     journal.record_input("ended", ending_note(ending, journal.began, step=journal.stopped_at))
 
 
 def read_ending(text: str) -> EarlyEnding:
-    """How a turn ended early, out of the note in its journal; ``Failed`` where this version has no such ending."""
+    """How a turn ended early, from the note in its journal; ``Failed`` if this version has no such ending."""
     noted = loads_object(text)
     kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
     step = cast("str | None", noted.get("step"))
@@ -120,7 +126,8 @@ def read_session(text: str) -> SessionState:
 
 
 def turn_span(tracer: Tracer, work: Work) -> AbstractContextManager[Span]:
-    """All turns of a task, and all attempts at them, stand in the trace of the request that began it.
+    """The span of a turn. All turns of a task, and all attempts at them, belong to the trace of the request that began
+    it.
 
     A later turn is linked with the request that brought it: a decision, a cancel, a further message.
     """
