@@ -73,7 +73,7 @@ async def _send_with_badge(
 
 
 class NoBadge(httpx2.ConnectError):
-    """As far as the server is concerned no connection was made."""
+    """There is no credential to show, so that no connection is made."""
 
 
 class CredentialTransport(httpx2.AsyncBaseTransport):

@@ -37,7 +37,7 @@ _CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 
 
 class ParsedFile(TypedDict, total=False):
-    """``picture``: a JPEG in base64; ``problem``: why there is neither text nor picture."""
+    """What a file holds. ``picture``: a JPEG in base64; ``problem``: why there is neither text nor picture."""
 
     media_type: str
     text: str

@@ -44,7 +44,7 @@ _POLICY: "OSPolicy" = {"sleep": "zero", "random_start": {"seed": 0}}
 
 
 class MontySandbox(Sandbox):
-    """As an async context manager, since it has processes to end."""
+    """A sandbox of interpreter processes; an async context manager, which ends them."""
 
     def __init__(self) -> None:
         self._stack = AsyncExitStack()
@@ -128,7 +128,9 @@ class RedisMade(MadeTools):
         return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version)))
 
     async def keep(self, tenant: str, tool: MadeTool) -> MadeTool:
-        """A field is only ever added, so of two that keep at once the later one takes the next version."""
+        """Keeps the tool as the next version of its name. A field is only ever added, so of two that keep at once the
+        later one takes the next version.
+        """
         key = keys.learned_keys(tenant).made
         while True:
             every = await self.all(tenant)
@@ -146,7 +148,7 @@ class RedisMade(MadeTools):
 
 
 class SwitchedTenants(Tenants):
-    """The records, with the switches that operators have set since. Without Redis nothing is switched on."""
+    """Tenants' records with the switches that operators have set since. Without Redis nothing is switched on."""
 
     def __init__(self, tenants: Tenants, redis: Redis) -> None:
         self._tenants, self._scripts = tenants, Scripts(redis, patience=0)

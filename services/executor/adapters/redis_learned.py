@@ -121,7 +121,8 @@ def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
 
 
 class _Lessons:
-    """What was read last of each tenant: the next task reads nearly the same rows, and parses those alone that are new.
+    """Parsed lessons of each tenant from the last read: the next task reads nearly the same rows, and parses only the
+    new ones.
 
     Bounded by rows of all tenants together: those are forgotten first that were read longest ago.
     """
@@ -132,7 +133,7 @@ class _Lessons:
         self._rows = 0
 
     def read(self, kind: type[Lesson], tenant: str, rows: list[str]) -> tuple[Lesson, ...]:
-        """The same object for the same rows."""
+        """The lessons of the rows, the same objects for the same rows."""
         before = self._held.pop((tenant, kind), ([], (), {}))
         self._rows -= len(before[0])
         if before[0] != rows:
@@ -148,7 +149,7 @@ class _Lessons:
 
 
 def _read(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> dict[str, Lesson]:
-    """What of the rows can be read; the rest was written by a version that this one cannot read: a lesson less."""
+    """The lessons by row; rows that cannot be read, since another version wrote them, are logged and left out."""
     lessons: dict[str, Lesson] = {}
     for row in rows:
         try:

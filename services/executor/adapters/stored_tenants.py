@@ -15,13 +15,13 @@ from shared.ports.tenant_records import TenantRecords
 
 
 class BadTenantFile(ValueError):
-    """The file cannot be used; the message names it and what is wrong."""
+    """The tenant file cannot be used; the message names it and what is wrong."""
 
 
 class FileTenants(Tenants):
-    """The one tenant of TENANT_FILE, whatever tenant is asked for.
+    """The one tenant of TENANT_FILE, whatever tenant is asked for. ``tool_server`` becomes its connection ``default``
+    if the file names none.
 
-    ``tool_server`` becomes its connection ``default`` where the file names none.
     A connection whose ``url`` is empty describes that server too: it may bring a catalogue without knowing the address.
     """
 
@@ -30,7 +30,7 @@ class FileTenants(Tenants):
 
     @classmethod
     def read(cls, path: Path, tool_server: str = "") -> Self:
-        """Raises ``BadTenantFile``."""
+        """The tenant in the file; raises ``BadTenantFile``."""
         try:
             record = read_record(loads_object(path.read_text("utf-8")))
         except OSError as error:
@@ -71,7 +71,9 @@ class StoredTenants(Tenants):
         self._kept: dict[str, _CachedRecord] = {}
 
     async def get(self, tenant: str) -> TenantRecord:
-        """A record that this process cannot read is none: ``UnknownTenant``, and not what the file would say."""
+        """The tenant's record. For one that this process cannot read it raises ``UnknownTenant``, and does not use the
+        file.
+        """
         kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
         if kept is not None and now < kept.seen + self._seconds:
             return kept.record
@@ -128,7 +130,7 @@ class StoredTenants(Tenants):
         return record.model_copy(update={"connections": with_addresses(record.connections, tool_server)})
 
     def _keep(self, tenant: str, kept: _CachedRecord) -> None:
-        """The latest used stands last; the first is forgotten where there are too many."""
+        """Caches a record; the one used longest ago is forgotten if there are too many."""
         self._kept.pop(tenant, None)
         self._kept[tenant] = kept
         if len(self._kept) > MAX_KEPT:
@@ -136,7 +138,9 @@ class StoredTenants(Tenants):
 
 
 class TenantsWithoutMadeTools(Tenants):
-    """Whatever a record says, made tools are off: no model is asked for a program that nothing here could run."""
+    """Tenants' records with made tools off, whatever they say: no model is asked for a program that nothing here could
+    run.
+    """
 
     def __init__(self, tenants: Tenants) -> None:
         self._tenants = tenants

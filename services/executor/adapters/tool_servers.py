@@ -1,4 +1,6 @@
-"""Which tool server is asked, and how (``ToolServers``): by the protocol that it speaks, guarded by who named it."""
+"""Chooses which tool server is asked, and how (``ToolServers``): by the protocol that it speaks, guarded by who named
+it.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +27,9 @@ MAX_REMEMBERED = 1024
 
 
 class DetectingToolServers(ports.WrappedServers):
-    """A connection may name its protocol; else the server's answers decide, and the decision holds while it works."""
+    """Servers of every protocol. A connection may name its protocol; else the server's answers decide, and the decision
+    holds while it works.
+    """
 
     def __init__(
         self,
@@ -33,7 +37,7 @@ class DetectingToolServers(ports.WrappedServers):
         rest: ports.ToolServers,
         agents: ports.ToolServers | None = None,
     ) -> None:
-        """``agents``: never found by asking: a connection says that it is one."""
+        """``agents``: used only for connections that name that protocol; it is never detected."""
         super().__init__(mcp)
         self._mcp = mcp
         self._rest = rest
@@ -63,7 +67,7 @@ class DetectingToolServers(ports.WrappedServers):
 
     @override
     async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
-        """A call, or a read."""
+        """Makes a call or a read by the connection's protocol, which is detected first if it is not known."""
         deadline = asyncio.get_running_loop().time() + (question.timeout or 0.0)
         spoken = self._known_servers(question.connection) or await self._detect_before_call(question, deadline)
         return await send(spoken, max(0.001, deadline - asyncio.get_running_loop().time()))
@@ -97,7 +101,7 @@ class DetectingToolServers(ports.WrappedServers):
         return self._servers_by_protocol(connection) or self._spoken.get(connection.url)
 
     async def _detect_before_call(self, question: ports.ServerQuestion, deadline: float) -> ports.ToolServers:
-        """What the server speaks; whatever fails here, the call itself was not sent."""
+        """The servers of the detected protocol. Whatever error is raised here, the call itself was not sent."""
         try:
             async with asyncio.timeout_at(deadline):
                 await self._detect(question.connection, question.session_id)
@@ -127,7 +131,7 @@ class DetectingToolServers(ports.WrappedServers):
             raise ports.ToolSilent(f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})") from not_rest
 
     def _remember(self, url: str, spoken: ports.ToolServers) -> None:
-        """The latest used stands last; the first is forgotten where there are too many."""
+        """Remembers the protocol of a server; the one used longest ago is forgotten if there are too many."""
         self._spoken.pop(url, None)
         self._spoken[url] = spoken
         if len(self._spoken) > MAX_REMEMBERED:
@@ -165,7 +169,8 @@ async def open_servers(
 
 
 class ByOrigin(ports.WrappedServers):
-    """``trusted``: what the operator of the installation set up; ``tenants``: what those of a tenant did.
+    """Chooses servers by who named the connection. ``trusted``: for those of the installation's operator; ``tenants``:
+    for those of a tenant's operators.
 
     ``guarded`` is asked about connections that a request named and ``reach`` permits.
     """
@@ -182,7 +187,9 @@ class ByOrigin(ports.WrappedServers):
         return await send(self._checked_servers(question.connection), question.timeout or 0.0)
 
     def _checked_servers(self, connection: Connection) -> ports.ToolServers:
-        """Whom to ask; raises ``ToolForbidden`` of an address that nobody is asked at, as far as its text tells."""
+        """The servers to ask about the connection; raises ``ToolForbidden`` if its address may not be called, as far as
+        its text tells.
+        """
         if connection.from_request or connection.owner:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)

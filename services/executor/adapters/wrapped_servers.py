@@ -1,5 +1,5 @@
-"""What stands around every tool server (``ToolServers``): answers without the secrets that were shown, patience with
-one that is being replaced, counts, and a rest for one that fails again and again.
+"""Wraps every tool server (``ToolServers``): hides shown secrets in answers, waits for one that is being replaced,
+counts calls, and pauses one that fails again and again.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class DiscreetServers(ports.WrappedServers):
         return self._hide(tools, secrets) if secrets else tools
 
     def _hide(self, tools: tuple[ports.Tool, ...], secrets: tuple[str, ...]) -> tuple[ports.Tool, ...]:
-        """The same objects for the same listing, as long as the secrets are."""
+        """The tools without the secrets; the same objects for the same listing, as long as the secrets are the same."""
         known = self._hidden(tools)
         if secrets not in known:
             known.clear()
@@ -99,7 +99,9 @@ log = structlog.get_logger()
 
 
 class PatientTools(ports.WrappedServers):
-    """Lists tools and reads patiently. Other calls are passed on as they are: they may change something."""
+    """Retries listings and reads of a server that is away. Other calls are passed on as they are: they may change
+    something.
+    """
 
     def __init__(self, servers: ports.ToolServers, pauses: tuple[float, ...] = PAUSES) -> None:
         super().__init__(servers)
@@ -116,7 +118,9 @@ class PatientTools(ports.WrappedServers):
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
-        """Again while the server cannot be reached; once more after a silence; all of it within the time-out."""
+        """Reads, again while the server cannot be reached, and once more after a silence; all of it within the
+        time-out.
+        """
         clock = asyncio.get_running_loop().time
         until, fell_silent = clock() + timeout, False
         for pause in self._pauses:
@@ -167,8 +171,10 @@ class Circuit(StrEnum):
 
 
 class BreakerLimits(NamedTuple):
-    """``failures`` in a row open it for ``first`` seconds. After ``steady`` seconds without an answer each pause is
-    twice the one before it, at most ``longest``: a server that was only restarted is found again while reads wait.
+    """When a breaker opens and for how long: after ``failures`` in a row for ``first`` seconds.
+
+    After ``steady`` seconds without an answer each pause is twice the one before it, at most ``longest``: a server that
+    was only restarted is found again while reads wait.
     """
 
     failures: int = 5
@@ -198,26 +204,28 @@ class Breaker:
 
     @property
     def is_probing(self) -> bool:
-        """Whether the one call is under way that decides."""
+        """Whether the single call that decides about closing the breaker is under way."""
         return self._probing
 
     def seconds_left(self, now: float) -> float:
-        """How long no call passes, as far as is known now."""
+        """For how many seconds no call passes, as far as is known now."""
         return max(0.0, self._until - now)
 
     def passes(self, now: float) -> bool:
-        """Whether a call may be made now. Whoever makes it says afterwards what became of it."""
+        """Whether a call may be made now. The caller has to record afterwards what became of it."""
         state = self.state(now)
         if state is Circuit.HALF_OPEN:
             self._probing = True
         return state is not Circuit.OPEN
 
     def record_answer(self) -> None:
-        """The server answered, whatever it said."""
+        """Notes that the server answered, whatever it said."""
         self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
 
     def record_failure(self, now: float) -> None:
-        """No connection, or no usable answer. Calls that were under way when it opened do not lengthen its pause."""
+        """Notes that there was no connection, or no usable answer. Calls that were under way when the breaker opened do
+        not lengthen its pause.
+        """
         was = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
         opens = was is Circuit.CLOSED and self._in_a_row == self._limits.failures
@@ -230,7 +238,7 @@ class Breaker:
         self._probing = False
 
     def record_abandoned(self) -> None:
-        """The caller left before it knew: nothing is learned, and another call may try."""
+        """Notes that the caller left before the outcome was known: nothing is learned, and another call may try."""
         self._probing = False
 
 
@@ -239,7 +247,9 @@ MOST_WAITED = 2.0  # seconds that a call waits for the one that decides
 
 
 class BreakingTools(ports.WrappedServers):
-    """Keeps one breaker for each server, in this process. A call that it does not let pass certainly was not sent."""
+    """Servers with a breaker for each, in this process. A call that a breaker does not let pass was certainly not
+    sent.
+    """
 
     def __init__(
         self,
@@ -255,13 +265,15 @@ class BreakingTools(ports.WrappedServers):
 
     @property
     def circuits(self) -> Mapping[str, int]:
-        """How many servers stand how: a figure for ``/health``, without their addresses."""
+        """How many servers are in each state of the breaker, for ``/health``, without their addresses."""
         now = self._clock()
         return Counter(breaker.state(now).value for breaker in self._breakers.values())
 
     @override
     async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
-        """What the server answers. Who comes beside the one call that decides waits for it, within its own time."""
+        """The server's answer. While a single call decides about the breaker, others wait for it, within their own
+        time.
+        """
         connection, tool, timeout = question.connection, question.tool, question.timeout
         breaker, began = self._breaker(connection.line), self._clock()
         await self._wait_for_decision(breaker, timeout)
@@ -285,11 +297,11 @@ class BreakingTools(ports.WrappedServers):
         else:
             breaker.record_answer()
         finally:
-            self._tell()
+            self._wake_waiting()
         return answer
 
-    def _tell(self) -> None:
-        """Wake whoever waits for what a call came to."""
+    def _wake_waiting(self) -> None:
+        """Wakes the calls that wait for the outcome of another."""
         self._news.set()
         self._news = asyncio.Event()
 
@@ -310,7 +322,7 @@ class BreakingTools(ports.WrappedServers):
             log.warning("tool_server_left_alone", connection=connection.id)
 
     def _breaker(self, line: str) -> Breaker:
-        """The latest used stands last; the first is forgotten where there are too many."""
+        """The server's breaker, made if there is none; the one used longest ago is forgotten if there are too many."""
         breaker = self._breakers.pop(line, None) or Breaker(self._limits)
         self._breakers[line] = breaker
         if len(self._breakers) > MAX_REMEMBERED:

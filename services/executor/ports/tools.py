@@ -109,7 +109,9 @@ class ToolSilent(Exception):
 
 
 class ToolServers(Protocol):
-    """``session_id`` is the task's session: servers of the REST bridge count once-only calls by it."""
+    """Tool servers, asked by connection. ``session_id`` is the task's session: servers of the REST bridge count
+    once-only calls by it.
+    """
 
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         """The server's tools in a fixed order, classified; raises ``ToolUnreachable`` or ``ToolSilent``."""

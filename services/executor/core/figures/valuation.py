@@ -142,7 +142,8 @@ def cumulative(point: Decimal) -> Decimal:
 
 
 def quantile(probability: Decimal) -> Decimal:
-    """Where the cumulative share is ``probability`` (above 0, below 1): Wichura's AS241, refined by two Newton steps.
+    """The point at which the cumulative share is ``probability`` (above 0, below 1): Wichura's AS241, refined by two
+    Newton steps.
 
     The refinement makes the answer the same on every machine, to more places than anything here keeps.
     """
@@ -337,7 +338,7 @@ def business_days(*figures: Decimal) -> Decimal:
 
 @ratio("due, today", dates=True)
 def aging_bucket(due: Decimal, today: Decimal) -> Decimal:
-    """Where an invoice's age falls: 0 not due, 1 up to 30 days overdue, 2 up to 60, 3 up to 90, 4 beyond."""
+    """The age group of an invoice: 0 not due, 1 up to 30 days overdue, 2 up to 60, 3 up to 90, 4 beyond."""
     return Decimal(min((max(int(today - due), 0) + 29) // 30, 4))
 
 

@@ -235,7 +235,7 @@ _MOST = 500
 
 
 class BadDefinitions(Exception):
-    """``problems`` names the first processes that cannot be followed, and why."""
+    """A file holds processes that cannot be followed; ``problems`` names the first of them, and why."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))

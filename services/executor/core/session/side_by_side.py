@@ -38,7 +38,7 @@ async def run_together(
     first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], third: Coroutine[object, Never, C], /
 ) -> tuple[A, B, C]: ...
 async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object, ...]:
-    """The same for steps of different kinds: none outlives the error of another."""
+    """Runs steps of different kinds at once and returns their results; if one raises, the others are cancelled."""
     return tuple(await side_by_side(steps))
 
 

@@ -85,7 +85,7 @@ def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
 
 
 def with_end(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:
-    """The same path, ending in ESCALATE or in COMPLETE."""
+    """The path with ESCALATE or COMPLETE as its end."""
     return (*path[:-1], FsmState.ESCALATE if escalated else FsmState.COMPLETE)
 
 

@@ -283,14 +283,14 @@ class Corrections(NamedTuple):
         return {old: new for old, new in found.items() if old.removeprefix(PARAMETER) != new}
 
     def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "Corrections":
-        """With what one call taught: new names by old ones."""
+        """These corrections with the new names by old ones that one call taught."""
         known = self
         for old, new in names.items():
             known = known._with_rename(tool, arguments, old, new)
         return known
 
     def _with_rename(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "Corrections":
-        """With one more; whatever said that the new name is an old one no longer holds."""
+        """These corrections with one more; one that says that the new name is an old one no longer holds."""
         scope = _scope_of(old, tool, arguments)
         others = {key: name for key, name in self.names.items() if key != f"{scope}{old}"}
         back = {f"{scope}{new}": new} if f"{scope}{new}" in others else {}

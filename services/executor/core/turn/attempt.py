@@ -206,7 +206,7 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
 
 
 def _quality(record: TaskRecord) -> float:
-    """As it was measured, where the task was completed."""
+    """The measured quality of a completed task; 0 for any other."""
     measured = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
     return float(measured) if isinstance(measured, (int, float)) else 0.0
 
@@ -217,7 +217,7 @@ log = structlog.get_logger()
 
 
 class TurnAttempt:
-    """``attempts``: how often a turn may be begun."""
+    """Runs one attempt at a turn, or ends the turn without it. ``attempts``: how often a turn may be begun."""
 
     def __init__(self, worker: RunsTurns, attempts: int, mended: FaultCounts) -> None:
         self._worker = worker
