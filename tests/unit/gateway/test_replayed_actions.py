@@ -1,12 +1,14 @@
 """What an agent did in a turn, as the replay shows it."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.replay import action_rows
-from shared.contracts.assessment.results import ActionLogEntry
+from services.gateway.features.console.views.replay import action_rows, stops_of, turn_of
+from shared.contracts.assessment.results import ActionLogEntry, Run, WorldLook
 
 
 def _entry(action: str, said: dict[str, JsonValue] | None = None, **more: JsonValue) -> ActionLogEntry:
@@ -40,3 +42,15 @@ def test_a_refused_read_stands_for_itself() -> None:
     rows = action_rows([_entry("email.state", kind="read"), refused], {})
 
     assert [(row.badge.text, row.error) for row in rows] == [("Read", ""), ("Refused", "was answered 403")]
+
+
+@pytest.mark.promise("console.replay")
+def test_what_the_simulator_counts_is_named_in_words_and_says_how_it_moved() -> None:
+    noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    looks = [WorldLook(turn=turn, time=noon, counts={"email": {"total_unread_count": 4 - turn}}) for turn in (0, 1)]
+    results = SimpleNamespace(world=looks, action_log=(), failed_turns=(), turns_taken=1)
+    run = cast("Run", SimpleNamespace(results=results, updates=()))
+
+    ((title, (count,)),) = turn_of(run, stops_of(run), 1).counts
+
+    assert (title, *count) == ("Email", "Unread", 3, "-1")

@@ -193,7 +193,7 @@ def _table(found: list[Entry]) -> JsonValue:
     return {"columns": ["name", *names], "rows": rows}
 
 
-_SIGNALS, _FAILURES, _RANKING = "brainos_signal_rows", "top_failures", "scenario_difficulty_ranking"
+_SIGNALS, _FAILURES, _RANKING = "brainos_training_signals", "top_failures", "scenario_difficulty_ranking"
 _ROWS = ("rows", "examples", "training_rows", "signals", "data")
 
 
@@ -276,7 +276,7 @@ def _row(
     return {"messages": [{"role": "user", "content": text}], "metadata": metadata}
 
 
-_TAUGHT = ("top_failures", "brainos_signal_rows")
+_TAUGHT = ("top_failures", "brainos_training_signals")
 _MOST = 20
 _TEXT, _PART = 240, 80  # characters
 _UNSCORED = 0.5  # the worth of a fact whose failure has no score, as of any imported fact

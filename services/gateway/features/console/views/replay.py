@@ -302,7 +302,7 @@ def _counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str
 
 def _turn_count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
     moved = value - old.get(name, value)
-    words = name.removesuffix("_turn_count").removeprefix("total_")
+    words = name.removesuffix("_count").removeprefix("total_")
     return TurnCount(title_of(words), value, f"{moved:+d}" if moved else "")
 
 
