@@ -69,7 +69,7 @@ from services.gateway.features.tasks.store import (
 )
 from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.service import TenantService
-from services.gateway.features.tenants.store import RedisTenants
+from services.gateway.features.tenants.store import RedisTenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.first_key import fresh
@@ -198,9 +198,9 @@ def _build_services(settings: GatewaySettings, opened: _Connections, tasks: Task
         tasks=tasks,
         lists=TaskListService(RedisTaskLists(state)),
         approvals=ApprovalService(RedisApprovals(state), tasks, _now),
-        tenants=TenantService(RedisTenants(state), _now),
+        tenants=TenantService(RedisTenantStates(state), _now),
         statistics=RedisStatistics(state),
-        spending=RedisTenants(state),
+        spending=RedisTenantStates(state),
         stories=RedisStories(state),
         webhooks=WebhookService(tasks, opened.webhooks.book),
         dead_letters=DeadLetterService(RedisDeadLetters(state), stored, BestEffortWakes(ArqWakes(opened.queue)), _now),

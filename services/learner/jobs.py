@@ -20,7 +20,7 @@ from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import report_rows, report_teacher
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker, ModelFacts
-from services.learner.core.memory.forgetting import Forgetter
+from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import (
@@ -58,7 +58,7 @@ class MemoryJobs:
     """The parts of this process's memory. ``worker``: None if facts are not found here."""
 
     rememberer: Rememberer
-    forgetter: Forgetter
+    forgetter: ForgetRequestWorker
     worker: FactWorker | None = None
     close: Callable[[], Awaitable[None]] | None = None
 
@@ -101,7 +101,7 @@ def build_memory_jobs(
     wants_facts = settings.learn_knowledge == "on"
     knowledge = RedisKnowledge(redis)
     rememberer = Rememberer(outcomes, knowledge, lambda: learner.held, learner.drain_news, wants_facts=wants_facts)
-    forgetter = Forgetter(RedisForgetting(redis, settings.session_archive()))
+    forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
         return MemoryJobs(rememberer, forgetter)
 

@@ -89,7 +89,7 @@ class ToolRule(PolicyContract):
 
 
 class TextRule(PolicyContract):
-    """One rule over the task's text: ``type`` is allow, deny or require."""
+    """One rule about the text of a task: ``type`` is allow, deny or require."""
 
     id: str
     type: str

@@ -13,7 +13,7 @@ from services.learner.adapters.redis_outcomes import LEARNING, REMEMBERING, Redi
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker
-from services.learner.core.memory.forgetting import Forgetter
+from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import RawFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
@@ -47,7 +47,7 @@ class MemoryStage:
         self.learner = Learner(RedisOutcomes(redis, "one", LEASE, LEARNING, REMEMBERING), RedisMemory(redis))
         self.rememberer = self.a_rememberer("one")
         self.worker = FactWorker(RedisFactBook(redis), self.facts, RedisPurse(redis, RedisTenantRecords(redis)))
-        self.forgetter = Forgetter(RedisForgetting(redis, None))
+        self.forgetter = ForgetRequestWorker(RedisForgetting(redis, None))
 
     def a_rememberer(self, name: str, held: Collection[int] = range(PARTITIONS)) -> Rememberer:
         outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
@@ -83,7 +83,7 @@ class MemoryStage:
         return await self.goes_on(request)
 
     async def goes_on(self, request: ForgetRequest) -> ForgetRequest:
-        await self.forgetter.round(datetime.now(UTC))
+        await self.forgetter.carry_out_waiting(datetime.now(UTC))
         found = await self.forgets.find(request.tenant, request.request_id)
         assert found is not None
         return found

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.gateway.features.tenants.service import DaySpent
-from services.gateway.features.tenants.store import RedisTenants
+from services.gateway.features.tenants.store import RedisTenantStates
 from services.gateway.first_key import first_key
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
 from shared.infra import keys
@@ -133,7 +133,7 @@ async def test_a_dead_letter_is_dropped_by_operators_of_its_tenant_alone(redis: 
 @pytest.mark.promise("console.operations")
 async def test_days_are_told_as_the_executor_has_paid_for_them(redis: Redis) -> None:
     await redis.hset(keys.spend_key("acme", "2026-11-22"), mapping={"tokens": 5, "nanos": 7, "calls": 1})  # type: ignore[misc]  # sync or async
-    found = await RedisTenants(redis).spending_of("acme", ["2026-11-21", "2026-11-22"])
+    found = await RedisTenantStates(redis).spending_of("acme", ["2026-11-21", "2026-11-22"])
     assert found == [DaySpent("2026-11-21"), DaySpent("2026-11-22", 5, 7, 1)]
 
 

@@ -15,7 +15,7 @@ from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.core.files.importer import Importer
-from services.learner.core.memory.forgetting import Forgetter
+from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import SeedingStatus, keep_forgetting, keep_seeded
 from services.learner.ports.files import StoredFile
@@ -103,7 +103,7 @@ async def test_a_request_to_forget_over_which_something_breaks_stops_nothing(red
             return []
 
     stop = asyncio.Event()
-    forgetting = asyncio.create_task(keep_forgetting(Forgetter(Breaks(redis, None)), stop))
+    forgetting = asyncio.create_task(keep_forgetting(ForgetRequestWorker(Breaks(redis, None)), stop))
     async with asyncio.timeout(PATIENCE):
         await claimed.wait()
         stop.set()

@@ -209,7 +209,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
             return _WireAnswer(response.status_code)
         if message.get("method") == "initialize":
             self._session = response.headers.get("mcp-session-id", "")
-        return await _usable(response, message)
+        return await _read_usable_answer(response, message)
 
     def _failure(self, message: Mapping[str, JsonValue], kind: Trouble, sentence: str) -> "_WireAnswer":
         error = {"code": _LINE_ERROR, "message": sentence, "data": {"mark": self._mark, "kind": kind.value}}
@@ -233,7 +233,7 @@ class _WireAnswer(NamedTuple):
         return httpx2.Response(self.status, headers=headers, content=self.body)
 
 
-async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -> _WireAnswer:
+async def _read_usable_answer(response: httpx2.Response, message: Mapping[str, JsonValue]) -> _WireAnswer:
     """The answer, if it is one that MCP can read; a JSON body is read here, within bounds. Raises if it is not."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:

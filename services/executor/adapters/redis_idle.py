@@ -63,7 +63,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         found = await self._scripts.command("HMGET", name, "owner", "state", "last")
         owner, state, last = (str(part or "") for part in cast("list[str | None]", found))
         if not state:
-            await self.leave_in_store([session])
+            await self.take_off_idle_list([session])
             return None
         archived = ArchivedSession(
             tenant=session.tenant,
@@ -78,7 +78,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
     async def evict(self, session: IdleSession, mark: str) -> bool:
         return await self._scripts.run("evict_idle", _names(session), [_member(session), mark]) == 1
 
-    async def leave_in_store(self, sessions: Sequence[IdleSession]) -> None:
+    async def take_off_idle_list(self, sessions: Sequence[IdleSession]) -> None:
         names = ((_names(session)[0], _member(session)) for session in sessions)
         await asyncio.gather(*(self._scripts.command("ZREM", idle, member) for idle, member in names))
 

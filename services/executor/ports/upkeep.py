@@ -133,5 +133,5 @@ class IdleSessions(Protocol):
     async def evict(self, session: IdleSession, mark: str) -> bool:
         """Let what was read leave the store, in one step; False, and all stays, if the session has work or changed."""
 
-    async def leave_in_store(self, sessions: Sequence[IdleSession]) -> None:
-        """Has these sessions not taken again until they fall idle anew."""
+    async def take_off_idle_list(self, sessions: Sequence[IdleSession]) -> None:
+        """Take these sessions off the list until they fall idle anew; what they remember stays in the store."""

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from services.learner.core.files.importer import Importer
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker
-from services.learner.core.memory.forgetting import Forgetter
+from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import MemoryContended, Rememberer
 from services.learner.core.training import Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable, Outcomes
@@ -115,11 +115,11 @@ async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
     await _run_until_stopped(find, stop)
 
 
-async def keep_forgetting(forgetter: Forgetter, stop: asyncio.Event) -> None:
+async def keep_forgetting(forgetter: ForgetRequestWorker, stop: asyncio.Event) -> None:
     """Carry out requests to forget until asked to stop."""
 
     async def forget() -> None:
-        if not await forgetter.round(datetime.now(UTC)):
+        if not await forgetter.carry_out_waiting(datetime.now(UTC)):
             await _pause(stop, _DUE_SECONDS)
 
     await _run_until_stopped(forget, stop)

@@ -194,8 +194,8 @@ def test_what_refers_to_a_record_that_the_call_leads_to_may_set_a_rule_off_and_c
     ]
     found = _bound(*facts, tool="refund_order", call={"order_id": "O-1"}, asked=("sanctioned",))
     assert ("sanctioned" in found.fields, found.unknown) == (False, ())
-    assert [one["sanctioned"] for one in found.farther] == [True]
-    assert all("amount" not in one for one in found.farther)
+    assert [one["sanctioned"] for one in found.beyond] == [True]
+    assert all("amount" not in one for one in found.beyond)
 
 
 @pytest.mark.promise("policy.binding")

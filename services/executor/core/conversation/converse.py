@@ -114,7 +114,11 @@ class Conversation:
 
     @property
     def may_end_by_ledger(self) -> bool:
-        """Whether only changes were asked for and all have calls, so that the ledger's summary can be the answer."""
+        """Whether the ledger's summary can be the answer.
+
+        It can where prose is wanted, every part is a change whose calls do more than ask, no proposal is held, and no
+        identifier of a part is left out.
+        """
         parts, form = self.progress.dossier.parts, self.progress.dossier.answer_format
         only_changes = bool(parts) and all(part.is_to_do for part in parts)
         return (

@@ -56,8 +56,9 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
 
 
 def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
-    """The name and value of a field, perhaps with dots, in the record of a cell, or else in the nearest one around it
-    that has it.
+    """The name and value of a field in the record of a cell, or else in the nearest one around it that has it.
+
+    ``name`` may be a path with dots.
     """
     own = [cell.value] if isinstance(cell.value, dict) else []
     for record in (*own, *reversed(cell.records)):

@@ -110,13 +110,16 @@ def variance_exceeds(invoiced: Decimal, ordered: Decimal, threshold: Decimal) ->
 
 
 @money("invoice, credit % a breach, cap %, allowed downtime, downtime of a period...")
-def sla_credit(invoice: Decimal, credit: Decimal, cap: Decimal, allowed: Decimal, *downtimes: Decimal) -> Decimal:
+def sla_credit(
+    invoice: Decimal, credit_percent: Decimal, cap_percent: Decimal, allowed: Decimal, *downtimes: Decimal
+) -> Decimal:
     """min(breaches x credit %, cap %) of the invoice.
 
     A breach is a period whose downtime is above what is allowed.
     """
     breaches = sum(downtime > allowed for downtime in downtimes)
-    return percent_of(invoice, min(breaches * not_negative(credit, "credit %"), not_negative(cap, "cap %")))
+    credit = breaches * not_negative(credit_percent, "credit %")
+    return percent_of(invoice, min(credit, not_negative(cap_percent, "cap %")))
 
 
 @money("claimed, sub-limit, rider")

@@ -267,7 +267,10 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
 
 
 def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decimal:
-    """The value with at least as many places as the numbers have, at most two of them: 0.10 + 0.20 is 0.30."""
+    """The value, padded with zeros to the places of the number that has most, but to no more than two.
+
+    0.10 + 0.20 is 0.30. Places of its own stay, and nothing is padded if one of the numbers is a fraction.
+    """
     settled = to_result(value)
     if any(isinstance(number, Fraction) for number in numbers):
         return settled

@@ -337,8 +337,9 @@ class SourceFinder:
         return any(not any(mark.isdigit() for mark in one.text) for one in said)
 
     def _why_free_text(self, leaf: Trace) -> str:
-        """A sentence if the argument stands only in a text that somebody wrote and the user does not say to take it
-        there; else empty.
+        """Why an amount, identifier, account or recipient is refused that stands only in free text; empty if it is not.
+
+        It is not where the user says to take it from there, or the tenant trusts the field.
         """
         if leaf.kind not in STRICT or not leaf.free_text_only or self._may_be_taken(leaf.origins):
             return ""

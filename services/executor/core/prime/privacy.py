@@ -190,7 +190,7 @@ class _ThingMention(NamedTuple):
 
 def _sentences(text: str) -> Iterator[list[str]]:
     """Yields each sentence as its words in lower case, however they were disguised; the items of a list belong to what
-    introduces it.
+    introduces it. A text with asides is gone through twice, with and without them.
     """
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")

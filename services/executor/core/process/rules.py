@@ -173,7 +173,7 @@ def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[
     for call in changes if template.must_know else ():
         wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
         bound = bind(view_of(call.tool, call.arguments, facts), wanted_names)
-        known = {name for one in (bound.fields, *bound.farther) for name, value in one.items() if value is not None}
+        known = {name for one in (bound.fields, *bound.beyond) for name, value in one.items() if value is not None}
         for wanted in template.must_know:
             names = wanted.split("|")
             if known.isdisjoint(names):

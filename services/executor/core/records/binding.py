@@ -43,7 +43,7 @@ from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _STEPS = 2
-_FARTHER = 40
+_MOST_BEYOND = 40
 
 
 class NamedRecords(NamedTuple):
@@ -80,15 +80,15 @@ class BoundFields(NamedTuple):
     without a single value.
 
     ``recorded``: what the records say by themselves, without the arguments. ``named``: the records that the call names
-    or mentions; each may set off a rule of the process, and clears none. ``farther``: fields that only records beyond
-    have, such as a screening of the order's customer. They set off rules that lack the field, and clear none.
+    or mentions; each may set off a rule of the process, and clears none. ``beyond``: fields that only records further
+    away have, such as a screening of the order's customer. They set off rules that lack the field, and clear none.
     """
 
     fields: Mapping[str, Json]
     unknown: tuple[str, ...]
     recorded: Mapping[str, Json]
     named: tuple[JsonObject, ...]
-    farther: tuple[JsonObject, ...] = ()
+    beyond: tuple[JsonObject, ...] = ()
 
 
 def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact]) -> "CallView":
@@ -107,9 +107,11 @@ def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
         if not isinstance(value, Open):
             _put(fields, dotted, value)
     unknown = tuple(name for name in wanted if isinstance(said[name], Open) and view.has_field(name))
-    beyond = [{key: value for key, value in fields_of(node.record) if not view.has_field(key)} for node in view.farther]
-    farther = tuple({dumps(one): one for one in cast(list[JsonObject], beyond) if one}.values())
-    return BoundFields(fields, unknown, recorded, tuple(node.record for node in view.mentioned), farther)
+    more = [
+        {key: value for key, value in fields_of(node.record) if not view.has_field(key)} for node in view.records_beyond
+    ]
+    beyond = tuple({dumps(one): one for one in cast(list[JsonObject], more) if one}.values())
+    return BoundFields(fields, unknown, recorded, tuple(node.record for node in view.mentioned), beyond)
 
 
 @lru_cache(maxsize=8)
@@ -239,12 +241,15 @@ class CallView:
         return [node for level in self._levels for node in level]
 
     @cached_property
-    def farther(self) -> list[GraphNode]:
-        """At most forty records that refer to one which is a step away from the call: each costs a decision."""
+    def records_beyond(self) -> list[GraphNode]:
+        """At most forty records, none of them ``around``, that refer to another named record or to one a step away.
+
+        Their fields may set off a rule and clear none.
+        """
         near = {id(node) for node in self.around}
         found = [node for one in (*self._levels[1], *self._levels[2]) for node in self._graph.records_about(one)]
         free = {id(node): node for node in found if id(node) not in near and not self._is_strange(node)}
-        return [node for node in free.values() if not self.is_sibling(node)][:_FARTHER]
+        return [node for node in free.values() if not self.is_sibling(node)][:_MOST_BEYOND]
 
     def is_around(self, node: GraphNode) -> bool:
         return any(node is one for one in self.around)

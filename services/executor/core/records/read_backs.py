@@ -216,7 +216,7 @@ def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequenc
         reader = by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
             continue
-        found = _find_named_record(write, fact)
+        found = _find_shown_id(write, fact)
         if found is not None:
             asked = AskedRead(reader, loads_object(fact.arguments_json))
             order = (not write.ids[found.rank].noun & write.words.nouns, found.rank, found.records, -place)
@@ -232,7 +232,7 @@ class _Holding(NamedTuple):
     is_own: bool
 
 
-def _find_named_record(write: NamedWrite, fact: Fact) -> _Holding | None:
+def _find_shown_id(write: NamedWrite, fact: Fact) -> _Holding | None:
     """The first of the call's ids whose record the fact holds; None if it holds none."""
     shown = _index_ids(fact.result_json)
     for rank, named in enumerate(write.ids):

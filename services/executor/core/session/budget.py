@@ -264,7 +264,7 @@ class TaskSpending:
 
         The caller stores the reservation's entry before it makes the call.
         """
-        affordable = min(output, self._longest(size, ceilings, price, purse))
+        affordable = min(output, self._longest_answer(size, ceilings, price, purse))
         if affordable < min(output, FEWEST):
             raise BudgetSpent(self._reason(ceilings, purse))
         self._reserved += 1
@@ -292,7 +292,7 @@ class TaskSpending:
         shares = (Fraction(used, max(1, purse.share(whole))) for used, whole in pairs if whole is not None)
         return max(shares, default=Fraction(0))
 
-    def _longest(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
+    def _longest_answer(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
         return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse is BudgetShare.PLAN)
 
     def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:

@@ -379,7 +379,7 @@ def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
 
 
 def _beginning(text: str, most: int) -> str:
-    """The beginning of the text that fits once it is quoted as a JSON string."""
+    """The beginning of the text that fits into ``most`` characters once it is quoted as a JSON string."""
     seen = text[:most]
     while len(dumps(seen)) > most:
         seen = seen[: len(seen) * most // (len(dumps(seen)) + 1)]

@@ -102,7 +102,10 @@ def read_verdict(text: str) -> Verdict:
 
 
 class RecordedTools(WrappedServers):
-    """Tool servers whose listed tools and failed calls are noted; answers stand in the journal or in the ledger."""
+    """Tool servers that note in the journal, for a replay, which tools they list and which calls fail.
+
+    Answers are recorded by whoever asks for them. ``calls_no_more``: tools that were noted before are given again.
+    """
 
     def __init__(
         self, servers: ToolServers, journal: Journal, tracer: Tracer = NO_TRACER, *, calls_no_more: bool = False

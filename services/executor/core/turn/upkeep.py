@@ -253,7 +253,7 @@ class Evictor:
         total = 0
         while sessions := await self._idle.take(partitions, self._seconds, _MOST):
             if self._archive is None:
-                await self._idle.leave_in_store(sessions)
+                await self._idle.take_off_idle_list(sessions)
                 continue
             gone = sum(await side_by_side(self._evict_session(self._archive, session) for session in sessions))
             total += gone

@@ -93,7 +93,10 @@ def bars(rows: Sequence[ChartBar], name: str, width: int, low: float, high: floa
 
 
 def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
-    """A chart of lines over one period, each with a dot at its end. The caller labels the period's ends."""
+    """A chart of lines over one period, each with a dot at its end. The caller labels the period's ends.
+
+    ``words``: what the chart shows, for screen readers.
+    """
     chart, tones = _empty(), []
     xs = [x for line in drawn for x, _ in line.points]
     start, length = min(xs), (max(xs) - min(xs)) or 1

@@ -138,7 +138,7 @@ class JwtIdentity(identity.Identity):
         return await self.bearer_of(given[len(_BEARER) :].strip())
 
     async def bearer_of(self, token: str) -> identity.Caller:
-        """The caller in a token; raises the same errors as ``identify``."""
+        """The caller in a token whose signature holds; raises the same errors as ``identify``."""
         algorithm, kid = _header(token)
         key = await self._keys.find(kid, algorithm)
         if key is None:

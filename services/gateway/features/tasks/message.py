@@ -107,7 +107,7 @@ def _read(
         metadata=metadata,
         practice=_practice(metadata),
         part_count=len(list_at(message, "parts", "message.parts")),
-        parts=_as_sent(list_at(message, "parts", "message.parts")) if data or files else (),
+        parts=_parts_for_history(list_at(message, "parts", "message.parts")) if data or files else (),
         files=files,
         webhook=webhook_in_send(params, dialect),
     )
@@ -157,8 +157,8 @@ def _sort_parts(message: JsonObject) -> tuple[str, tuple[JsonObject, ...], tuple
     return text, tuple(data), tuple(files)
 
 
-def _as_sent(parts: list[Json]) -> tuple[dict[str, JsonValue], ...]:
-    """The parts as history shows them, without fields that only the older protocols have."""
+def _parts_for_history(parts: list[Json]) -> tuple[dict[str, JsonValue], ...]:
+    """The parts as history shows them: the fields that it knows, and of a file what is kept of it."""
     placed = ((part, f"message.parts[{index}]") for index, part in enumerate(parts))
     return tuple(_keep_shown(part, path) for part, path in placed if isinstance(part, dict))
 

@@ -15,7 +15,7 @@ _SECONDS = 2.0
 _FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
 
 
-class RedisTenants(TenantStates, Spending):
+class RedisTenantStates(TenantStates, Spending):
     """The state of tenants on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:

@@ -142,12 +142,14 @@ _LEFT: Mapping[ForgetScope, Mapping[str, str]] = {
 }
 
 
-class Forgetter:
+class ForgetRequestWorker:
+    """Carries out the requests to forget an entity, a session or a tenant. ``done``: how many it has carried out."""
+
     def __init__(self, forgetting: Forgetting) -> None:
         self._forgetting = forgetting
         self.done = 0
 
-    async def round(self, now: datetime) -> int:
+    async def carry_out_waiting(self, now: datetime) -> int:
         """Carry out waiting requests; returns how many there were."""
         requests = await self._forgetting.claim(1, CLAIM_SECONDS)
         for request in requests:
