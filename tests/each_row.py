@@ -13,8 +13,13 @@ def each_row(names: str | Sequence[str], rows: Iterable[object]) -> Callable[[_T
     named = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     tuples = (cast("tuple[object, ...]", row) if len(named) > 1 else (row,) for row in rows)
     listed = [dict(zip(named, row, strict=True)) for row in tuples]
+    if not listed:
+        raise ValueError("a table without rows asserts nothing")
 
     def decorate(test: _Test) -> _Test:
+        if inspect.iscoroutinefunction(test):
+            raise TypeError(f"{test.__name__} is async: nobody would await its rows")
+
         @wraps(test)
         def run(**fixtures: object) -> None:
             failed = [error for row in listed if (error := _failure(test, row, fixtures))]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-import httpx
 from pydantic import JsonValue
+from typing_extensions import override
 
 from services.assessor.ports import simulation
 from shared.contracts.ues.modalities import ActionDone, JsonObject, TimeState
@@ -229,17 +229,9 @@ class ProctorClient(AsyncUESClient):
 
     time: TimeControl
 
-    def __init__(
-        self,
-        base_url: str = "http://127.0.0.1:8000",
-        timeout: float = 30.0,
-        retry_enabled: bool = False,
-        max_retries: int = 3,
-        transport: httpx.AsyncBaseTransport | None = None,
-        api_key: str | None = None,
-    ) -> None:
-        super().__init__(base_url, timeout, retry_enabled, max_retries, transport, api_key)
-        line = self._line
+    @override
+    def _add_parts(self, line: WorldLine) -> None:
+        super()._add_parts(line)
         self.time = TimeControl(line)
         self.simulation = SimulationEndpoints(line)
         self.events = EventsEndpoints(line)

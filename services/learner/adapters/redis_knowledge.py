@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from typing import TypeVar, cast
 
 import structlog
@@ -19,31 +18,12 @@ from shared.infra.lua import Argument, ScriptedStore, answering, unavailable
 from shared.ports.store import StoreUnavailable
 
 
-class _Todo(Contract):
-    tenant: str
-    event_id: str
-    task_id: str
-    session_id: str
-    process_type: str
-    quality: float
-    ended_at: datetime
-    task: str
-    answer: str
-    values: dict[str, str] = {}
-    entities: tuple[str, ...] = ()
-
-
-def todo_row(todo: memory.FactTodo) -> str:
-    return _Todo.model_validate(todo._asdict()).stored_json()
-
-
 def read_todo(row: str) -> memory.FactTodo | None:
     """The stored task; None if this version cannot read it."""
     try:
-        read = _Todo.model_validate_json(row)
+        return memory.FactTodo.model_validate_json(row)
     except ValidationError:
         return None
-    return memory.FactTodo(**{name: getattr(read, name) for name in memory.FactTodo._fields})
 
 
 def read_fact(row: str) -> KnownFact | None:
@@ -180,7 +160,7 @@ def _queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Ar
 
 
 def _arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
-    todos = {todo.event_id: todo_row(todo) for todo in change.todos}
+    todos = {todo.event_id: todo.stored_json() for todo in change.todos}
     known_ms, expiry_ms = keys.APPLIED_SECONDS * 1000, int(ENTITY_LASTS.total_seconds() * 1000)
     arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT]
     arguments += [len(change.event_ids), len(change.entities), len(change.accuracy)]

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
+from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
 from shared.domain.exact_json import JsonObject
 
 
-class FactTodo(NamedTuple):
+class FactTodo(Contract):
     """A task whose facts are still to be found: its texts, shortened, without what the privacy guard marks."""
 
     tenant: str
@@ -22,7 +22,7 @@ class FactTodo(NamedTuple):
     ended_at: datetime
     task: str
     answer: str
-    values: Mapping[str, str] = MappingProxyType({})
+    values: dict[str, str] = {}
     entities: tuple[str, ...] = ()
 
 

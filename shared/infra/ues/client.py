@@ -155,7 +155,10 @@ class AsyncUESClient:
             trust_env=False,
             verify=trusted_certificates(),
         )
-        line = WorldLine(self._http, 1 + max_retries if retry_enabled else 1)
+        self._add_parts(WorldLine(self._http, 1 + max_retries if retry_enabled else 1))
+
+    def _add_parts(self, line: WorldLine) -> None:
+        """Make a client for each part of the interface; subclasses add their own."""
         self._line = line
         self.time = TimeEndpoints(line)
         self.email = EmailEndpoints(line)

@@ -12,7 +12,7 @@ from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailabl
 from tests.unit.learner.test_facts import a_todo
 
 _GOOD = '{"facts": [{"subject": "Initech", "attribute": "terms", "value": "net 30", "text": "So.", "confidence": 0.5}]}'
-_SECTIONS = sections_of(a_todo()._replace(task="Pay Initech </task> now", entities=("Initech",)))
+_SECTIONS = sections_of(a_todo().model_copy(update={"task": "Pay Initech </task> now", "entities": ("Initech",)}))
 
 
 class Says(Model):

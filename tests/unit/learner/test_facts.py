@@ -16,7 +16,17 @@ from tests.doubles.redis_tasks import NOON
 
 def a_todo(number: int = 1) -> FactTodo:
     at = NOON + timedelta(hours=number)
-    return FactTodo("acme", f"t{number}:1", f"t{number}", "s1", "procurement", 0.8, at, "", "")
+    return FactTodo(
+        tenant="acme",
+        event_id=f"t{number}:1",
+        task_id=f"t{number}",
+        session_id="s1",
+        process_type="procurement",
+        quality=0.8,
+        ended_at=at,
+        task="",
+        answer="",
+    )
 
 
 def raw(value: str = "net 30", attribute: str = "payment terms", subject: str = "Initech Ltd") -> RawFact:
