@@ -41,6 +41,17 @@ def test_the_argument_goes_before_the_record_and_that_before_those_it_leads_to()
 
 
 @pytest.mark.promise("policy.binding")
+def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_field() -> None:
+    invoice = read("get_invoice", {"invoice": {"id": "I-1", "figures": {"total": 24_800, "paid": 0}}}, "f1")
+    half: JsonObject = {"invoice_id": "I-1", "amount": 12_400}
+    bound = _bound(invoice, tool="pay_invoice", call=half, asked=("total",))
+    assert bound.fields["total"] == 24_800  # what is paid of it is no total
+    assert {"total": 12_400} in bound.named  # and yet sets off a rule that it meets
+    bare = read("get_invoice", {"invoice": {"id": "I-1", "paid": 0}}, "f1")
+    assert _bound(bare, tool="pay_invoice", call=half, asked=("total",)).fields["total"] == 12_400
+
+
+@pytest.mark.promise("policy.binding")
 def test_three_steps_are_too_far() -> None:
     facts = [
         read("get_claim", _CLAIM, "f1"),

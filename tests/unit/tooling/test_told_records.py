@@ -35,3 +35,21 @@ def test_anything_else_stays_as_it_is(content: object) -> None:
 
 def test_leading_zeros_are_kept() -> None:
     assert read_told_record("id is 007; total is 5") == {"id": "007", "total": 5}
+
+
+def test_a_field_without_a_value_is_empty() -> None:
+    told = "This account is on file: id is AC-1; balance is 49858; remarks is ."
+    assert read_told_record(told) == {"told": "This account is on file", "id": "AC-1", "balance": 49858, "remarks": ""}
+    assert read_told_record("id is 17; note is; total:") == {"id": 17, "note": "", "total": ""}
+
+
+def test_sentences_after_the_last_value_are_not_part_of_it() -> None:
+    told = "On file: status is duplicate; note is Call first.; original is INV-7. One of its entries: line L1, price 5."
+    assert read_told_record(told) == {
+        "told": "On file. One of its entries: line L1, price 5",
+        "status": "duplicate",
+        "note": "Call first.",
+        "original": "INV-7",
+    }
+    told = "id is 17; note is Please call. Nobody answers at noon."
+    assert read_told_record(told) == {"id": 17, "note": "Please call. Nobody answers at noon"}

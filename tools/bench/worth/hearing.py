@@ -52,9 +52,11 @@ class Hearing:
         if block.tool_use_id not in self.called:
             self.complaints += [block.content] * (block.is_error and block.content not in self.complaints)
             return
-        if content:
+        if content and not block.is_error:  # a read's result: its fields, whatever their names, are the server's own
             self._show(note.partition("]")[0].partition(":")[0], content)
-        self.endings[block.tool_use_id] = _read_ending(block, content or block.content)
+            self.endings[block.tool_use_id] = CallEnding(content)
+        else:
+            self.endings[block.tool_use_id] = _read_ending(block, content or block.content)
         if '"held":' in block.content:
             self.held.add(block.tool_use_id)
 

@@ -227,9 +227,14 @@ def _filter_fields(table: ResultTable) -> Iterator[RowFilter]:
 
 
 def _filter_members(table: ResultTable, tables: Sequence[ResultTable]) -> Iterator[RowFilter]:
-    """Lines whose field has one of the values that the field of the same name has in another table."""
+    """Lines whose field has one of the values that the field of the same name, or the key, has in another table."""
     for other in tables:
         for name in _names(table) if other is not table and len(other.lines) >= FEWEST_TO_FILTER else ():
-            wanted = {str(line.cells[name]) for line in other.lines if name in line.cells}
-            kept = _keep(table, name, wanted)
-            yield RowFilter(kept, ({"field": name, "is": "one of", "value": ", ".join(sorted(wanted))},))
+            for wanted in ({str(line.cells[name]) for line in other.lines if name in line.cells}, _keys(other)):
+                kept = _keep(table, name, wanted)
+                yield RowFilter(kept, ({"field": name, "is": "one of", "value": ", ".join(sorted(wanted))},))
+
+
+def _keys(table: ResultTable) -> set[str]:
+    """The keys of a table whose lines stand under keys, as texts."""
+    return {key for line in table.lines if (key := line.path.rpartition(".")[2]) and not key.endswith("]")}

@@ -243,14 +243,12 @@ def _sum_products(table: ResultTable, one: str, other: str) -> Working:
 
 
 def _find_proportions(material: WorkingMaterial, figure: Fraction) -> Iterator[Working]:
-    """So many of a record's pieces, in proportion to what all of them are worth."""
-    for number, writing in material.numbers.items():
+    """One or so many of a record's pieces, in proportion to what all of them are worth."""
+    for number, writing in {**material.numbers, Fraction(1): ""}.items():
         for worth, pieces in permutations(material.fields[:MOST_FACTORS], 2):
             if pieces.number and 0 <= worth.number * number / pieces.number - figure < material.smallest:
-                steps = (
-                    call_calculator("product", worth.path, writing),
-                    call_calculator("quotient", "#1", pieces.path),
-                )
+                share = call_calculator("quotient", "#1" if writing else worth.path, pieces.path)
+                steps = (call_calculator("product", worth.path, writing), share) if writing else (share,)
                 exact = worth.number * number / pieces.number == figure
                 yield steps if exact else _round_down(steps, material.smallest)
 

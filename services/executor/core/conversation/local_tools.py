@@ -269,11 +269,18 @@ def _in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[Nam
 def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
     if operand.source == "value":
         known = next((one for one in reversed(values) if one.name == operand.ref), None)
-        return " ".join(filter(None, (known.value, known.currency))) if known else operand.ref.replace("_", " ")
+        return _figure_in_words(known) if known else operand.ref.replace("_", " ")
     if operand.source != "result":
         return operand.literal
     name = " ".join(words_of(operand.path.rpartition(".")[2].partition("[")[0]))
     return f"{name} {_value_text(operand, facts)}".strip() or operand.ref
+
+
+def _figure_in_words(value: NamedValue) -> str:
+    """A calculated value with its currency; cents of a currency as its whole units."""
+    if value.number is not None and value.currency and value.unit == "cents":
+        return f"{value.number.scaleb(-2):f} {value.currency}"
+    return " ".join(filter(None, (value.value, value.unit, value.currency)))
 
 
 def _value_text(operand: Operand, facts: Sequence[Fact]) -> str:

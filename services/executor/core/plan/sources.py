@@ -222,7 +222,7 @@ class SourceFinder:
         return tuple(str(field.value).casefold() for field in written)
 
     def _is_doubtful(self, leaf: Trace, call: PlannedCall, tool: Tool) -> bool:
-        """Whether the argument is a whole number or a day that stands in no source and follows from none.
+        """Whether the argument is a whole number, a day or an hour that stands in no source and follows from none.
 
         A number on a scale that the tool's schema sets is not doubtful.
         """
@@ -231,6 +231,8 @@ class SourceFinder:
         value = _value_at(call.arguments, leaf.path)
         if isinstance(value, str):
             moment = read_machine_moment(value, self._sources.now.tzinfo)
+            if moment is not None and moment.day is None:
+                return moment.hour is not None and self._is_hour_told
             if leaf.kind is not ArgumentKind.DATE or moment is None or moment.day is None:
                 return False
             return moment.day not in self._last_days and not self._is_moved_day(moment.day, call)
@@ -238,6 +240,13 @@ class SourceFinder:
             return False
         has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(leaf.path, {}))
         return not has_scale and not self._is_share(leaf, call)
+
+    @cached_property
+    def _is_hour_told(self) -> bool:
+        """Whether the session's texts give a time of day, and no length of time from which another one may follow."""
+        texts = (self._sources.task, *self._sources.earlier)
+        lengths = (duration_of(number) for text in texts for number in text.numbers)
+        return any(text.times for text in texts) and not any(length is not None for length in lengths)
 
     def _is_moved_day(self, day: date, call: PlannedCall) -> bool:
         """Whether a day lies as far from one of a record that the call names as the task says: "3 weeks later"."""

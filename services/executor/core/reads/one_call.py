@@ -30,8 +30,11 @@ from shared.domain.redaction import without_marks
 from shared.domain.words import ToolClass
 from shared.ports.tracing import Span, SpanKind
 
-_CLAUSE = re.compile(r"(?P<name>[A-Za-z_][\w.-]*(?: [\w.-]+){0,3}?)(?: is |: |=| = )(?P<value>.+)", re.DOTALL)
+_CLAUSE = re.compile(
+    r"(?P<name>[A-Za-z_][\w.-]*(?: [\w.-]+){0,3}?)(?: is(?:\s+|$)|:(?:\s+|$)| ?= ?)(?P<value>.*)", re.DOTALL
+)
 _PARTS = re.compile(r";\s+|;?\s*\n\s*|;$")
+_AFTER_WORD = re.compile(r"(?P<value>\S*[^\s.])\.\s+(?P<rest>[A-Z].*)", re.DOTALL)  # one word, then other sentences
 _HEAD = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FEWEST = 2
@@ -41,15 +44,16 @@ _HEADING = "told"
 def read_told_record(content: Json) -> Json:
     """The fields of a text that consists of ``name is value`` clauses only, as an object; any other content as it is.
 
-    Numbers are read as numbers where they are written plainly. What stands before the first clause is kept as ``told``.
+    Numbers are read as numbers where they are written plainly, and a clause without a value as an empty text. What
+    stands before the first clause, and sentences after the single word of the last one, are kept as ``told``.
     """
     if not isinstance(content, str) or ";" not in content:
         return content
     text = content.strip().removesuffix(".")
     head = _HEAD.fullmatch(text)
-    if head and _fields(head["rest"]) is not None:
-        return {_HEADING: head["head"], **(_fields(head["rest"]) or {})}
-    return _fields(text) or content
+    told = [head["head"]] if head else []
+    found = _fields(head["rest"] if head else text, told) or (_fields(text, told := []) if head else None)
+    return {**({_HEADING: ". ".join(told)} if told else {}), **found} if found else content
 
 
 async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, reads: bool) -> ToolAnswer:
@@ -70,13 +74,18 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
         return answer._replace(content=read_told_record(answer.content)) if reads else answer
 
 
-def _fields(text: str) -> dict[str, Json] | None:
+def _fields(text: str, told: list[str]) -> dict[str, Json] | None:
+    """The fields of a text of clauses, None for any other text. What follows the last clause is added to ``told``."""
     clauses = [_CLAUSE.fullmatch(part.strip()) for part in _PARTS.split(text) if part.strip()]
     found: dict[str, Json] = {}
-    for clause in clauses:
+    for place, clause in enumerate(clauses, 1):
         if clause is None or clause["name"] in found:
             return None
         value = clause["value"].strip()
+        ends = _AFTER_WORD.fullmatch(value) if place == len(clauses) else None
+        if ends:
+            value = ends["value"]
+            told.append(ends["rest"])
         found[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
     return found if len(found) >= _FEWEST else None
 

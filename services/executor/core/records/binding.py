@@ -33,6 +33,7 @@ from services.executor.core.records.record_graph import (
     Said,
     arguments_of,
     fields_of,
+    find_by_name,
     find_said,
     one_value,
     record_graph,
@@ -80,7 +81,8 @@ class BoundFields(NamedTuple):
     without a single value.
 
     ``recorded``: what the records say by themselves, without the arguments. ``named``: the records that the call names
-    or mentions; each may set off a rule of the process, and clears none. ``beyond``: fields that only records further
+    or mentions, and arguments that are aliases of their fields; each may set off a rule of the process, and clears
+    none. ``beyond``: fields that only records further
     away have, such as a screening of the order's customer. They set off rules that lack the field, and clear none.
     """
 
@@ -111,7 +113,8 @@ def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
         {key: value for key, value in fields_of(node.record) if not view.has_field(key)} for node in view.records_beyond
     ]
     beyond = tuple({dumps(one): one for one in cast(list[JsonObject], more) if one}.values())
-    return BoundFields(fields, unknown, recorded, tuple(node.record for node in view.mentioned), beyond)
+    given = [{name: value} for name in said for value in view.alias_of_recorded(name) if not isinstance(value, Open)]
+    return BoundFields(fields, unknown, recorded, (*given, *(node.record for node in view.mentioned)), beyond)
 
 
 @lru_cache(maxsize=8)
@@ -168,9 +171,22 @@ class CallView:
         return sorted(given.union(key for level in self._levels for node in level for key, _ in fields_of(node.record)))
 
     def value(self, name: str) -> Said:
-        """The value of the field; ``OPEN`` if there is none, or no single one."""
+        """The value of the field; ``OPEN`` if there is none, or no single one.
+
+        An argument that is only an alias of the name gives way to a record that the call names and that has the field:
+        who pays an ``amount`` of an invoice does not change its ``total``.
+        """
         given = find_said(name, self._arguments, self._named.kinds)
-        return one_value(given) if given else self.value_in_records(name)
+        if not given or self.alias_of_recorded(name):
+            return self.value_in_records(name)
+        return one_value(given)
+
+    def alias_of_recorded(self, name: str) -> list[Said]:
+        """The arguments that are aliases of a field which a record that the call names has under its own name."""
+        if find_by_name(name, self._arguments, self._named.kinds):
+            return []
+        of_own = (find_by_name(name, fields_of(node.record), (node.kind,)) for node in self.own)
+        return find_said(name, self._arguments) if any(of_own) else []
 
     def value_in_records(self, name: str) -> Said:
         """The value of the field in the records, without the arguments; ``OPEN`` if there is no single one."""

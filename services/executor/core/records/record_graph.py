@@ -217,8 +217,12 @@ def arguments_of(arguments: JsonObject) -> Fields:
 
 
 def find_said(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Said]:
-    """All values of the fields that match the name: the exact name first, then its words, then its words with the kind,
-    then its aliases.
+    """All values of the fields that match the name by itself; where there is none, those of its aliases."""
+    return find_by_name(name, fields, kinds) or _by_alias(name, fields)
+
+
+def find_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Said]:
+    """All values of the fields that match the name: the exact name first, then its words, then its words with the kind.
 
     ``kinds``: what the fields are about; ``claim_amount`` is the amount of a claim, and the other way round.
     """
@@ -232,7 +236,7 @@ def find_said(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[Sai
     for ways in ({wanted}, with_kind):
         if found := [value for key, value in fields if words(key) in ways]:
             return found
-    return _by_alias(name, fields)
+    return []
 
 
 def one_value(values: Sequence[Said]) -> Said:
