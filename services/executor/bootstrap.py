@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TypeAlias
 
 from services.executor.adapters.a2a_agents import A2aAgents
-from services.executor.adapters.counted_turns import BoundTurns, CountedTurns, TimedTracer
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import CountedPolicy, HttpPolicy, PatientPolicy
@@ -102,14 +101,14 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
             learned, daily = RedisLearned(redis), RedisSpend(redis)
             counted = CountedModel(model, _tiers(settings), metrics), CountedPolicy(PatientPolicy(policy), metrics)
             ports = Ports(counted[0], tools, counted[1], stored(0.0), learned, daily)
-            ports = ports._replace(tracer=TimedTracer(tracer, metrics))
+            ports = ports._replace(tracer=tracer, meter=metrics)
             for build_part in map(PartGroup[BuildPart]("executor").load, settings.parts):
                 equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
                 ports = equip_ports(ports)
             if isinstance(ports.sandbox, NoSandbox):
                 ports = ports._replace(tenants=TenantsWithoutMadeTools(ports.tenants))
             archive, memories = settings.archive(), settings.session_archive()
-            carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts(), walk), metrics))
+            carrying_out = worker(ports, limits, load_prompts(), walk)
             sessions = run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
             await run_beside(sessions, _load_sdk_ahead())
     finally:

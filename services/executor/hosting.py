@@ -108,7 +108,7 @@ async def _serve(
     )
     mended = FaultCounts()
     slots = _slots(settings, state, wakes, tenants)
-    runner = Runner(sessions, wakes, upkeep_loop.TellingWorker(worker, news, plan), limits, mended, slots, beats)
+    runner = Runner(sessions, wakes, worker, limits, mended, slots, beats, (news, plan))
     reaper = Reaper(mending, NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner, wakes)
     page = MetricsPage(

@@ -7,12 +7,8 @@ from itertools import count
 from typing import Protocol
 
 import structlog
-from typing_extensions import override
 
-from services.executor.core.turn.runner import RunsTurns
 from services.executor.core.turn.upkeep import Evictor
-from services.executor.ports.sessions import Work
-from services.executor.ports.turns import TurnStore
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra.tenant_records import TenantStops
 from shared.ports.store import StoreUnavailable
@@ -140,10 +136,6 @@ class Archives(Protocol):
     async def tick(self, partitions: Collection[int]) -> int: ...
 
 
-class HearsTurns(Protocol):
-    def tell(self, tenant: str, session_id: str) -> None: ...
-
-
 class ArchiveNews:
     """The partitions in which a task may have ended in this process."""
 
@@ -166,23 +158,6 @@ class ArchiveNews:
         self._some.clear()
         told, self._partitions = self._partitions, set()
         return told
-
-
-class TellingWorker(RunsTurns):
-    """A worker that calls back when one of its turns is over."""
-
-    def __init__(self, worker: RunsTurns, *told: HearsTurns) -> None:
-        self._worker = worker
-        self._told = told
-
-    async def run(self, work: Work, store: TurnStore) -> None:
-        await self._worker.run(work, store)
-        for one in self._told:
-            one.tell(work.record.tenant, work.record.session_id)
-
-    @override
-    async def settle(self, work: Work, store: TurnStore) -> None:
-        await self._worker.settle(work, store)
 
 
 async def keep_archived(archiver: Archives, news: ArchiveNews) -> None:

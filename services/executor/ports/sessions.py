@@ -179,6 +179,11 @@ class SessionWakes(Protocol):
         """Queues those sessions that are neither queued nor just taken from the queue; returns these."""
 
 
+class HearsTurns(Protocol):
+    def tell(self, tenant: str, session_id: str) -> None:
+        """Says that a turn of the session is over."""
+
+
 class RunsTurns(Protocol):
     async def run(self, work: Work, store: TurnStore) -> None:
         """Carry one turn out; it ends with ``store.finish``."""

@@ -2,7 +2,6 @@
 
 import pytest
 
-from services.executor.adapters.counted_turns import CountedTurns, TimedTracer
 from services.executor.adapters.policy_http import CountedPolicy
 from services.executor.adapters.wrapped_servers import CountedTools
 from services.executor.core.session.context import Ports
@@ -15,7 +14,6 @@ from shared.domain.words import TaskState
 from shared.infra.late_model import CountedModel
 from shared.infra.metrics import Metrics
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
-from shared.ports.tracing import NO_TRACER
 from tests.doubles.scripted_model import json_reply
 from tests.samples import samples
 from tests.unit.executor.stage import Stage, decision, message
@@ -31,9 +29,8 @@ class Counted:
         stage, meter = self.stage, self.metrics
         model = CountedModel(stage.model, {Tier.HAIKU: "small", Tier.SONNET: "large"}, meter)
         policy, tools = CountedPolicy(stage.policy, meter), CountedTools(stage.servers, meter)
-        tracer = TimedTracer(NO_TRACER, meter)
-        ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily, tracer=tracer)
-        worker = CountedTurns(Worker(ports, stage.limits, load(), walk), meter)
+        ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily, meter=meter)
+        worker = Worker(ports, stage.limits, load(), walk)
         await worker.run(stage.turns.work(turn or message("Approve claim C-1 of 120.50")), stage.turns)
         return stage.turns.record.state
 

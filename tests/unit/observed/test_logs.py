@@ -13,9 +13,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
-from services.executor.adapters.counted_turns import BoundTurns
+from services.executor.core.turn.attempt import TurnAttempt
 from services.executor.core.turn.runner import RunsTurns
-from services.executor.ports.sessions import Work
+from services.executor.core.turn.upkeep import FaultCounts
+from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import TurnStore
 from shared.domain.redaction import without_secrets
 from shared.infra.counted_app import LoggedApp
@@ -119,7 +120,8 @@ async def test_lines_of_a_turn_name_its_session_task_and_turn_and_those_after_it
 
     stage = Stage()
     with structlog.testing.capture_logs(processors=[merge_contextvars]) as lines:
-        await BoundTurns(Talks()).run(stage.turns.work(message("hello")), stage.turns)
+        attempt = TurnAttempt(Talks(), 5, FaultCounts())
+        await attempt.run_or_end(Lease("acme", "session-1", 1, "me"), stage.turns.work(message("hello")), stage.turns)
         structlog.get_logger().info("after")
 
     named = {key: lines[0][key] for key in ("tenant", "session", "task", "turn")}

@@ -33,6 +33,7 @@ from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, Strategy
+from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import ImageBlock, Model
 from shared.ports.tracing import NO_TRACER, Span, Tracer
 
@@ -88,6 +89,7 @@ class Ports(NamedTuple):
     brainos: Orchestrator | None = None
     tracer: Tracer = NO_TRACER
     files: TaskFiles = NoFiles()
+    meter: Meter = NoMeter()
 
 
 @dataclass
@@ -156,7 +158,8 @@ async def enter_state(
 
 
 def in_state(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
-    return ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))
+    span = ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))
+    return ctx.journal.counts.time_span(progress.state, span)
 
 
 NOBODY_APPROVES = "Nothing was written: a person would have to approve the plan, and in practice nobody can."

@@ -19,6 +19,7 @@ from services.executor.core.session.budget import (
     TaskSpending,
     settlement_in,
 )
+from services.executor.core.session.counts import TurnCounts
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.states.template import Template
@@ -100,6 +101,7 @@ class Journal:
         self._seconds = seconds
         self._bounds = bounds
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
+        self.counts = TurnCounts()
         entries = tuple(entries)
         self.spending = TaskSpending(entries)
         self.hidden: dict[str, MarkKind] = {}  # what the guard marked in this run, and nobody who watches is told
@@ -136,7 +138,9 @@ class Journal:
 
     def tell(self, kind: str, **data: JsonValue) -> None:
         """Adds an event for people who watch, published with the next thing stored. Hidden values are left out."""
-        self._events.append(TaskEvent(kind=kind, at=self._now, data=without_marks(data, self.hidden)))
+        event = TaskEvent(kind=kind, at=self._now, data=without_marks(data, self.hidden))
+        self.counts.count_event(event)
+        self._events.append(event)
 
     def hide(self, values: Mapping[str, MarkKind]) -> None:
         """Replaces these values by a word in all events and log lines of this run from now on."""
@@ -255,6 +259,7 @@ class Journal:
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus) -> None:
         """Stores what became of a write."""
         self.note_time(await self._store.settle_write(entry, before, self.take_unstored()))
+        self.counts.count_settlement(entry, before)
 
     def goes_on(self) -> None:
         """Notes that the run goes on although a step ended it, so that this is not where the run ends."""

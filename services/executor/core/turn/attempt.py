@@ -225,13 +225,17 @@ class TurnAttempt:
         self._mended = mended
 
     async def run_or_end(self, lease: Lease, work: Work, store: TurnStore) -> None:
-        """Run the turn, or end it unrun: because its task has ended, or because it was begun too often."""
-        if work.record.state.is_terminal:
-            await self._pass_over(lease, work, store)
-        elif work.attempts > self._attempts:
-            await self._give_up(work, store)
-        else:
-            await self._worker.run(work, store)
+        """Run the turn, or end it unrun: because its task has ended, or because it was begun too often. Whatever is
+        logged meanwhile names the turn.
+        """
+        named = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
+        with structlog.contextvars.bound_contextvars(**named, turn=work.turn.turn_id):
+            if work.record.state.is_terminal:
+                await self._pass_over(lease, work, store)
+            elif work.attempts > self._attempts:
+                await self._give_up(work, store)
+            else:
+                await self._worker.run(work, store)
 
     async def _pass_over(self, lease: Lease, work: Work, store: TurnStore) -> None:
         """A turn that came too late: it leaves the queue, the task stays as it is, and its outcome is surely out."""

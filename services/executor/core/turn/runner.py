@@ -1,6 +1,7 @@
 """Runs claimed sessions, one turn after the other, for as long as their leases are held."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn, cast
 
 import structlog
@@ -12,6 +13,7 @@ from services.executor.core.turn.heartbeat import Beats, Heart
 from services.executor.core.turn.upkeep import FaultCounts
 from services.executor.ports.sessions import (
     Fault,
+    HearsTurns,
     HeldLease,
     Lease,
     Openings,
@@ -62,8 +64,11 @@ class Runner:
         mended: FaultCounts | None = None,
         slots: SessionSlots | None = None,
         beats: Beats | None = None,
+        told: Sequence[HearsTurns] = (),
     ) -> None:
-        """``beats``: what keeps the leases; without, the sessions' own event loop does."""
+        """``beats``: what keeps the leases; without, the sessions' own event loop does. ``told``: who hears of each
+        turn that is over.
+        """
         self._sessions = sessions
         self._wakes = wakes
         self._limits = limits
@@ -72,6 +77,7 @@ class Runner:
         self._slots = slots or FreeSlots()
         self._heart = Heart(limits.lease_seconds)
         self._beats = beats or self._beat_here
+        self._told = told
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()  # those that give their session back
@@ -309,6 +315,8 @@ class Runner:
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
             await self._give_back(lease, self._pause(work.attempts), error=error)
             return False
+        for one in self._told:
+            one.tell(lease.tenant, lease.session_id)
         return True
 
     async def _put_off(self, lease: Lease, work: Work, error: MemoryUnavailable) -> None:

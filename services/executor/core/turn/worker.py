@@ -35,6 +35,7 @@ from services.executor.core.session.context import (
     note_files,
     own_memory,
 )
+from services.executor.core.session.counts import TurnCounts
 from services.executor.core.session.dossier import Finished, Progress, Resting, WaitsForDecision
 from services.executor.core.session.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
 from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
@@ -104,17 +105,21 @@ class Worker:
 
     async def run(self, work: Work, store: TurnStore) -> None:
         """Runs the turn to its end and stores what it leaves. Raises ``LeaseLost`` if another owner has it now."""
-        with turn_span(self._ports.tracer, work) as span:
+        counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
+        with counts.count_turn(work.turn.kind, waited), turn_span(self._ports.tracer, work) as span:
             tell_beginning(span, work)
-            await self._run(work, store)
+            await self._run(work, store, counts)
 
-    async def _run(self, work: Work, store: TurnStore) -> None:
+    async def _run(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
         entries, pulse, approval = await run_together(store.journal(), store.pulse(), store.approval())
         if await _comes_too_late(work, store, approval) or await _says_nothing_new(work, store):
-            return await store.finish(unchanged_end(work, await store.session(), pulse.now))
+            end = unchanged_end(work, await store.session(), pulse.now)
+            await store.finish(end)
+            return counts.count_end(end, approval)
         known = latest(entries)
         left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
         journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
+        journal.counts = counts
         journal.hide(marked_values(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = OpenedTurn(work, store, journal, Checkpoints(journal, entries))
@@ -144,6 +149,7 @@ class Worker:
         entries, pulse = await run_together(store.journal(), store.pulse())
         await self._count_spending(work, entries)
         journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
+        journal.counts = TurnCounts(self._ports.meter)
         journal.hide(marked_values(work.record.request.text))
         opened = OpenedTurn(work, store, journal, Checkpoints(journal, entries))
         await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
@@ -159,7 +165,7 @@ class Worker:
                 refuse_protected(opened.work.record.request.text)
             await _resolve_doubts(opened)
             progress = await _resolve_approval(opened, known, asked)
-            with self._ports.tracer.span(names.PRIME):
+            with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
                 ctx = await self._prime_turn(opened, progress)
             return await self._execute(ctx, progress)
         except StillWaiting as waiting:
@@ -195,12 +201,12 @@ class Worker:
             raise canceled
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
-        with tracer.span(names.EXECUTE):
+        with ctx.journal.counts.time_span(Phase.EXECUTE, tracer.span(names.EXECUTE)):
             walked = await self._walk(ctx, _note_files(ctx, known) if known else await _begin_progress(ctx))
         match walked:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
-                with tracer.span(names.REFLECT):
+                with ctx.journal.counts.time_span(Phase.REFLECT, tracer.span(names.REFLECT)):
                     ended = await _complete_task(ctx, await review_answer(ctx, done), not_done)
                 return ended, recorded_approval(ctx.journal, ctx.turn)
             case WaitsForDecision() if is_practice(ctx.record):
@@ -236,6 +242,7 @@ class Worker:
         with self._ports.tracer.span(names.STORE):
             end = end._replace(entries=entries, settled=over, notices=approval_notices(before, approval, over))
             await opened.store.finish(end._replace(charges=tuple(charges)))
+        opened.journal.counts.count_end(end, before)
 
 
 def _charges(work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()) -> tuple[DayCharges, ...]:
