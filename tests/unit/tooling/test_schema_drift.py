@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.reads.one_call import inquiries
+from services.executor.core.reads.recovering import inquiries
 from services.executor.core.tools.failures import UnknownName, table_in, unknown_name
 from services.executor.core.tools.schema_drift import (
     ALIASES,

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -16,12 +16,9 @@ from services.executor.core.session.endings import Failed
 from services.executor.core.session.ledger import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.template import is_figure, kinds, pattern
-from services.executor.core.tools import schema_drift
-from services.executor.core.tools.failures import Failure, UnknownName, failure_of, has_failed, table_in, unknown_name
+from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.recover import Instead
-from services.executor.core.tools.schema_drift import ALIASES, PARAMETER, TABLES, ColumnMatch, match, table_of
-from services.executor.core.tools.toolbox import problems_with
+from services.executor.core.tools.schema_drift import ALIASES, ColumnMatch, match, rename_arguments
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
@@ -149,39 +146,31 @@ async def _send_once(
     *,
     may_be_silent: bool = False,
 ) -> AnsweredCall:
+    """The answer to the call, as a journal step. Raises ``Failed`` if the server cannot be reached, or is silent and
+    may not be.
+    """
+
     async def call() -> str:
-        answer = await _reach_server(
-            ctx, tool, schema_drift.rename_arguments(arguments, names), may_be_silent=may_be_silent
-        )
-        if answer is None:
+        known = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
+        try:
+            sent, reads = rename_arguments(arguments, names), tool.tool_class is ToolClass.READ
+            answer = await dispatch_call(ctx, tool, sent, reads=reads)
+        except (ToolUnreachable, ToolSilent) as error:
+            if not (may_be_silent and isinstance(error, ToolSilent)):
+                server = ctx.toolbox.connection_of(tool).id
+                why = f"the tool server {server!r} did not answer {tool.name}: {error}"
+                raise Failed(why, "tool_server") from error
             ctx.journal.tell("note", tool=tool.name, problem="no answer came; it is asked once more")
             return dumps({"content": None, "is_error": True, "renamed": {**names}, "silent": True})
-        said: dict[str, JsonValue] = {"renamed": {**names}} if names else {}
+        renamed: dict[str, JsonValue] = {"renamed": {**names}} if names else {}
         asked = format_arguments(arguments, ctx.journal.hidden) if arguments else None
-        known = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
-        ctx.journal.tell("tool", **known, asked=asked, ok=not answer.is_error, **said)
+        ctx.journal.tell("tool", **known, asked=asked, ok=not answer.is_error, **renamed)
         return dumps({"content": answer.content, "is_error": answer.is_error, "renamed": {**names}})
 
     stored = loads_object(await ctx.journal.run_step(key, "tool", call))
     names_sent = cast("dict[str, str]", stored.get("renamed", {}))
-    return AnsweredCall(
-        ToolAnswer(stored["content"], bool(stored["is_error"])), names_sent, stored.get("silent") is True
-    )
-
-
-async def _reach_server(
-    ctx: TurnContext, tool: Tool, arguments: JsonObject, *, may_be_silent: bool
-) -> ToolAnswer | None:
-    """The server's answer; None if it was silent and ``may_be_silent``. Raises ``Failed`` if it cannot be reached or
-    was silent.
-    """
-    try:
-        return await dispatch_call(ctx, tool, arguments, reads=tool.tool_class is ToolClass.READ)
-    except (ToolUnreachable, ToolSilent) as error:
-        if may_be_silent and isinstance(error, ToolSilent):
-            return None
-        connection = ctx.toolbox.connection_of(tool)
-        raise Failed(f"the tool server {connection.id!r} did not answer {tool.name}: {error}", "tool_server") from error
+    answer = ToolAnswer(stored["content"], bool(stored["is_error"]))
+    return AnsweredCall(answer, names_sent, stored.get("silent") is True)
 
 
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
@@ -201,7 +190,7 @@ class WantedField(NamedTuple):
 
 class ShownContent(NamedTuple):
     content: Json
-    note: str = ""
+    note: str
 
 
 def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
@@ -218,9 +207,9 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     return tuple(dict.fromkeys((*computed, *named, *asked)))
 
 
-def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent:
-    """A fact's content with renamed fields under both names, and a note that says so."""
-    fields, once = wanted_fields(ctx), ReadOnce.model_validate(fact.model_dump())
+def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent | None:
+    """A fact's content with renamed fields under both names, and a note that says so; None if it has none."""
+    fields, once = wanted_fields(ctx), ReadOnce.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
     told: dict[str, str] = {}
     for record in find_records((once,)) if fields else ():
@@ -229,7 +218,7 @@ def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent:
             added[id(record.record)] = {old: record.record[new] for old, new in names.items()}
             told |= names
     said = [f"{old} seems to be called {new} now; it is shown under both names." for old, new in sorted(told.items())]
-    return ShownContent(_with_fields(once.result, added), " ".join(said)) if added else ShownContent(once.result)
+    return ShownContent(_with_fields(once.result, added), " ".join(said)) if added else None
 
 
 def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
@@ -292,122 +281,3 @@ def _with_fields(content: Json, added: dict[int, JsonObject]) -> Json:
     if not isinstance(content, dict):
         return content
     return {key: _with_fields(value, added) for key, value in {**content, **added.get(id(content), {})}.items()}
-
-
-_PLAINLY = frozenset({"describe", "schema", "columns"})
-_SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
-_MOST = 4
-_MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
-
-
-class CorrectedRead(NamedTuple):
-    """The last answer to a read, and the new column names by old ones that it taught."""
-
-    sent: AnsweredCall
-    learned: Mapping[str, str]
-
-
-class _Columns(NamedTuple):
-    """The column names that a server has, with its descriptions of them."""
-
-    names: tuple[str, ...] = ()
-    described: Mapping[str, str] = schema_drift.NOTHING_SAID
-
-
-def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[Instead]:
-    """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
-    tables = list(dict.fromkeys(_tables(asked, arguments, error)))
-    beside = [tool for tool in tools if tool.connection_id == asked.connection_id and tool.name != asked.name]
-    found = [
-        Instead(tool, given)
-        for tool in sorted(beside, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
-        if tool.tool_class is ToolClass.READ and not _SAYING.isdisjoint(words_of(tool.name))
-        for given in _arguments_by_table(tool, tables)
-        if problems_with(given, tool) is None
-    ]
-    return found[:_MOST]
-
-
-async def correct_names(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, first: AnsweredCall
-) -> CorrectedRead:
-    """Repeats a failed call under the names that the server has now, as far as these are plain; else the first answer
-    stands.
-    """
-    made, learned = first, dict[str, str]()
-    for number in range(1, _MOST_NAMES + 1):
-        found = await _new_name(ctx, f"{key}:columns", tool, arguments, made)
-        if found is None:
-            break
-        old, new = found
-        learned[old] = new.name
-        kind = "renamed_parameter" if schema_drift.is_parameter(old) else "renamed_column"
-        told = {kind: old.removeprefix(PARAMETER), "now_called": new.name, "found_by": new.tier}
-        ctx.journal.tell("note", tool=tool.name, **told)
-        made = await send_call(ctx, f"{key}:renamed{number}", tool, arguments, {**made.names, old: new.name})
-    return CorrectedRead(made, learned)
-
-
-def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
-    """Yields possible names of the table: from the call, from the error, from the tool's name."""
-    for named in (table_of(arguments), table_in(error)):
-        if named:
-            yield named
-    noun = words_of(asked.name)[1:]
-    if noun:
-        yield "_".join(noun)
-        yield "_".join(noun) + "s"
-
-
-def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
-    """The table stands in the parameter of that name, else in the only one that is required."""
-    known = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
-    parameter = next(iter([*known, *(tool.required if len(tool.required) == 1 else [])]), None)
-    return [{parameter: table} for table in tables] if parameter else [{}]
-
-
-async def _new_name(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
-) -> tuple[str, ColumnMatch] | None:
-    """The name that the server does not know and the column it is now; None if that is not plain or the call cannot be
-    corrected.
-    """
-    unknown = unknown_name(made.answer.content) if has_failed(made.answer) else None
-    if unknown is None:
-        return None
-    mark, old = PARAMETER if unknown.is_parameter else "", schema_drift.bare_name(unknown.name)
-    asked = next((name for name, used in made.names.items() if used == old and name.startswith(mark)), mark + old)
-    if schema_drift.rename_arguments(arguments, {asked: ""}) == arguments:
-        return None
-    known = await _known_columns(ctx, key, tool, arguments, made.answer.content, unknown)
-    new = schema_drift.match(asked.removeprefix(PARAMETER), old, known.names, known.described)
-    if new is None:
-        return None
-    present = {*schema_drift.names_in(schema_drift.rename_arguments(arguments, made.names))} - {old}
-    if new.name != asked.removeprefix(PARAMETER) and new.name in present:
-        return None  # the call asks for that column already, under its own name or in the place of another
-    again = schema_drift.rename_arguments(arguments, {**made.names, asked: new.name})
-    return None if problems_with(again, tool) else (asked, new)
-
-
-async def _known_columns(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json, unknown: UnknownName
-) -> _Columns:
-    if not unknown.is_parameter:
-        return await _columns(ctx, key, tool, arguments, error)
-    free: JsonObject = {name: said for name, said in tool.parameters.items() if name not in arguments}
-    return _Columns(unknown.lacking or tuple(free), schema_drift.descriptions_in({"properties": free}))
-
-
-async def _columns(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json) -> _Columns:
-    """The columns that the server has, as listed by the error itself, by a describing tool or by the tool's own
-    schema.
-    """
-    if listed := schema_drift.columns_in(error):
-        return _Columns(listed, schema_drift.descriptions_in(error))
-    for number, inquiry in enumerate(inquiries(ctx.toolbox.tools.values(), tool, arguments, error), 1):
-        described = await send_call(ctx, f"{key}{number}", inquiry.tool, inquiry.arguments, {})
-        listed = () if described.answer.is_error else schema_drift.columns_in(described.answer.content)
-        if listed:
-            return _Columns(listed, schema_drift.descriptions_in(described.answer.content))
-    return _Columns(schema_drift.columns_declared(tool.input_schema))

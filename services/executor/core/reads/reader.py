@@ -164,7 +164,7 @@ class TaskReader:
         self._ctx = ctx
         for ref, fact in self._facts.items():
             shown = as_expected(ctx, fact) if fact.ok and fact.result_json else None
-            if shown is not None and shown.note:
+            if shown is not None:
                 note = " ".join(filter(None, (fact.note, shown.note)))
                 self._facts[ref] = fact.model_copy(update={"result_json": dumps(shown.content), "note": note})
 

@@ -1,45 +1,51 @@
-"""What is done about a read that failed, by the kind of its failure.
+"""One read and what is done about it when it fails, by the kind of its failure.
 
-A tool that is gone is replaced by one that does the same, by single reads, or as a model advises. A value of the wrong
-type is sent once more in the type that the server names. What is not permitted or not found is said, and nothing is
-asked in its place.
+A name that the server does not know any more is corrected. A tool that is gone is replaced by one that does the same,
+by single reads, or as a model advises. A value of the wrong type is sent once more in the type that the server names.
+What is not permitted or not found is said, and nothing is asked in its place.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
-from services.executor.core.reads.one_call import AnsweredCall, ShownContent, as_expected, correct_names, send_call
+from services.executor.core.reads.one_call import as_expected, send_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import STAND_IN_SCHEMA
 from services.executor.core.tools import schema_drift
-from services.executor.core.tools.failures import Failure, failure_of, has_failed, is_echo, with_wanted_types
+from services.executor.core.tools.failures import (
+    Failure,
+    UnknownName,
+    failure_of,
+    has_failed,
+    is_echo,
+    table_in,
+    unknown_name,
+    with_wanted_types,
+)
+from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.paginate import PARTIAL
 from services.executor.core.tools.paginate_walk import listing, read_to_end, report
 from services.executor.core.tools.recover import Instead, check_proposal, may_be_proposed, singles, synonyms
-from services.executor.core.tools.schema_drift import Corrections
+from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, Corrections, rename_arguments
+from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
 from shared.ports.models import Tier
 
-
-class ReadOutcome(NamedTuple):
-    """The answer to a read, and the new column names by old ones that it taught."""
-
-    answer: ToolAnswer
-    learned: Mapping[str, str]
-    echoes: bool = False
-    note: str = ""  # of a list that came in parts: how many, and whether all rows are there
-
-    @property
-    def tells(self) -> bool:
-        """Whether the answer is a source: a refusal is none, nor is an answer that only repeats the call."""
-        return not (self.answer.is_error or self.echoes)
+_MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
+_MOST_OFFERED = 30
+_SHOWN = 120  # characters of each failure that are told
+# What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
+_SAID = {
+    Failure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
+    Failure.NOT_FOUND: "{tool} works, and has no such record.",
+}
 
 
 def known_corrections(ctx: TurnContext, progress: Progress) -> Corrections:
@@ -49,7 +55,7 @@ def known_corrections(ctx: TurnContext, progress: Progress) -> Corrections:
 
 async def read(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, known: Corrections | None = None
-) -> ReadOutcome:
+) -> "Reading":
     """Makes one journaled read. Raises ``Failed`` if the server does not answer: what it would have said is not
     guessed.
 
@@ -57,129 +63,256 @@ async def read(
     result then shows the column under the name that was asked for, too; so it does with a field that only changed its
     name. A read whose tool is gone is put to one that asks the same, if there is one.
     """
-    names = known.for_call(tool, arguments) if known else {}
-    first = await send_call(ctx, key, tool, arguments, names)
-    made, learned = await correct_names(ctx, key, tool, arguments, first)
-    made, asked, given, instead = await recover_read(ctx, key, tool, arguments, made)
-    made, note = await _read_all_pages(ctx, key, asked, given, made)
-    content, renamed = schema_drift.under_both_names(made.answer.content, made.names), ""
-    echoes = is_echo(asked.name, content)
-    if not (made.answer.is_error or echoes):
-        content, renamed = _as_expected(ctx, asked, content)
-    # What is missing from a list is said first: who reads a note looks there.
-    notes = sorted(filter(None, (note, instead, renamed)), key=lambda text: not text.startswith(PARTIAL))
-    return ReadOutcome(made.answer._replace(content=content), learned, echoes, " ".join(notes))
+    reading = Reading(ctx, key, tool, arguments, known.for_call(tool, arguments) if known else {})
+    await reading.send()
+    await reading.correct_names()
+    await reading.recover()
+    await reading.read_all_pages()
+    reading.show_expected_names()
+    return reading
 
 
-def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> ShownContent:
-    """The content with fields that only changed their name under the expected name too; renames are noted in the
-    journal.
+class Reading:
+    """One read as far as it has come: the ``tool`` and ``arguments`` that were called last, under the present
+    ``names`` by the old ones, and the ``answer``. Every call is a step of the journal.
+
+    ``learned``: new names by the old ones that the read taught. ``echoes``: the answer only repeats the call.
     """
-    fact = Fact(
-        ref="", connection_id=tool.connection_id, tool=tool.name, arguments_json="{}", result_json=dumps(content)
-    )
-    shown = as_expected(ctx, fact)
-    if shown.note:
-        ctx.journal.tell("note", tool=tool.name, renamed_fields=shown.note)
-    return shown
 
+    def __init__(
+        self, ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str] = {}
+    ) -> None:
+        self._ctx, self._key = ctx, key
+        self.tool, self.arguments, self.names = tool, arguments, names
+        self.answer = ToolAnswer(None)
+        self.learned: dict[str, str] = {}
+        self.echoes = False
+        self._notes: list[str] = []
 
-async def _read_all_pages(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
-) -> tuple[AnsweredCall, str]:
-    """The answer with all rows of the list that it is the first part of, and what is to be said of it.
+    @property
+    def tells(self) -> bool:
+        """Whether the answer is a source: a refusal is none, nor is an answer that only repeats the call."""
+        return not (self.answer.is_error or self.echoes)
 
-    Every part is a step of the journal.
-    """
-    found = None if has_failed(made.answer) else listing(tool, arguments, made.answer.content, ctx.limits.lists)
-    if found is None:
-        return made, ""
+    @property
+    def note(self) -> str:
+        """What is to be said of the answer. What is missing from a list is said first: who reads a note looks there."""
+        return " ".join(sorted(self._notes, key=lambda text: not text.startswith(PARTIAL)))
 
-    async def ask(following: JsonObject) -> ToolAnswer:
-        return (await send_call(ctx, f"{key}:page{found.pages + 1}", tool, following, made.names)).answer
+    async def send(self, step: str = "") -> None:
+        """Makes the call. ``step``: what the name of its step has after the read's own."""
+        made = await send_call(self._ctx, f"{self._key}{step}", self.tool, self.arguments, self.names)
+        self.answer, self.names = made.answer, made.names
 
-    await read_to_end(found, tool, ask)
-    note = report(found)
-    if note:
-        ctx.journal.tell("note", tool=tool.name, pages=found.pages, rows=found.total, partial=found.why_partial)
-        made = made._replace(answer=made.answer._replace(content=found.merge_rows(made.answer.content)))
-    return made, note
+    async def correct_names(self) -> None:
+        """Repeats a failed call under the names that the server has now, as far as these are plain; else the first
+        answer stands.
+        """
+        for number in range(1, _MOST_NAMES + 1):
+            found = await self._new_name()
+            if found is None:
+                return
+            old, new = found
+            self.learned[old] = new.name
+            kind = "renamed_parameter" if schema_drift.is_parameter(old) else "renamed_column"
+            told = {kind: old.removeprefix(PARAMETER), "now_called": new.name, "found_by": new.tier}
+            self._ctx.journal.tell("note", tool=self.tool.name, **told)
+            self.names = {**self.names, old: new.name}
+            await self.send(f":renamed{number}")
 
+    async def _new_name(self) -> tuple[str, ColumnMatch] | None:
+        """The name that the server does not know and the column it is now; None if that is not plain or the call cannot
+        be corrected.
+        """
+        unknown = unknown_name(self.answer.content) if has_failed(self.answer) else None
+        if unknown is None:
+            return None
+        mark, old = PARAMETER if unknown.is_parameter else "", schema_drift.bare_name(unknown.name)
+        asked = next((name for name, used in self.names.items() if used == old and name.startswith(mark)), mark + old)
+        if rename_arguments(self.arguments, {asked: ""}) == self.arguments:
+            return None
+        known = await self._known_columns(unknown)
+        new = schema_drift.match(asked.removeprefix(PARAMETER), old, known.names, known.described)
+        if new is None:
+            return None
+        present = {*schema_drift.names_in(rename_arguments(self.arguments, self.names))} - {old}
+        if new.name != asked.removeprefix(PARAMETER) and new.name in present:
+            return None  # the call asks for that column already, under its own name or in the place of another
+        again = rename_arguments(self.arguments, {**self.names, asked: new.name})
+        return None if problems_with(again, self.tool) else (asked, new)
 
-MOST_OFFERED = 30
-_SHOWN = 120  # characters of each failure that are told
-# What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
-_SAID = {
-    Failure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
-    Failure.NOT_FOUND: "{tool} works, and has no such record.",
-}
+    async def _known_columns(self, unknown: UnknownName) -> "_Columns":
+        """The columns that the server has, as listed by the error itself, by a describing tool or by the tool's own
+        schema; of an unknown parameter, the parameters that it may be.
+        """
+        tool, error = self.tool, self.answer.content
+        if unknown.is_parameter:
+            free: JsonObject = {name: said for name, said in tool.parameters.items() if name not in self.arguments}
+            return _Columns(unknown.lacking or tuple(free), schema_drift.descriptions_in({"properties": free}))
+        if listed := schema_drift.columns_in(error):
+            return _Columns(listed, schema_drift.descriptions_in(error))
+        asking = inquiries(self._ctx.toolbox.tools.values(), tool, self.arguments, error)
+        for number, inquiry in enumerate(asking, 1):
+            said = (await send_call(self._ctx, f"{self._key}:columns{number}", *inquiry, {})).answer
+            if listed := () if said.is_error else schema_drift.columns_in(said.content):
+                return _Columns(listed, schema_drift.descriptions_in(said.content))
+        return _Columns(schema_drift.columns_declared(tool.input_schema))
+
+    async def recover(self) -> None:
+        """Has the answer of a retry or another tool take the place of a failure, by its kind.
+
+        Where there are rules about tools nothing is replaced or repeated: they name what may be called, and how often.
+        """
+        kind = failure_of(self.answer) if self.tool.tool_class is ToolClass.READ else None
+        is_ruled = has_tool_rules(self._ctx.policies)
+        if kind in _SAID:
+            self._note(self.tool, _SAID[kind].format(tool=self.tool.name))
+        elif kind is Failure.WRONG_TYPE and not is_ruled:
+            await self._retry_with_wanted_types()
+        elif kind in (Failure.TOOL_GONE, Failure.TOO_MUCH):
+            asked, tried = self.tool, list[str]()
+            found = None if is_ruled else await self._ask_stand_ins(kind, tried)
+            if found is None:
+                self.answer = self.answer._replace(is_error=True)
+                what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
+                found = f"{asked.name} could not be read; {what}."
+            self._note(asked, found)
+
+    async def _retry_with_wanted_types(self) -> None:
+        """Makes the call once more with the values in the types that the server named; the refusal stands as it came
+        if that fails too.
+        """
+        given, mended = self.arguments, with_wanted_types(self.arguments, self.answer.content)
+        if mended is None:
+            return
+        again = Reading(self._ctx, self._key, self.tool, mended, self.names)
+        await again.send(":types")
+        if has_failed(again.answer):
+            return
+        self._adopt(again)
+        changed = (
+            name for name in mended if mended[name] != given[name] or type(mended[name]) is not type(given[name])
+        )
+        self._note(self.tool, f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes.")
+
+    async def _ask_stand_ins(self, kind: Failure, tried: list[str]) -> str | None:
+        """Has other reads of the same server answer in place of the failed one, and returns a note on it; None if none
+        did. ``tried`` gets the failures of those that did not.
+        """
+        others, gone, is_gone = tuple(self._ctx.toolbox.tools.values()), self.tool, kind is Failure.TOOL_GONE
+        for number, instead in enumerate(synonyms(gone, self.arguments, others) if is_gone else (), 1):
+            if found := await self._try_stand_in(f":instead{number}", instead, tried):
+                return found
+        if found := await self._read_one_by_one(singles(gone, self.arguments, others), tried):
+            return found
+        before = [said.partition(":")[0] for said in tried]
+        offered = [tool for tool in others if tool.name not in before and may_be_proposed(gone, tool)]
+        advised = await self._ask_advice(offered) if is_gone and offered else None
+        return await self._try_stand_in(":advised", advised, tried) if advised else None
+
+    async def _try_stand_in(self, step: str, call: Instead, tried: list[str]) -> str | None:
+        other = Reading(self._ctx, f"{self._key}{step}", *call)
+        await other.send()
+        await other.correct_names()
+        if has_failed(other.answer):
+            tried.append(_failure(call.tool, other.answer))
+            return None
+        said = f"{self.tool.name} is gone; {call.tool.name} answered instead."
+        self._adopt(other)
+        return said
+
+    async def _read_one_by_one(self, calls: Sequence[Instead], tried: list[str]) -> str | None:
+        """Makes single reads, whose rows in the order of the calls are the answer; None if not one could be made."""
+        rows: list[Json] = []
+        missing: list[str] = []
+        for number, call in enumerate(calls, 1):
+            one = (await send_call(self._ctx, f"{self._key}:single{number}", *call, {})).answer
+            if has_failed(one):
+                missing.append(_failure(call.tool, one))
+            else:
+                rows.append(one.content)
+        if not rows:
+            tried += missing[:1]
+            return None
+        (self.tool, self.arguments), self.names, self.answer = calls[0], {}, ToolAnswer(rows)
+        note = f"Read one by one with {self.tool.name}: {len(rows)} of {len(calls)}."
+        return f"{PARTIAL}: {note} Not read: {'; '.join(missing[:3])}" if missing else note
+
+    async def _ask_advice(self, offered: Sequence[Tool]) -> Instead | None:
+        """The call that a model proposes in place of a tool that is gone; None if it knows none, or gives no usable
+        answer.
+        """
+        ctx, gone, arguments = self._ctx, self.tool, self.arguments
+        shown = {tool.name: tool for tool in offered[:_MOST_OFFERED]}
+        listed: list[Json] = [
+            {"name": one.name, "description": one.description, "input_schema": one.input_schema}
+            for one in shown.values()
+        ]
+        missing: JsonObject = {"tool": gone.name, "arguments": arguments}
+        question = ModelQuestion(
+            step=f"{self._key}:advice",
+            tier=Tier.HAIKU,
+            system=(ctx.prompts.role, ctx.prompts.stand_in),
+            sections={"task": ctx.task, "read_tools": listed, "missing": missing},
+            schema=STAND_IN_SCHEMA,
+            max_tokens=512,
+        )
+
+        def call(advice: Advice) -> Instead | None:
+            return _call(advice, gone, arguments, shown.get(advice.tool or ""))
+
+        try:
+            return (await ask_checked(ctx, question, Advice, call)).value
+        except Unanswered as none:
+            ctx.journal.tell("note", tool=gone.name, problem=none.reason)
+            return None
+
+    async def read_all_pages(self) -> None:
+        """Has the answer hold all rows of the list of which it is the first part."""
+        ctx, failed = self._ctx, has_failed(self.answer)
+        found = None if failed else listing(self.tool, self.arguments, self.answer.content, ctx.limits.lists)
+        if found is None:
+            return
+
+        async def ask(following: JsonObject) -> ToolAnswer:
+            return (await send_call(ctx, f"{self._key}:page{found.pages + 1}", self.tool, following, self.names)).answer
+
+        await read_to_end(found, self.tool, ask)
+        if note := report(found):
+            more = found.why_partial
+            ctx.journal.tell("note", tool=self.tool.name, pages=found.pages, rows=found.total, partial=more)
+            self.answer = self.answer._replace(content=found.merge_rows(self.answer.content))
+            self._notes.append(note)
+
+    def show_expected_names(self) -> None:
+        """Has the content show renamed fields under the names that were asked for or are expected too; renames are
+        noted in the journal.
+        """
+        content = schema_drift.under_both_names(self.answer.content, self.names)
+        self.answer, self.echoes = self.answer._replace(content=content), is_echo(self.tool.name, content)
+        if not self.tells:
+            return
+        place = {"ref": "", "connection_id": self.tool.connection_id, "tool": self.tool.name, "arguments_json": "{}"}
+        shown = as_expected(self._ctx, Fact(**place, result_json=dumps(content)))
+        if shown is not None:
+            self._ctx.journal.tell("note", tool=self.tool.name, renamed_fields=shown.note)
+            self._notes.append(shown.note)
+            self.answer = self.answer._replace(content=shown.content)
+
+    def _adopt(self, other: "Reading") -> None:
+        """Takes another call and its answer in place of its own."""
+        self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
+
+    def _note(self, asked: Tool, said: str) -> None:
+        """Notes how the read of the ``asked`` tool was recovered, or why not."""
+        self._ctx.journal.tell("note", tool=asked.name, recovered=not self.answer.is_error, how=said)
+        self._notes.append(said)
 
 
 class Advice(Contract):
     tool: str | None
     arguments_json: str
     why: str
-
-
-class RecoveredCall(NamedTuple):
-    """The last answer, with the ``tool`` and ``arguments`` that gave it, and a ``note`` on how it was recovered."""
-
-    sent: AnsweredCall
-    tool: Tool
-    arguments: JsonObject
-    note: str = ""
-
-
-async def ask_for_stand_in(
-    ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, offered: Sequence[Tool]
-) -> Instead | None:
-    """The call that a model proposes in place of a tool that is gone; None if it knows none, or gives no usable
-    answer.
-    """
-    shown = {tool.name: tool for tool in offered[:MOST_OFFERED]}
-    listed: list[Json] = [
-        {"name": one.name, "description": one.description, "input_schema": one.input_schema} for one in shown.values()
-    ]
-    question = ModelQuestion(
-        step=f"{key}:advice",
-        tier=Tier.HAIKU,
-        system=(ctx.prompts.role, ctx.prompts.stand_in),
-        sections={
-            "task": ctx.task,
-            "read_tools": listed,
-            "missing": {"tool": gone.name, "arguments": arguments},
-        },
-        schema=STAND_IN_SCHEMA,
-        max_tokens=512,
-    )
-
-    def call(advice: Advice) -> Instead | None:
-        return _call(advice, gone, arguments, shown.get(advice.tool or ""))
-
-    try:
-        return (await ask_checked(ctx, question, Advice, call)).value
-    except Unanswered as none:
-        ctx.journal.tell("note", tool=gone.name, problem=none.reason)
-        return None
-
-
-async def recover_read(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: AnsweredCall
-) -> RecoveredCall:
-    """The answer as it came, or the one that a retry or another tool gave, by the kind of failure.
-
-    Every call is a journal step. Where there are rules about tools nothing is replaced or repeated: they name what may
-    be called, and how often.
-    """
-    kind = failure_of(made.answer) if tool.tool_class is ToolClass.READ else None
-    unchanged = RecoveredCall(made, tool, arguments)
-    if kind in _SAID:
-        return _report_recovery(ctx, tool, unchanged._replace(note=_SAID[kind].format(tool=tool.name)))
-    if kind is Failure.WRONG_TYPE:
-        return await _retry_with_wanted_types(ctx, key, unchanged)
-    return (
-        await _ask_stand_ins(ctx, key, kind, unchanged) if kind in (Failure.TOOL_GONE, Failure.TOO_MUCH) else unchanged
-    )
 
 
 def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) -> Instead | None:
@@ -196,104 +329,49 @@ def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) 
     return instead
 
 
-async def _retry_with_wanted_types(ctx: TurnContext, key: str, refused: RecoveredCall) -> RecoveredCall:
-    """Makes the call once more with the values in the types that the server named; the refusal as it came if that fails
-    too.
-    """
-    tool, arguments, made = refused.tool, refused.arguments, refused.sent
-    mended = None if has_tool_rules(ctx.policies) else with_wanted_types(arguments, made.answer.content)
-    if mended is None:
-        return refused
-    again = await send_call(ctx, f"{key}:types", tool, mended, made.names)
-    if has_failed(again.answer):
-        return refused
-    changed = sorted(
-        name for name in mended if mended[name] != arguments[name] or type(mended[name]) is not type(arguments[name])
-    )
-    note = f"{', '.join(changed)}: sent in the type that {tool.name} takes."
-    return _report_recovery(ctx, tool, RecoveredCall(again, tool, mended, note))
-
-
-async def _ask_stand_ins(ctx: TurnContext, key: str, kind: Failure, unchanged: RecoveredCall) -> RecoveredCall:
-    """The answer of other reads of the same server in place of the failed one; else the failure, with what was
-    tried.
-    """
-    made, tool, arguments, _ = unchanged
-    tried: list[str] = []
-    if not has_tool_rules(ctx.policies):
-        others = tuple(ctx.toolbox.tools.values())
-        gone = kind is Failure.TOOL_GONE
-        found = await _by_synonym(ctx, key, tool, arguments, others, tried) if gone else None
-        found = found or await _read_one_by_one(ctx, key, singles(tool, arguments, others), tried)
-        found = found or (await _ask_advised(ctx, key, tool, arguments, others, tried) if gone else None)
-        if found is not None:
-            return _report_recovery(ctx, tool, found)
-    what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
-    failed = made._replace(answer=made.answer._replace(is_error=True))
-    return _report_recovery(ctx, tool, unchanged._replace(sent=failed, note=f"{tool.name} could not be read; {what}."))
-
-
-async def _by_synonym(
-    ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
-) -> RecoveredCall | None:
-    for number, instead in enumerate(synonyms(gone, arguments, others), 1):
-        found = await _try_stand_in(ctx, f"{key}:instead{number}", gone, instead, tried)
-        if found is not None:
-            return found
-    return None
-
-
-async def _ask_advised(
-    ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
-) -> RecoveredCall | None:
-    """The answer of the tool that a model proposes among untried reads about the same kind of record; None if there is
-    none.
-    """
-    before = [said.partition(":")[0] for said in tried]
-    open_to_advice = [tool for tool in others if tool.name not in before and may_be_proposed(gone, tool)]
-    instead = await ask_for_stand_in(ctx, key, gone, arguments, open_to_advice) if open_to_advice else None
-    return await _try_stand_in(ctx, f"{key}:advised", gone, instead, tried) if instead else None
-
-
-async def _try_stand_in(
-    ctx: TurnContext, step: str, gone: Tool, call: Instead, tried: list[str]
-) -> RecoveredCall | None:
-    tool, given = call
-    made, _ = await correct_names(ctx, step, tool, given, await send_call(ctx, step, tool, given, {}))
-    if not has_failed(made.answer):
-        return RecoveredCall(made, tool, given, f"{gone.name} is gone; {tool.name} answered instead.")
-    tried.append(_failure(tool, made.answer))
-    return None
-
-
-async def _read_one_by_one(
-    ctx: TurnContext, key: str, calls: Sequence[Instead], tried: list[str]
-) -> RecoveredCall | None:
-    """Makes single reads, and returns their rows in the order of the calls; None if not one could be made."""
-    rows: list[Json] = []
-    missing: list[str] = []
-    made: AnsweredCall | None = None
-    for number, (tool, given) in enumerate(calls, 1):
-        one = await send_call(ctx, f"{key}:single{number}", tool, given, {})
-        if has_failed(one.answer):
-            missing.append(_failure(tool, one.answer))
-        else:
-            made = one
-            rows.append(one.answer.content)
-    if made is None:
-        tried += missing[:1]
-        return None
-    tool, arguments = calls[0]
-    note = f"Read one by one with {tool.name}: {len(rows)} of {len(calls)}."
-    if missing:
-        note = f"{PARTIAL}: {note} Not read: {'; '.join(missing[:3])}"
-    return RecoveredCall(made._replace(answer=ToolAnswer(rows)), tool, arguments, note)
-
-
-def _report_recovery(ctx: TurnContext, asked: Tool, found: RecoveredCall) -> RecoveredCall:
-    ctx.journal.tell("note", tool=asked.name, recovered=not found.sent.answer.is_error, how=found.note)
-    return found
-
-
 def _failure(tool: Tool, answer: ToolAnswer) -> str:
     return f"{tool.name}: {dumps(answer.content)[:_SHOWN]}"
+
+
+_PLAINLY = frozenset({"describe", "schema", "columns"})
+_SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
+_MOST = 4
+
+
+class _Columns(NamedTuple):
+    """The column names that a server has, with its descriptions of them."""
+
+    names: tuple[str, ...] = ()
+    described: Mapping[str, str] = schema_drift.NOTHING_SAID
+
+
+def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[Instead]:
+    """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
+    tables = list(dict.fromkeys(_tables(asked, arguments, error)))
+    beside = [tool for tool in tools if tool.connection_id == asked.connection_id and tool.name != asked.name]
+    found = [
+        Instead(tool, given)
+        for tool in sorted(beside, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
+        if tool.tool_class is ToolClass.READ and not _SAYING.isdisjoint(words_of(tool.name))
+        for given in _arguments_by_table(tool, tables)
+        if problems_with(given, tool) is None
+    ]
+    return found[:_MOST]
+
+
+def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
+    """Yields possible names of the table: from the call, from the error, from the tool's name."""
+    for named in (schema_drift.table_of(arguments), table_in(error)):
+        if named:
+            yield named
+    noun = words_of(asked.name)[1:]
+    if noun:
+        yield "_".join(noun)
+        yield "_".join(noun) + "s"
+
+
+def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
+    """The table stands in the parameter of that name, else in the only one that is required."""
+    known = [name for name in tool.parameters if "_".join(words_of(name)) in TABLES]
+    parameter = next(iter([*known, *(tool.required if len(tool.required) == 1 else [])]), None)
+    return [{parameter: table} for table in tables] if parameter else [{}]
