@@ -55,7 +55,7 @@ def known_corrections(ctx: TurnContext, progress: Progress) -> Corrections:
 
 async def read(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, known: Corrections | None = None
-) -> "Reading":
+) -> "ServerRead":
     """Makes one journaled read. Raises ``Failed`` if the server does not answer: what it would have said is not
     guessed.
 
@@ -63,7 +63,7 @@ async def read(
     result then shows the column under the name that was asked for, too; so it does with a field that only changed its
     name. A read whose tool is gone is put to one that asks the same, if there is one.
     """
-    reading = Reading(ctx, key, tool, arguments, known.for_call(tool, arguments) if known else {})
+    reading = ServerRead(ctx, key, tool, arguments, known.for_call(tool, arguments) if known else {})
     await reading.send()
     await reading.correct_names()
     await reading.recover()
@@ -72,7 +72,7 @@ async def read(
     return reading
 
 
-class Reading:
+class ServerRead:
     """One read as far as it has come: the ``tool`` and ``arguments`` that were called last, under the present
     ``names`` by the old ones, and the ``answer``. Every call is a step of the journal.
 
@@ -185,7 +185,7 @@ class Reading:
         given, mended = self.arguments, with_wanted_types(self.arguments, self.answer.content)
         if mended is None:
             return
-        again = Reading(self._ctx, self._key, self.tool, mended, self.names)
+        again = ServerRead(self._ctx, self._key, self.tool, mended, self.names)
         await again.send(":types")
         if has_failed(again.answer):
             return
@@ -211,7 +211,7 @@ class Reading:
         return await self._try_stand_in(":advised", advised, tried) if advised else None
 
     async def _try_stand_in(self, step: str, call: Instead, tried: list[str]) -> str | None:
-        other = Reading(self._ctx, f"{self._key}{step}", *call)
+        other = ServerRead(self._ctx, f"{self._key}{step}", *call)
         await other.send()
         await other.correct_names()
         if has_failed(other.answer):
@@ -299,7 +299,7 @@ class Reading:
             self._notes.append(shown.note)
             self.answer = self.answer._replace(content=shown.content)
 
-    def _adopt(self, other: "Reading") -> None:
+    def _adopt(self, other: "ServerRead") -> None:
         """Takes another call and its answer in place of its own."""
         self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
 
