@@ -1,7 +1,6 @@
 """Fixtures that more than one folder uses."""
 
 import gc
-import os
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
+from tests.authorities import trust_one_authority
 from tests.redis_server import durable_server
 from tests.scheduling import ByStack, rank
 
@@ -23,8 +23,7 @@ _BUSY = [HealthCheck.too_slow]
 settings.register_profile("quick", max_examples=30, deadline=None, suppress_health_check=_BUSY)
 settings.register_profile("thorough", max_examples=500, deadline=None, suppress_health_check=_BUSY)
 settings.load_profile("quick")
-# Every HTTP client reads all authorities that it trusts; no test speaks to a server that a usual one vouches for.
-os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).with_name("authority.pem")))
+trust_one_authority()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,6 +5,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.authorities import environment_of_the_user
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = ROOT / ".legacy-venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
@@ -15,7 +17,10 @@ SDK = "a2a-sdk[http-server,signing]>=0.3.20,<0.4"
 
 async def run(*command: str | Path) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
-        *map(str, command), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        *map(str, command),
+        env=environment_of_the_user(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
     out, _ = await process.communicate()
     return process.returncode or 0, out.decode()
