@@ -133,7 +133,7 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
     speak_plainly(app)
     bindings = _add_a2a_routes(app, settings, opened, services, leaving)
     for router in _own_routers(settings, opened, services):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)
     for part in parts:
         app.router.routes.extend(part.routes)
     app.add_api_route("/docs", lambda: answer_docs(app.openapi()), include_in_schema=False, response_model=None)
@@ -244,7 +244,7 @@ def _add_a2a_routes(
     # Described like any path; a request takes the short way of ``RpcFirst``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for routes in (card_routes(card, _now(), profile.card.usual, profile.keys), rest.routes(), own.routes()):
-        app.include_router(routes)
+        app.router.routes.extend(routes.routes)
     return _A2aBindings(rpc, methods)
 
 
