@@ -108,6 +108,68 @@ def test_a_field_counts_under_another_name_or_writing_where_it_changed(
     assert judge(shown).status is status
 
 
+def samples(zinc: int, iron: int) -> list[Json]:
+    return [{"testCode": "zinc", "value": zinc}, {"testCode": "iron", "value": iron}]
+
+
+@pytest.mark.promise("I4.proof")
+@each_row(
+    ("arguments", "before", "after", "status"),
+    [
+        ({"amount": 6540}, {"paid": 0}, {"paid": 6540}, VERIFIED),
+        ({"amount": 6540}, {"paid": 100}, {"paid": 6640}, VERIFIED),
+        ({"amount": 6540}, {"money": {"left": 41000}}, {"money": {"left": 34460}}, VERIFIED),
+        ({"amount": 6540}, {"paid": 0}, {"paid": 6500}, UNVERIFIED),
+        ({"amount": 6540}, {"gross": 6540, "paid": 0}, {"gross": 6540, "paid": 0}, UNVERIFIED),
+        ({"amount": 5}, {"views": 4}, {"views": 9}, UNVERIFIED),
+        ({"visit_at": "16:30"}, {"starts": "13:00"}, {"starts": "16:30"}, VERIFIED),
+        ({"extra_id": "crib"}, {"extras": {"spa": {"price": 3}}},
+         {"extras": {"spa": {"price": 3}, "crib": {"price": 2}}}, VERIFIED),
+        ({"extra_id": "spa"}, {"extras": {"spa": {"price": 3}}}, {"extras": {"spa": {"price": 4}}}, UNVERIFIED),
+        ({"test_code": "zinc", "value": 52}, {"tests": samples(9, 1)}, {"tests": samples(52, 1)}, VERIFIED),
+        ({"test_code": "zinc", "value": 52}, {"tests": samples(9, 1)}, {"tests": samples(9, 52)}, UNVERIFIED),
+    ],
+)  # fmt: skip
+def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_by_it(
+    arguments: JsonObject, before: JsonObject, after: JsonObject, status: WriteStatus
+) -> None:
+    shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
+    assert judge(shown).status is status
+
+
+@pytest.mark.promise("I4.proof")
+@each_row(
+    ("tool", "before", "after", "status"),
+    [
+        ("release_order", "waiting", "in transit", VERIFIED),
+        ("release_order", "waiting", "waiting", UNVERIFIED),
+        ("release_order", "waiting", "failed", UNVERIFIED),
+        ("release_order", "waiting", "pending review", UNVERIFIED),
+        ("release_order", "waiting", "cancelled", UNVERIFIED),
+        ("drop_order", "open", "cancelled", VERIFIED),
+        ("drop_order", "open", "open", UNVERIFIED),
+        ("reject_order", "open", "declined", VERIFIED),
+    ],
+)
+def test_a_call_that_names_a_record_alone_is_proved_by_the_state_in_which_it_left_it(
+    tool: str, before: str, after: str, status: WriteStatus
+) -> None:
+    assert judge(wrote(tool, SHOP, order(status=before), order(status=after))).status is status
+
+
+@pytest.mark.promise("I4.proof")
+def test_a_record_is_the_same_one_though_one_of_its_ids_changed() -> None:
+    before: JsonObject = {"clerk_id": "E-1", "order_id": "O-1", "depot_id": "D-1"}
+    assert (
+        judge(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, before, {**before, "clerk_id": "E-2"})).status
+        is VERIFIED
+    )
+    assert judge(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, before, before)).status is UNVERIFIED
+    other: JsonObject = {**before, "order_id": "O-2", "clerk_id": "E-2"}
+    listed: Json = [before, {**other, "clerk_id": "E-3"}]
+    assert judge(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, listed, [before, other])).status is UNVERIFIED
+
+
 NOTE: JsonObject = {"order_id": "O-1", "text": "late"}
 LATE: JsonObject = {"id": 1, "text": "late"}
 

@@ -173,3 +173,15 @@ def test_neither_a_notice_nor_another_servers_read_has_a_part_in_it() -> None:
 def test_an_id_that_only_an_earlier_answer_gives_is_passed_on_as_a_reference() -> None:
     made: JsonObject = {"claim_id": {"$ref": "c0.<claim_id>"}}
     assert chosen(APPROVE, made, GET_CLAIM) == ("get_claim", made)
+
+
+@pytest.mark.promise("I4.partners")
+def test_the_record_that_holds_the_other_id_is_read_back_and_not_the_one_it_is_given() -> None:
+    """A booking has a room; the room knows nothing of it, though the tool speaks of rooms."""
+    put = change("put_in_room", "booking_id", "room_id")
+    given: JsonObject = {"booking_id": "B-1", "room_id": "R-2"}
+    readers = [read("get_room", "room_id"), read("get_booking", "booking_id")]
+    seen = asked_fact("find_bookings", {"guest": "G-1"}, [{"booking_id": "B-1", "stay": {"room_id": "R-1"}}])
+    room = asked_fact("get_room", {"room_id": "R-2"}, {"room_id": "R-2", "beds": 2})
+    assert chosen(put, given, *readers, facts=(room, seen)) == ("get_booking", {"booking_id": "B-1"})
+    assert chosen(put, given, *readers, facts=(room,)) == ("get_room", {"room_id": "R-2"})

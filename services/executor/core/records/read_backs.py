@@ -16,7 +16,7 @@ from services.executor.core.tools.classes import (
     words_of_tool,
 )
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import names_a_record, nodes_of
+from services.executor.core.tools.record_tree import RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import ReadBack
@@ -69,7 +69,8 @@ class ReadTool(NamedTuple):
 class NamedWrite(NamedTuple):
     """One planned call with what it names. ``by_words``: its own scalar arguments by the words of their names.
 
-    ``ids``: first those of what the tool is about, then the others in the order of the arguments.
+    ``ids``: first those of what the tool is about, then the others in the order of the arguments. ``holder``: the kind
+    of the record that holds the other ids as its fields, empty if that is not known.
     """
 
     tool: Tool
@@ -77,6 +78,7 @@ class NamedWrite(NamedTuple):
     call_id: str
     ids: Sequence[NamedId]
     by_words: Mapping[tuple[str, ...], Json]
+    holder: frozenset[str] = frozenset()
 
     @property
     def may_make_record(self) -> bool:
@@ -116,7 +118,7 @@ def choose_read_back(
     """
     if tool.tool_class is not ToolClass.CHANGE:
         return None
-    write = _describe_write(tool, arguments, call_id)
+    write = _put_holder_first(_describe_write(tool, arguments, call_id), facts)
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
     return _first_read_back(
         tool, chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts))
@@ -219,7 +221,8 @@ def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequenc
         found = _find_shown_id(write, fact)
         if found is not None:
             asked = AskedRead(reader, loads_object(fact.arguments_json))
-            order = (not write.ids[found.rank].noun & write.words.nouns, found.rank, found.records, -place)
+            about = write.holder or write.words.nouns
+            order = (not write.ids[found.rank].noun & about, found.rank, found.records, -place)
             ranked.append((order, _ShownBy(asked, found.is_own, _selects(asked.arguments, write))))
     return [shown for _, shown in sorted(ranked, key=lambda one: one[0])]
 
@@ -241,6 +244,39 @@ def _find_shown_id(write: NamedWrite, fact: Fact) -> _Holding | None:
         if _OWN in keys or any(alike):
             return _Holding(rank, shown.records, _OWN in keys)
     return None
+
+
+def _put_holder_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
+    """The write with that of its ids first whose record holds the others: a booking has the ``room_id`` that is set.
+
+    Such a record was read in this task; the write stays as it is if there is none, or more than one.
+    """
+    own = [fact for fact in facts if fact.ok and fact.connection_id == write.tool.connection_id]
+    holders = {
+        named.name: named
+        for fact in own
+        if len(write.ids) > 1
+        for node in nodes_of(loads(fact.result_json))
+        for named in write.ids
+        if any(_is_id_of(node, named)) and all(_has_place_for(node, other) for other in write.ids if other != named)
+    }
+    if len(holders) != 1:
+        return write
+    (holder,) = holders.values()
+    return write._replace(ids=(holder, *(one for one in write.ids if one != holder)), holder=holder.noun)
+
+
+def _is_id_of(node: RecordNode, named: NamedId) -> Iterator[bool]:
+    """Yields for the record's own id, and for each field of the same name, whether it has the value."""
+    yield node.own is not None and str(node.own) == str(named.value)
+    for key, value in node.record.items():
+        yield words_of(key) == words_of(named.name) and str(value) == str(named.value)
+
+
+def _has_place_for(node: RecordNode, named: NamedId) -> bool:
+    """Whether the record has a field of that name, at any depth, that is not its own id."""
+    wanted = words_of(named.name)
+    return any(not leaf.items and words_of(leaf.name) == wanted for leaf in leaves_of(node.record))
 
 
 class _ShownIds(NamedTuple):
@@ -288,6 +324,8 @@ def _fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
     """How well a read with the write's own arguments suits; 0 if not at all."""
     own = reader.words.nouns
     akin = {word for word in own if word in write.words.nouns or write.words.is_akin_to(frozenset({word}))}
+    if write.holder:
+        akin = {*(own & write.holder)}
     spoken_of = {word for name in given for word in reader.identifiers.get(name, ())}
     if not (akin or own & spoken_of):
         return 0

@@ -55,7 +55,7 @@ AMBIGUOUS = frozenset(
 MESSAGES = frozenset(
     """message messages email emails mail sms text texts notification notifications notice notices alert alerts reminder
     reminders letter letters newsletter announcement announcements memo invitation invitations chat slack dm digest
-    acknowledgement greeting""".split()
+    acknowledgement greeting note notes""".split()
 )
 MONEY = frozenset(
     """money payment payments payout payouts pay wire transfer transfers fund funds cash refund refunds credit credits

@@ -115,7 +115,7 @@ def _item_key(items: list[Json]) -> str | None:
         return None
     first = records[0]
     candidates = [key for key in first if key.lower() == "id"] + [key for key in first if names_a_record(key)]
-    for key in [*candidates, *(key for key in first if key.lower() in _ITEM)]:
+    for key in [*candidates, *(key for key in first if _WORD_ENDS.split(key)[-1].lower() in _ITEM)]:
         values = [str(record[key]) for record in records if isinstance(record.get(key), str | int)]
         if len(set(values)) == len(records):
             return key

@@ -1,10 +1,11 @@
 """What the reads before and after a write show of the fields that the call set, record by record (I4)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.figures.columns import same
 from services.executor.core.figures.dates import read_whole_days
+from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import looks_like_a_name
 from services.executor.core.records.record_match import (
     Subjects,
@@ -15,7 +16,7 @@ from services.executor.core.records.record_match import (
     leaf_for,
     says_the_same,
 )
-from services.executor.core.tools.classes import words_of_tool
+from services.executor.core.tools.classes import REMOVING, words_of_tool
 from services.executor.core.tools.failures import is_echo
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
@@ -25,7 +26,18 @@ _IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "spli
 _DELETING = frozenset("delete purge destroy erase wipe drop".split())
 _FIELD_NAMED = ("field", "field_name", "column", "attribute", "property", "key")
 _VALUE_NAMED = ("value", "new_value", "to")
+_FEWEST_MARKS = 2  # letters or digits of a value that is looked for under any name
+_MOST_PAIRED = 200  # of either read's records of which no earlier one has just the same ids
 _VANISHING = frozenset("cancel void withdraw archive terminate".split())  # besides the verbs that remove
+_ENDING = frozenset("close end stop finish expire reject decline deny refuse dismiss".split())  # besides all these
+_ENDED = frozenset(
+    """cancelled canceled closed ended stopped void voided withdrawn terminated deleted removed dropped archived expired
+    rejected declined denied refused dismissed""".split()
+)
+_UNDONE = frozenset(
+    """failed failing error invalid pending waiting queued requested processing review draft blocked hold held
+    suspended unknown not""".split()
+)
 
 
 class WriteEvidence(NamedTuple):
@@ -69,12 +81,14 @@ class _Compared(NamedTuple):
 
 class _Claims(NamedTuple):
     """The values that a read may confirm. ``own``: the fields that the call set, or the operator expects; ``said``:
-    what the answer said; ``ids``: the identifiers among the arguments.
+    what the answer said; ``ids``: the identifiers among the arguments; ``exact``: names of fields that the call spells
+    out as its argument, so that no other field is meant.
     """
 
     own: Sequence[Leaf]
     said: Sequence[Leaf]
     ids: Mapping[str, Json]
+    exact: frozenset[str] = frozenset()
 
 
 def find_proof(evidence: WriteEvidence) -> ProofFinding:
@@ -107,7 +121,9 @@ def _shows_otherwise(evidence: WriteEvidence, before: Subjects, after: Subjects)
     words = words_of_tool(evidence.tool)
     if words.removes:
         still = _find_named_targets(evidence, words.nouns).items() if words.verb in _DELETING else ()
-        return any(_is_called(node, name, value) for node in (*after.direct, *after.within) for name, value in still)
+        ended = _find_done_by_verb(evidence) if still else []
+        left = (node for node in (*after.direct, *after.within) if not ended)
+        return any(_is_called(node, name, value) for node in left for name, value in still)
     if not words.may_make or before.direct:
         return False
     is_list = isinstance(evidence.after, list)
@@ -120,7 +136,7 @@ def _search(evidence: WriteEvidence, claims: _Claims) -> ProofFinding:
     gone = _find_absent(evidence, before, after, claims)
     if gone:
         return ProofFinding(shown=gone)
-    earlier = _EarlierRecords(nodes_of(evidence.before))
+    earlier = _EarlierRecords(nodes_of(evidence.before), nodes_of(evidence.after))
     told = [node for node in after.direct if not _repeats_question(node, evidence.asked, claims)]
     changed = _search_changed(told, earlier, claims, evidence)
     if changed.shown or evidence.before is None:
@@ -148,7 +164,8 @@ def _search_changed(
         is_another = len(nodes) > 1 and old is not None and old.record == node.record and not _is_named(node, claims)
         if (old is None and evidence.before is not None) or is_another:
             continue
-        compared = _compare(node, old, claims, heard=True)
+        makes = old is not None and words_of_tool(evidence.tool).may_make
+        compared = _compare(node, old, claims, heard=True, makes=makes)
         if compared.new and not compared.denied and is_known:
             return ProofFinding(shown=_describe_fields(compared.new))
         denied = denied or (compared.denied and not compared.new)
@@ -170,7 +187,9 @@ def _collect_claims(evidence: WriteEvidence) -> _Claims:
     if not is_echo(evidence.tool, evidence.result):
         first = nodes_of(evidence.result)[:1]
         said = [leaf for node in first for leaf in leaves_of(node.record) if _may_confirm(leaf)]
-    return _Claims([*own, *_fields_set_by_name(evidence.arguments)], said, ids)
+    by_name = _fields_set_by_name(evidence.arguments)
+    exact = frozenset((*(leaf.name for leaf in by_name), *(_VALUE_NAMED if by_name else ())))
+    return _Claims([*own, *by_name], said, ids, exact)
 
 
 def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
@@ -193,10 +212,13 @@ def _may_confirm(leaf: Leaf) -> bool:
     return not leaf.items and is_text and not acknowledges and not names_a_record(leaf.name)
 
 
-def _compare(node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, heard: bool) -> _Compared:
+def _compare(
+    node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, heard: bool, makes: bool = False
+) -> _Compared:
     """Compares every field that the call set with the record as it is now and as it was.
 
-    ``heard``: whether what the answer said counts, where no field that the call set shows the write.
+    ``heard``: whether what the answer said counts, where no field that the call set shows the write. ``makes``: whether
+    the call may make a record, whose fields another record's unchanged ones do not deny.
     """
     leaves = [leaf for leaf in leaves_of(node.record) if _is_in_reach(leaf, claims)]
     old = {leaf.path: leaf.value for leaf in leaves_of(earlier.record)} if earlier else {}
@@ -212,8 +234,11 @@ def _compare(node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, h
             leaf = next((one for one in leaves if is_listed_under(claim, one)), None)
         if leaf is None or not says_the_same(claim, leaf):
             near = next((one for one in changed if is_near(claim, one) and says_the_same(claim, one)), None)
+            if near is None and earlier is not None and claim.name not in claims.exact:
+                near = _find_by_value(claim, changed, old)
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing.
-            denied = denied or (near is None and leaf is not None and claim.name.lower() != "id")
+            stays = makes and leaf is not None and leaf not in changed
+            denied = denied or (near is None and leaf is not None and claim.name.lower() != "id" and not stays)
             missing = missing or near is None
             leaf = near
         if leaf is None:
@@ -230,9 +255,38 @@ def _compare(node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, h
     return _Compared(new, kept, missing, denied)
 
 
+def _find_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str, ...], Json]) -> Leaf | None:
+    """The changed field that shows the claim under a name of its own; None if there is none, or several.
+
+    It has the claimed value now (``paid`` for an ``amount``), moved by the claimed figure (a ``balance`` less by it),
+    or belongs to an item that is new and has the claimed name.
+    """
+    steps = {step for path in old for step in path}
+    if str(claim.value) not in steps and (item := [leaf for leaf in changed if str(claim.value) in leaf.path]):
+        return item[0]
+    if names_a_record(claim.name):
+        return None
+    told = [leaf for leaf in changed if leaf.items or _is_telling(claim.value)]
+    alike = [leaf for leaf in told if says_the_same(claim, leaf)]
+    moved = [leaf for leaf in told if says_the_same(claim, leaf._replace(value=_distance(old.get(leaf.path), leaf)))]
+    found = alike or moved
+    return found[0] if found and len({leaf.path[-1] for leaf in found}) == 1 else None
+
+
+def _is_telling(value: Json) -> bool:
+    """Whether a value is no yes or no, and long enough that hardly anything else has it by chance."""
+    return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_MARKS
+
+
+def _distance(old: Json, leaf: Leaf) -> Json:
+    """How far a figure of the record moved; None if it was or is none."""
+    before, now = figure(old), figure(leaf.value)
+    return None if before is None or now is None else abs(now - before)
+
+
 def _is_in_reach(leaf: Leaf, claims: _Claims) -> bool:
     """Whether a field is of the record itself, or of an item in it that the call names: not of its other items."""
-    named = {str(value) for value in claims.ids.values()}
+    named = {str(value) for value in (*claims.ids.values(), *(claim.value for claim in claims.own))}
     sets_items = any(leaf.items == claim.items for claim in claims.own if claim.items)
     return leaf.items <= named or sets_items
 
@@ -279,26 +333,62 @@ def _agrees(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
 
 
 class _EarlierRecords:
-    """The records of the read before, found by their place and id."""
+    """The records of the read before, each found for the one that it is in the read after: by its place and ids.
 
-    def __init__(self, nodes: Sequence[RecordNode]) -> None:
-        self._by_identity: dict[tuple[tuple[str, ...], str], list[RecordNode]] = {}
-        for node in nodes:
-            self._by_identity.setdefault(_identity(node), []).append(node)
+    Of several ids one may be what the call changed: a record is the one before that has the most of its ids, and no two
+    records are the same one.
+    """
+
+    def __init__(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
+        self._pairs: dict[int, RecordNode] = {}
+        rest = self._pair(before, after, lambda node: (_identity(node), dumps(node.record)))
+        rest = self._pair(*rest, _identity)
+        self._pair_by_shared(*rest)
 
     def find(self, node: RecordNode) -> RecordNode | None:
-        """The record as it was before, or None. Of several that cannot be told apart, an unchanged one if there
-        is any.
-        """
-        found = self._by_identity.get(_identity(node), [])
-        return next((old for old in found if old.record == node.record), found[0] if found else None)
+        """The record as it was before, or None."""
+        return self._pairs.get(id(node.record))
+
+    def _pair(
+        self, before: Sequence[RecordNode], after: Sequence[RecordNode], key: Callable[[RecordNode], object]
+    ) -> tuple[list[RecordNode], list[RecordNode]]:
+        """Pairs the records that agree in the key; returns those of both reads that are left."""
+        known: dict[object, list[RecordNode]] = {}
+        for node in reversed(before):
+            known.setdefault(key(node), []).append(node)
+        left: list[RecordNode] = []
+        for node in after:
+            if alike := known.get(key(node)):
+                self._pairs[id(node.record)] = alike.pop()
+            else:
+                left.append(node)
+        taken = {id(node) for node in self._pairs.values()}
+        return [node for node in before if id(node) not in taken], left
+
+    def _pair_by_shared(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
+        """Pairs records without an own id in the same place, those first that share the most ids."""
+        free = [(node, _ids_of(node)) for node in before if node.own is None]
+        shared = [
+            (len(ids & earlier_ids), -place, -rank, node, earlier)
+            for place, node in enumerate(after[:_MOST_PAIRED])
+            if node.own is None and (ids := _ids_of(node))
+            for rank, (earlier, earlier_ids) in enumerate(free[:_MOST_PAIRED])
+            if earlier.place == node.place and ids & earlier_ids
+        ]
+        taken: set[int] = set()
+        for *_, node, earlier in sorted(shared, key=lambda one: one[:3], reverse=True):
+            if id(earlier) not in taken and id(node.record) not in self._pairs:
+                self._pairs[id(node.record)] = earlier
+                taken.add(id(earlier))
 
 
-def _identity(node: RecordNode) -> tuple[tuple[str, ...], str]:
-    """The record's place, and its own id or else its first identifier; others may be what was changed."""
-    first = next((f"{key}={value}" for key, value in node.record.items() if names_a_record(key)), "")
-    own = first if node.own is None else f"={node.own}"
-    return node.place, own.strip().casefold()
+def _ids_of(node: RecordNode) -> frozenset[str]:
+    return frozenset(f"{key}={value}" for key, value in node.record.items() if names_a_record(key))
+
+
+def _identity(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The record's place, and its own id or else all its ids."""
+    return node.place, _ids_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
 
 
 def _is_named(node: RecordNode, claims: _Claims) -> bool:
@@ -355,7 +445,7 @@ def _find_taken_out(evidence: WriteEvidence, before: Subjects, after: Subjects) 
     """Sentences on values of the call that a list of the record had before and has no more: ``remove_tag``,
     ``unassign_user``.
     """
-    claims, then = leaves_of(evidence.arguments), _EarlierRecords(before.direct)
+    claims, then = leaves_of(evidence.arguments), _EarlierRecords(before.direct, after.direct)
     for node in after.direct:
         earlier = then.find(node)
         now = {leaf.path: leaf for leaf in leaves_of(node.record)}
@@ -368,12 +458,13 @@ def _find_taken_out(evidence: WriteEvidence, before: Subjects, after: Subjects) 
 
 
 def _find_done_by_verb(evidence: WriteEvidence) -> list[str]:
-    """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status.
+    """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status; else, where
+    the call names a record and sets no field, a status that left what it was.
 
     Empty if another changed field has a value other than the call's argument of that name.
     """
     done, claims = participles(evidence.tool), _collect_claims(evidence)
-    before = _EarlierRecords(nodes_of(evidence.before))
+    before = _EarlierRecords(nodes_of(evidence.before), nodes_of(evidence.after))
     for node in _subjects_of(evidence, evidence.after).direct:
         earlier = before.find(node)
         if earlier is None:
@@ -382,12 +473,28 @@ def _find_done_by_verb(evidence: WriteEvidence) -> list[str]:
         leaves = [leaf for leaf in leaves_of(node.record) if _is_in_reach(leaf, claims)]
         changed = [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
         fields = {leaf.name: leaf for leaf in changed if _says_done(leaf, done)}
+        if not fields and all(names_a_record(claim.name) for claim in claims.own):
+            said = {claim.name: claim for claim in claims.said}
+            told = [leaf for leaf in changed if says_the_same(said.get(leaf.name, leaf), leaf)]
+            fields = {leaf.name: leaf for leaf in told if _is_new_state(leaf, evidence.tool)}
         denied = any(
             leaf.names == claim.names and not says_the_same(claim, leaf) for leaf in changed for claim in claims.own
         )
         if fields and not denied:
             return _describe_fields(fields)
     return []
+
+
+def _is_new_state(leaf: Leaf, tool: str) -> bool:
+    """Whether a field is a status in which the call may have left the record: none of failing or waiting, and one of
+    ending only for a verb that ends.
+    """
+    words = frozenset(words_of(str(leaf.value)))
+    if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):
+        return False
+    verb = words_of_tool(tool).verb
+    ends = verb in REMOVING | _VANISHING | _ENDING
+    return bool(words) and words.isdisjoint(_UNDONE) and (ends or words.isdisjoint(_ENDED))
 
 
 def _says_done(leaf: Leaf, done: frozenset[str]) -> bool:
