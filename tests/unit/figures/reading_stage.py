@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 from services.executor.core.figures.arguments import hints_of
 from services.executor.core.figures.facts import index_facts
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.support import How, find_source
-from services.executor.core.figures.trace import Calculated, Trace, TraceSources, trace_argument
+from services.executor.core.figures.support import is_supported
+from services.executor.core.figures.trace import Calculated, Trace, TraceSources, trace_scalar
 from shared.domain.exact_json import Json, JsonObject
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=ZoneInfo("Europe/Berlin"))  # a Wednesday
@@ -22,9 +22,8 @@ def days_in(text: str) -> set[date]:
     return set(read(text).days)
 
 
-def how_said(text: str, name: str, value: Json, schema: JsonObject | None = None) -> How | None:
-    source = find_source(value, hints_of(name, schema or {}, value), read(text))
-    return source.how if source else None
+def is_said(text: str, name: str, value: Json, schema: JsonObject | None = None) -> bool:
+    return is_supported(value, hints_of(name, schema or {}, value), read(text))
 
 
 def sources(
@@ -38,4 +37,4 @@ def sources(
 
 
 def trace(name: str, value: Json, known: TraceSources, schema: JsonObject | None = None) -> Trace:
-    return trace_argument(name, schema or {}, value, known)
+    return trace_scalar(name, schema or {}, value, known)

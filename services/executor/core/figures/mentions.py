@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from services.executor.core.figures.date_grammar import Period
 from services.executor.core.figures.dates import DateMention, find_dates
@@ -41,13 +41,6 @@ _ANY_DAY = date(2000, 1, 1)
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
-class MentionPlace(NamedTuple):
-    """The place of words in a text."""
-
-    start: int
-    end: int
-
-
 Mention = NumberMention | DateMention | TimeMention | WrittenIdentifier
 _Spanned = TypeVar("_Spanned", NumberMention, DateMention, TimeMention, WrittenIdentifier)
 
@@ -76,52 +69,32 @@ class Mentions:
         return table
 
     @cached_property
-    def identifiers_by_key(self) -> Mapping[tuple[str, ...], WrittenIdentifier]:
-        return {identifier_key(one.text): one for one in reversed(self.identifiers)}
+    def identifier_keys(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(identifier_key(one.text) for one in self.identifiers)
 
     @cached_property
-    def days(self) -> Mapping[date, DateMention]:
-        """The first and last day of each period that the text mentions, with its mention."""
-        return {
-            day: mention
-            for mention in reversed(self.dates)
-            for period in reversed(mention.periods)
-            for day in (period.last, period.first)
-        }
+    def days(self) -> frozenset[date]:
+        """The first and last day of each period that the text mentions."""
+        return frozenset(day for mention in self.dates for period in mention.periods for day in period)
 
     @cached_property
-    def times_of_day(self) -> Mapping[time, TimeMention]:
-        return {one: mention for mention in reversed(self.times) for one in mention.times}
+    def times_of_day(self) -> frozenset[time]:
+        return frozenset(one for mention in self.times for one in mention.times)
 
-    def place_of(self, phrase: str) -> MentionPlace | None:
-        """The place where the phrase stands as it is written, as whole words and not within a longer code or number;
-        None if nowhere.
+    def has_phrase(self, phrase: str) -> bool:
+        """Whether the phrase stands in the text as it is written, as whole words and not within a longer code or
+        number.
         """
-        start = self.text.find(phrase) if phrase else -1
-        while start >= 0:
-            place = MentionPlace(start, start + len(phrase))
-            if self._is_whole(place):
-                return place
-            start = self.text.find(phrase, start + 1)
-        return None
+        return any(self._is_whole(start, start + len(phrase)) for start in _places(phrase, self.text))
 
-    def place_of_words(self, phrase: str) -> MentionPlace | None:
-        """The place where the words of the phrase stand in a row, whatever their case, accents and the marks between
-        them; None if nowhere.
-        """
+    def has_words(self, phrase: str) -> bool:
+        """Whether the words of the phrase stand in a row, whatever their case, accents and the marks between them."""
         wanted = spaced_words(phrase)
         joined, starts, ends = self._spaced
-        found = joined.find(wanted) if wanted.strip() else -1
-        while found >= 0:
-            first = joined.count(" ", 0, found)
-            place = MentionPlace(starts[first], ends[first + wanted.count(" ") - 2])
-            if self._is_whole(place):
-                return place
-            found = joined.find(wanted, found + 1)
-        return None
+        firsts = (joined.count(" ", 0, place) for place in _places(wanted, joined) if wanted.strip())
+        return any(self._is_whole(starts[first], ends[first + wanted.count(" ") - 2]) for first in firsts)
 
-    def _is_whole(self, place: MentionPlace) -> bool:
-        start, end = place
+    def _is_whole(self, start: int, end: int) -> bool:
         before, after = self.text[start - 1 : start] if start else "", self.text[end : end + 1]
         if (before.isalnum() and self.text[start].isalnum()) or (after.isalnum() and self.text[end - 1].isalnum()):
             return False
@@ -138,6 +111,13 @@ class Mentions:
         spans = [match.span() for match in PIECE.finditer(self.text)]
         pieces = [fold(self.text[start:end]) for start, end in spans]
         return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]
+
+
+def _places(phrase: str, text: str) -> Iterator[int]:
+    start = text.find(phrase)
+    while start >= 0:
+        yield start
+        start = text.find(phrase, start + 1)
 
 
 def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mentions:

@@ -21,11 +21,11 @@ from services.executor.core.figures.arguments import (
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin, FactsIndex
 from services.executor.core.figures.identifiers import identifier_key, whole_form
-from services.executor.core.figures.mentions import Mention, Mentions, find_mentions
+from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import Number, NumberMention, read_number
-from services.executor.core.figures.support import How, duration_of, find_source
-from services.executor.core.figures.vocabulary import Unit, split_words
-from shared.domain.exact_json import Json, JsonObject, dumps
+from services.executor.core.figures.support import duration_of, is_supported
+from services.executor.core.figures.vocabulary import Unit
+from shared.domain.exact_json import Json, JsonObject
 
 
 class StatedFigure(NamedTuple):
@@ -71,10 +71,9 @@ def _is_figure(mention: NumberMention, text: str) -> bool:
 
 
 class OriginKind(StrEnum):
-    """The kind of source that supports an argument."""
+    """The kind of source that supports an argument. ``TASK``: earlier turns of the session, too."""
 
     TASK = "task"
-    EARLIER = "earlier"
     FACT = "fact"
     CALCULATED = "calculated"
     SCHEMA = "schema"
@@ -94,22 +93,27 @@ class TraceSources:
     earlier: Sequence[Mentions] = ()
     calculated: Mapping[str, Calculated] | None = None
 
+    @property
+    def texts(self) -> tuple[Mentions, ...]:
+        """The task and the earlier turns."""
+        return (self.task, *self.earlier)
+
 
 class Trace(NamedTuple):
-    """The source of one argument. ``where``: words of the text, ``fact path``, or a calculated value's name.
+    """The source of one scalar argument. ``where``: the fact and the path in it, or a calculated value's name.
 
-    ``origins`` are all the fields that show the value, each with its record; ``parts`` the leaves of an object or list.
+    ``origins`` are all the fields that show the value, each with its record. ``strictness_met``: whether that is enough
+    for the argument's kind: amounts, identifiers, accounts and recipients need a whole structured field, the user's
+    words or a calculated value; every other kind needs no source.
     """
 
     path: str
     kind: ArgumentKind
     origin: OriginKind
     where: str = ""
-    how: How | None = None
-    strictness_met: bool = False
+    strictness_met: bool = True
     free_text_only: bool = False
     origins: tuple[FactOrigin, ...] = ()
-    parts: tuple["Trace", ...] = ()
 
 
 _CLASHES = {  # a field of this kind is no source for an argument of that kind
@@ -117,24 +121,20 @@ _CLASHES = {  # a field of this kind is no source for an argument of that kind
     ArgumentKind.IDENTIFIER: frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY, ArgumentKind.DATE}),
     ArgumentKind.ACCOUNT: frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY, ArgumentKind.DATE}),
 }
-_BLANK = frozenset("a an and the of for to in on at by is und der die das von fur et la le les de du pour".split())
-_MOST_PARTS = 24
 
 
-def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Trace:
-    """The source of the argument's value; an object or a list is traced leaf by leaf.
-
-    ``strictness_met`` says whether that is enough for its kind: amounts, identifiers, accounts and recipients need a
-    whole structured field, the user's words or a calculated value; every other kind needs no source.
-    """
-    if isinstance(value, dict | list):
-        return _trace_parts(name, schema, value, sources)
-    hints = hints_of(name, schema, value)
-    if hints.kind is ArgumentKind.FREE_TEXT:
-        source = find_source(str(value), hints, sources.task)
-        origin, where, how = (OriginKind.TASK, source.text, source.how) if source else (OriginKind.NONE, "", None)
-        return Trace(name, hints.kind, origin, where, how, strictness_met=True)
-    return _trace_leaf(name, schema, value, hints, sources)
+def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Iterator[Trace]:
+    """Yields the source of the argument's value; of an object or a list that of each scalar in it."""
+    if isinstance(value, dict):
+        properties = schema.get("properties")
+        for key, inner in value.items():
+            known = properties.get(key) if isinstance(properties, dict) else None
+            yield from trace_argument(f"{name}.{key}", _as_schema(known), inner, sources)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from trace_argument(f"{name}[{place}]", _as_schema(schema.get("items")), inner, sources)
+    else:
+        yield trace_scalar(name, schema, value, sources)
 
 
 def untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
@@ -142,73 +142,43 @@ def untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
     return tuple(figure.text for figure in numbers_of_answer(text, sources.now) if not _is_sourced(figure, sources))
 
 
-def _trace_parts(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Trace:
-    parts = tuple(
-        trace_argument(path, inner_schema, inner, sources) for path, inner_schema, inner in _inner(name, schema, value)
-    )
-    kind = next((part.kind for part in parts if part.kind in STRICT), ArgumentKind.OTHER)
-    weakest = next((part for part in parts if part.origin is OriginKind.NONE), parts[0] if parts else None)
-    return Trace(
-        name,
-        kind,
-        weakest.origin if weakest else OriginKind.SCHEMA,
-        where=weakest.where if weakest else "",
-        strictness_met=all(part.strictness_met for part in parts),
-        free_text_only=any(part.free_text_only for part in parts),
-        parts=parts,
-    )
-
-
-def _inner(name: str, schema: JsonObject, value: Json) -> Iterator[tuple[str, JsonObject, Json]]:
-    if isinstance(value, dict):
-        properties = schema.get("properties")
-        for key, inner in value.items():
-            yield f"{name}.{key}", _as_schema(properties.get(key) if isinstance(properties, dict) else None), inner
-    elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield f"{name}[{place}]", _as_schema(schema.get("items")), inner
-
-
 def _as_schema(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _trace_leaf(name: str, schema: JsonObject, value: Json, hints: ArgumentHints, sources: TraceSources) -> Trace:
+def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Trace:
+    """The source of a scalar."""
+    hints = hints_of(name, schema, value)
     kind = hints.kind
     if value is None or value == "":
-        return Trace(name, kind, OriginKind.SCHEMA, strictness_met=True)
-    if (source := find_source(value, hints, sources.task)) is not None:
-        return Trace(name, kind, OriginKind.TASK, source.text, source.how, strictness_met=True)
+        return Trace(name, kind, OriginKind.SCHEMA)
+    if is_supported(value, hints, sources.task):
+        return Trace(name, kind, OriginKind.TASK)
+    if kind is ArgumentKind.FREE_TEXT:
+        return Trace(name, kind, OriginKind.NONE)
     if _is_in_schema(value, schema):
-        return Trace(name, kind, OriginKind.SCHEMA, dumps(value), How.EXACT, strictness_met=True)
+        return Trace(name, kind, OriginKind.SCHEMA)
     if (figure := _calculated_as(value, hints, sources)) is not None:
-        return Trace(name, kind, OriginKind.CALCULATED, figure[0], figure[1], strictness_met=True)
+        return Trace(name, kind, OriginKind.CALCULATED, figure)
     origins = sources.facts.find_origins(value, hints)
-    if fields := [one for one in origins if _is_enough(one, kind)]:
-        return _of_fact(name, kind, fields[0], tuple(fields), is_met=True)
-    for turn in sources.earlier:
-        if (source := find_source(value, hints, turn)) is not None:
-            return Trace(name, kind, OriginKind.EARLIER, source.text, source.how, strictness_met=True)
-    built = _trace_built(name, value, hints, sources)
+    if fields := tuple(one for one in origins if _is_enough(one, kind)):
+        return _of_fact(name, kind, fields)
+    if any(is_supported(value, hints, turn) for turn in sources.earlier):
+        return Trace(name, kind, OriginKind.TASK)
+    built = _trace_built(name, value, kind, sources)
     if built is not None and (built.strictness_met or not origins):
         return built
     if origins:
         is_free = all(one.standing is not FieldStanding.STRUCTURED for one in origins)
-        return _of_fact(name, kind, origins[0], origins, is_met=kind not in STRICT, is_free=is_free)
+        return _of_fact(name, kind, origins, is_met=kind not in STRICT, is_free=is_free)
     return Trace(name, kind, OriginKind.NONE, strictness_met=kind not in STRICT)
 
 
 def _of_fact(
-    name: str,
-    kind: ArgumentKind,
-    first: FactOrigin,
-    origins: tuple[FactOrigin, ...],
-    *,
-    is_met: bool,
-    is_free: bool = False,
+    name: str, kind: ArgumentKind, origins: tuple[FactOrigin, ...], *, is_met: bool = True, is_free: bool = False
 ) -> Trace:
-    where = f"{first.fact_id} {first.path}".strip()
-    return Trace(name, kind, OriginKind.FACT, where, first.how, is_met, is_free, origins)
+    where = f"{origins[0].fact_id} {origins[0].path}".strip()
+    return Trace(name, kind, OriginKind.FACT, where, is_met, is_free, origins)
 
 
 def _is_in_schema(value: Json, schema: JsonObject) -> bool:
@@ -229,48 +199,39 @@ def _is_enough(origin: FactOrigin, kind: ArgumentKind) -> bool:
     return kind not in _CLASHES or kind_of_argument(origin.field, {}, origin.value) not in _CLASHES[kind]
 
 
-def _calculated_as(value: Json, hints: ArgumentHints, sources: TraceSources) -> tuple[str, How] | None:
-    for name, figure in (sources.calculated or {}).items():
-        if (how := _equals(value, figure, hints, sources.now)) is not None:
-            return name, how
-    return None
+def _calculated_as(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:
+    """The name of the calculated value that is this one; None if there is none."""
+    calculated = (sources.calculated or {}).items()
+    return next((name for name, figure in calculated if _equals(value, figure, hints, sources.now)), None)
 
 
-def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> How | None:
-    """How a value equals a calculated one, exactly or in another writing; None if it does not."""
+def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> bool:
+    """Whether a value equals a calculated one, exactly or in another writing."""
     text = figure.isoformat() if isinstance(figure, date) else str(figure)
     if str(value) == text:
-        return How.EXACT
+        return True
     number, calculated = read_number(value), read_number(text)
     if number is not None and calculated is not None:
         shown_number, figure_number = number.values[0], calculated.values[0]
-        if shown_number == figure_number:
-            return How.NUMBER
-        return How.MINOR_UNITS if hints.is_in_minor_units and shown_number == figure_number * 100 else None
+        return shown_number == figure_number or (hints.is_in_minor_units and shown_number == figure_number * 100)
     shown, meant = read_machine_moment(str(value), now.tzinfo), read_machine_moment(text, now.tzinfo)
     if shown is None or meant is None or shown.day is None:
-        return None
-    is_same_day = shown.day == meant.day and None in (shown.hour, meant.hour)
-    return How.DATE if is_same_day or shown == meant else None
+        return False
+    return shown == meant or (shown.day == meant.day and None in (shown.hour, meant.hour))
 
 
-def _trace_built(name: str, value: Json, hints: ArgumentHints, sources: TraceSources) -> Trace | None:
-    """The source of a value that is put together: the names of a person of one record, an end, a phrase with an id.
+def _trace_built(name: str, value: Json, kind: ArgumentKind, sources: TraceSources) -> Trace | None:
+    """The source of a value that is put together: an end, the names of a person of one record, a name with an address.
     None if a part has no source.
     """
     if not isinstance(value, str):
         return None
-    kind = hints.kind
     if (end := _end_of_fact(value, sources)) is not None:
-        return _of_fact(name, kind, end._replace(how=How.END), (end,), is_met=True)
+        return _of_fact(name, kind, (end,))
     if (person := _words_of_one_record(value, sources.facts)) is not None:
         is_met = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
-        return _of_fact(name, kind, person._replace(how=How.PARTS), (person,), is_met=is_met)
-    if kind is ArgumentKind.RECIPIENT and "<" in value:
-        return _trace_address(name, value, sources)
-    if kind in STRICT or not _has_only_sourced_parts(value, sources):
-        return None
-    return Trace(name, kind, OriginKind.TASK, value, How.PARTS, strictness_met=True)
+        return _of_fact(name, kind, (person,), is_met=is_met)
+    return _trace_address(name, value, sources) if kind is ArgumentKind.RECIPIENT and "<" in value else None
 
 
 def _trace_address(name: str, value: str, sources: TraceSources) -> Trace | None:
@@ -278,7 +239,7 @@ def _trace_address(name: str, value: str, sources: TraceSources) -> Trace | None
     address = value.rpartition("<")[2].rstrip("> ")
     if whole_form(address) is None or "<" in address:
         return None
-    return trace_argument(name, {}, address, sources)
+    return trace_scalar(name, {}, address, sources)
 
 
 def _end_of_fact(value: str, sources: TraceSources) -> FactOrigin | None:
@@ -313,38 +274,16 @@ def _words_of_one_record(value: str, facts: FactsIndex) -> FactOrigin | None:
     return shown[0][common.pop()]
 
 
-def _has_only_sourced_parts(value: str, sources: TraceSources) -> bool:
-    """Whether each number, date and code of a short text has a source, and every other word is in the task or an
-    earlier turn.
-    """
-    read = find_mentions(value, sources.now, relative=False)
-    spans: list[Mention] = [*read.identifiers, *read.numbers, *read.dates, *read.times]
-    words = [one for one in split_words(value) if not any(span.start <= one.start < span.end for span in spans)]
-    parts = [span.text for span in spans] + [one.written for one in words if one.folded not in _BLANK]
-    return 0 < len(parts) <= _MOST_PARTS and all(_is_part_sourced(part, sources) for part in parts)
-
-
-def _is_part_sourced(part: str, sources: TraceSources) -> bool:
-    if find_source(part, ArgumentHints(), sources.task) or any(
-        find_source(part, ArgumentHints(), turn) for turn in sources.earlier
-    ):
-        return True
-    return any(one.is_whole and one.standing is FieldStanding.STRUCTURED for one in sources.facts.find_origins(part))
-
-
 def _is_sourced(figure: StatedFigure, sources: TraceSources) -> bool:
-    texts = (sources.task, *sources.earlier)
     if figure.code:
-        return any(identifier_key(figure.code) in text.identifiers_by_key for text in texts) or _is_known(
-            figure.code, sources
-        )
-    return any(_is_number_sourced(value, figure, texts, sources) for value in figure.values)
-
-
-def _is_number_sourced(value: Number, figure: StatedFigure, texts: Sequence[Mentions], sources: TraceSources) -> bool:
-    json: Json = value if isinstance(value, Decimal) else figure.text
+        is_told = any(identifier_key(figure.code) in text.identifier_keys for text in sources.texts)
+        return is_told or _is_known(figure.code, sources)
     hints = ArgumentHints(ArgumentKind.QUANTITY, unit=figure.unit)
-    return any(find_source(json, hints, text) for text in texts) or _is_known(json, sources)
+    written: list[Json] = [value if isinstance(value, Decimal) else figure.text for value in figure.values]
+    return any(
+        any(is_supported(value, hints, text) for text in sources.texts) or _is_known(value, sources)
+        for value in written
+    )
 
 
 def _is_known(value: Json, sources: TraceSources) -> bool:

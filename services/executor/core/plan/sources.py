@@ -18,7 +18,7 @@ from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.numbers import NumberMention
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.support import duration_of
-from services.executor.core.figures.trace import OriginKind, Trace, trace_argument
+from services.executor.core.figures.trace import OriginKind, Trace, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.model.talk import local_now
 from services.executor.core.records.called_records import agree, is_named, noun_of_tool, reference_of, stands_in, words
@@ -175,12 +175,12 @@ class SourceFinder:
 
         ``quote``: the words of the part that the call carries out.
         """
-        traces = [
-            trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
+        leaves = [
+            leaf
             for name, value in call.arguments.items()
             if not any(references(value))
+            for leaf in trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
         ]
-        leaves = [leaf for one in traces for leaf in _leaves(one)]
         problems = [
             _why_unsourced(leaf, call)
             for leaf in leaves
@@ -207,7 +207,7 @@ class SourceFinder:
 
         It does not count if the user says to take it from that text, or the tenant trusts the field.
         """
-        found = trace_argument("url", {}, address, self._sources)
+        found = trace_scalar("url", {}, address, self._sources)
         if found.origin is not OriginKind.NONE:
             return found.free_text_only and not self._may_be_taken(found.origins)
         host = _HOST.match(address)
@@ -290,7 +290,7 @@ class SourceFinder:
     def _last_days(self) -> frozenset[date]:
         """The last day of each term that a text gives with its first day: "for a week from 1 April"."""
         last: set[date] = set()
-        for text in (self._sources.task, *self._sources.earlier):
+        for text in self._sources.texts:
             terms = (number for number in text.numbers if number.unit is not None and number.unit.name in _TERMS)
             for length in {value * _TERMS[term.unit.name] for term in terms if term.unit for value in term.values}:
                 if length == int(length) and 0 < length <= _LONGEST_TERM:
@@ -320,7 +320,7 @@ class SourceFinder:
 
     def _is_told_of(self, node: GraphNode) -> bool:
         """Whether the user's words have any value of the record."""
-        texts = (self._sources.task, *self._sources.earlier)
+        texts = self._sources.texts
         for value in node.record.values():
             number, moment = _number(value), None
             if isinstance(value, str):
@@ -341,7 +341,7 @@ class SourceFinder:
         value = _value_at(call.arguments, leaf.path)
         if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
             return False
-        texts = (self._sources.task, *self._sources.earlier)
+        texts = self._sources.texts
         said = (one for text in texts for one in text.numbers_by_value.get(Decimal(value), ()))
         return any(not any(mark.isdigit() for mark in one.text) for one in said)
 
@@ -404,7 +404,7 @@ class SourceFinder:
     def _shares(self) -> tuple[Fraction, ...]:
         """The fractions and percentages that the task and earlier turns state."""
         found: list[Fraction] = []
-        for mention in (one for text in (self._sources.task, *self._sources.earlier) for one in text.numbers):
+        for mention in (one for text in self._sources.texts for one in text.numbers):
             percent = mention.unit is not None and mention.unit.measure == "percent"
             for said in mention.values:
                 if percent:
@@ -485,20 +485,11 @@ def _why_unsourced(leaf: Trace, call: PlannedCall) -> str:
     )
 
 
-def _leaves(one: Trace) -> Iterator[Trace]:
-    if not one.parts:
-        yield one
-    for part in one.parts:
-        yield from _leaves(part)
-
-
 def _origin(leaf: Trace, *, is_untold: bool) -> Origin:
-    sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value"}
-    source = sources.get(leaf.origin, "task" if leaf.origin in (OriginKind.TASK, OriginKind.EARLIER) else "none")
-    ref = leaf.where if source in ("result", "value") else ""
-    free = leaf.free_text_only and leaf.kind in _FOR_A_PERSON
-    marks = {"free_text": free, "untold": is_untold}
-    return Origin.model_validate({"argument": leaf.path, "source": source, "ref": ref, **marks})
+    sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
+    marks = {"free_text": leaf.free_text_only and leaf.kind in _FOR_A_PERSON, "untold": is_untold}
+    source = sources.get(leaf.origin, "none")
+    return Origin.model_validate({"argument": leaf.path, "source": source, "ref": leaf.where, **marks})
 
 
 def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:

@@ -25,7 +25,6 @@ from services.executor.core.process.rows import (
     Links,
     NotThere,
     RowGroup,
-    denies,
     field_path,
     groups,
     ids_of_kind,
@@ -33,7 +32,8 @@ from services.executor.core.process.rows import (
     row_operands,
     rows_of,
 )
-from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named, stands_in
+from services.executor.core.records.called_records import ReadOnce, Seen, is_named, stands_in
+from services.executor.core.records.record_graph import record_graph
 from services.executor.core.records.references import literal_parts
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
@@ -77,13 +77,13 @@ def compute_figures(template: Template, facts: Sequence[Fact], task: str) -> Fig
 @lru_cache(maxsize=8)  # each state of a run asks for the same
 def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> FigureResults:
     facts = [ReadOnce.model_validate(dict(fact)) for fact in given]
-    records = find_records(facts)
-    links = Links(records)
+    links = Links(record_graph(tuple(facts)))
+    records = links.records
     known: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}
     about: dict[str, set[str]] = {}
     for figure in figures:
-        for subject in _subjects(figure, records, task):
+        for subject in _subjects(figure, links, task):
             about.setdefault(figure.name, set()).update(ids_of_kind(figure, subject.anchors))
             names = {name for one in known.values() if one.about == subject.id for name in (one.figure, one.group)}
             if figure.name in names:
@@ -130,11 +130,11 @@ def _shared_record(uses: Sequence[tuple[str, int]], place: tuple[str, str], reco
     return Shared(frozenset(about for about, _ in uses), whole)
 
 
-def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subject]:
+def _subjects(figure: Figure, links: Links, task: str) -> list[_Subject]:
     """What to compute the figure for: each record of its kind that the task names; else the only one, or the one whose
     amount the task states; else all records that the task names together.
     """
-    wanted = kinds(figure.about)
+    wanted, records = kinds(figure.about), links.records
     of_kind: dict[str, list[Seen]] = {}
     for record in (one for one in records if any(one.is_called(kind) for kind in wanted)):
         of_kind.setdefault(record.identity, []).append(record)
@@ -146,11 +146,11 @@ def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subje
     if named:
         return [_Subject(tuple(next(iter(named.values()))))]
     others = tuple(record for record in records if is_named(record, task))
-    stated = [same for same in of_kind.values() if _is_stated(figure, same, others, task)]
+    stated = [same for same in of_kind.values() if _is_stated(figure, same, others, links, task)]
     return [_Subject(tuple(stated[0]), str(stated[0][0].id)) if len(stated) == 1 else _Subject(others)]
 
 
-def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], task: str) -> bool:
+def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], links: Links, task: str) -> bool:
     """Whether the task states the amount that the record gives to the figure, and the record belongs to no other than
     those that the task names.
     """
@@ -159,7 +159,7 @@ def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], tas
     own = [one for one in wanted if any(record.is_called(kind) for record in same for kind in one.kinds)]
     given = [record.record[field] for record in same for one in own if (field := record.field(one.fields)) is not None]
     return any(plain_figure(value) in amounts for value in given) and not any(
-        denies(record, other) for record in same for other in others
+        links.denies(record, other) for record in same for other in others
     )
 
 
@@ -339,9 +339,9 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
     template = progress.template
     if not template.routes or not template.routed:
         return []
-    records = find_records(progress.dossier.facts)
-    named = [record for record in records if is_named(record, task)]
-    around = FigureInputs(named, records, task, Links(records))
+    links = Links(record_graph(progress.dossier.facts))
+    named = [record for record in links.records if is_named(record, task)]
+    around = FigureInputs(named, links.records, task, links)
     try:
         rows = rows_of(pattern(template.routed), around)
     except (Ambiguous, NotThere):

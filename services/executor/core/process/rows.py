@@ -1,13 +1,15 @@
 """The rows that a figure is computed over: which list they stand in, which of them count, and the paths to them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from services.executor.core.figures.numbers import figure, normal
+from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.vocabulary import is_currency
-from services.executor.core.records.called_records import Seen, stands_in, words
+from services.executor.core.records.called_records import Seen, agree, stands_in, words
+from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.session.values import Operand
 from services.executor.core.states.template import OWN, Figure, Pattern, RouteChoice, kinds
 from services.executor.core.tools.record_tree import names_a_record, write_condition
@@ -15,145 +17,96 @@ from shared.domain.exact_json import Json, as_text, dumps
 
 _HOPS = 4
 _DATE = re.compile(r"\d{4}-\d\d")
-_OWN = frozenset({"id", "name", "number", "code"})  # under these a record names itself, and nobody else
 _SAYS_LITTLE = frozenset(
-    """status state type kind category currency unit priority severity description note notes reason year level role
-    risk region title subject message""".split()
+    """id name number code status state type kind category currency unit priority severity description note notes reason
+    year level role risk region title subject message""".split()
 )
-_Says: TypeAlias = Callable[[Seen], set[str]]
-
-
-class _Ends(NamedTuple):
-    """The texts by which a record is linked to others: ``own`` names it, ``refers`` names others, ``says`` is what else
-    they may share.
-    """
-
-    own: frozenset[str]
-    refers: frozenset[str]
-    says: frozenset[str]
-
-    def meets(self, other: "_Ends") -> bool:
-        apart = (
-            self.own.isdisjoint(other.refers) and self.refers.isdisjoint(other.own) and self.says.isdisjoint(other.says)
-        )
-        return not apart
-
-    @classmethod
-    def join_ends(cls, ends: Sequence["_Ends"]) -> "_Ends":
-        """The ends of several records as one."""
-        own, refers, says = (frozenset().union(*of_each) for of_each in zip(*ends, strict=True))
-        return cls(own, refers, says)
 
 
 class Links:
-    """The links between all records, worked out once and only where needed."""
+    """The links between all records that were read."""
 
-    def __init__(self, records: Sequence[Seen]) -> None:
-        self._records = records
-        self._ends: dict[_Says, list[_Ends]] = {}
+    def __init__(self, graph: RecordGraph) -> None:
+        self._graph = graph
+
+    @property
+    def records(self) -> list[Seen]:
+        return [node.seen for node in self._graph.nodes]
 
     def nearest(self, anchors: Sequence[Seen], wanted: Callable[[Seen], bool]) -> list[Seen]:
         """The wanted records that are the fewest links away from the anchors, all of that distance; empty if no path
         leads to one.
 
-        Links by reference are tried first, then by an identifier in common, then by any other text in common. Other
-        records of an anchor's own kind are no step on a path.
+        Links by reference are tried first, then also those by a text in common. Other records of an anchor's own kind
+        are no step on a path.
         """
         kinds = {name[-1] for anchor in anchors for name in anchor.names if name}
         known = {anchor.identity for anchor in anchors}
-        of_kind = [any(name and name[-1] in kinds for name in record.names) for record in self._records]
-        steps = [
-            place
-            for place, record in enumerate(self._records)
-            if not of_kind[place] or record.identity in known or wanted(record)
-        ]
-        ways = (self._walk_links(known, steps, wanted, says) for says in (_nothing, _identifiers, _texts))
+
+        def is_step(record: Seen) -> bool:
+            of_kind = any(name and name[-1] in kinds for name in record.names)
+            return not of_kind or record.identity in known or wanted(record)
+
+        steps = [node for node in self._graph.nodes if is_step(node.seen)]
+        near = [node for node in steps if node.seen.identity in known]
+        ways = (self._walk_links(near, steps, wanted, linked) for linked in (self._find_referring, self._find_linked))
         return next((found for found in ways if found), [])
 
     def _walk_links(
-        self, known: set[str], steps: Sequence[int], wanted: Callable[[Seen], bool], says: _Says
+        self,
+        near: list[GraphNode],
+        steps: list[GraphNode],
+        wanted: Callable[[Seen], bool],
+        linked: Callable[[Sequence[GraphNode]], set[int]],
     ) -> list[Seen]:
-        records, ends = self._records, self._ends_of(says)
-        near = [place for place in steps if records[place].identity in known]
-        left = [place for place in steps if records[place].identity not in known]
-        for _ in range(_HOPS):
-            found = [records[place] for place in near if wanted(records[place])]
-            if found or not near:
+        for _ in range(_HOPS + 1):
+            if found := [node.seen for node in near if wanted(node.seen)]:
                 return found
-            pool = _Ends.join_ends([ends[place] for place in near])
-            near = [place for place in left if ends[place].meets(pool)]
-            gone = {*near}
-            left = [place for place in left if place not in gone]
-        return [records[place] for place in near if wanted(records[place])]
+            steps = [node for node in steps if node not in near]
+            reached = linked(near)
+            near = [node for node in steps if id(node) in reached]
+        return []
 
-    def _ends_of(self, says: _Says) -> list[_Ends]:
-        if says not in self._ends:
-            self._ends[says] = [_ends(record, says) for record in self._records]
-        return self._ends[says]
+    def _find_referring(self, nodes: Sequence[GraphNode]) -> set[int]:
+        return {
+            id(other)
+            for node in nodes
+            for other in (*self._graph.records_around(node), *self._graph.records_about(node))
+        }
 
+    def _find_linked(self, nodes: Sequence[GraphNode]) -> set[int]:
+        sharing = (other for node in nodes for text in _telling_texts(node.seen) for other in self._by_text[text])
+        return self._find_referring(nodes) | set(map(id, sharing))
 
-def denies(record: Seen, anchor: Seen) -> bool:
-    """Whether the record says that it belongs to another record of the anchor's kind."""
-    own = _ends(anchor, _nothing).own
-    return any(
-        names_a_record(key)
-        and key != record.id_field
-        and anchor.is_called("_".join(words(key)[:-1] or ("id",)))
-        and not own & {*_reference(key, value)}
-        for key, value in record.record.items()
-        if value is not None
-    )
+    @cached_property
+    def _by_text(self) -> Mapping[str, Sequence[GraphNode]]:
+        table: dict[str, list[GraphNode]] = {}
+        for node in self._graph.nodes:
+            for text in _telling_texts(node.seen):
+                table.setdefault(text, []).append(node)
+        return table
 
-
-def _ends(record: Seen, says: _Says) -> _Ends:
-    own = frozenset(_own_names(record, record.id)) if record.id is not None else frozenset[str]()
-    return _Ends(own, frozenset(_references(record)), frozenset(says(record)))
-
-
-def _nothing(_record: Seen) -> set[str]:
-    return set()
+    def denies(self, record: Seen, anchor: Seen) -> bool:
+        """Whether the record says that it belongs to another record of the anchor's kind."""
+        one, other = self._graph.node_of(record), self._graph.node_of(anchor)
+        own = frozenset().union(*other.names)
+        told = (found for found in one.references if found.is_id and agree(found.noun, other.kind))
+        return any(found.text not in own for found in told)
 
 
-def _references(record: Seen) -> set[str]:
-    """The ids of other records that stand in a record."""
-    field = record.id_field
-    fields = ((key, value) for key, value in record.record.items() if key != field and names_a_record(key))
-    return {name for key, value in fields for name in _reference(key, value)}
-
-
-def _own_names(record: Seen, own: Json) -> Iterator[str]:
-    """Yields what the record is called: its id, with the word for its kind if the id is a bare number."""
-    if isinstance(own, str) and figure(own) is None:
-        yield own.strip().casefold()
-    else:
-        yield from (f"{name[-1]} {normal(str(own))}" for name in record.names if name)
-
-
-def _reference(key: str, value: Json) -> Iterator[str]:
-    if isinstance(value, str) and value.strip() and figure(value) is None:
-        yield value.strip().casefold()
-    elif figure(value) is not None and len(words(key)) > 1:
-        yield f"{words(key)[-2]} {normal(str(value))}"
-
-
-def _identifiers(record: Seen) -> set[str]:
-    own = ((key, value) for key, value in record.record.items() if key.lower() not in _OWN)
-    identifying = ((key, value) for key, value in own if key.lower().endswith(("id", "name", "number", "code", "key")))
-    return {*_telling_fields(identifying)}
-
-
-def _texts(record: Seen) -> set[str]:
-    telling = ((key, value) for key, value in record.record.items() if key.lower() not in _OWN | _SAYS_LITTLE)
-    return {*_telling_fields(telling)}
-
-
-def _telling_fields(fields: Iterable[tuple[str, Json]]) -> Iterator[str]:
-    """Yields ``field=text`` for each text that can link records; figures and dates are left out, since sharing one is
+def _telling_texts(record: Seen) -> set[str]:
+    """A ``field=text`` for each text that can link records; figures and dates are left out, since sharing one is
     chance.
     """
-    for key, value in fields:
-        if isinstance(value, str) and value.strip() and figure(value) is None and not _DATE.match(value.strip()):
-            yield f"{key.lower()}={value.strip().casefold()}"
+    return {
+        f"{key.lower()}={value.strip().casefold()}"
+        for key, value in record.record.items()
+        if key.lower() not in _SAYS_LITTLE
+        and isinstance(value, str)
+        and value.strip()
+        and figure(value) is None
+        and not _DATE.match(value.strip())
+    }
 
 
 COUNTS = frozenset({"count"})
@@ -301,7 +254,7 @@ def _unlinked_records(around: FigureInputs, wanted: Callable[[Seen], bool]) -> l
     to one.
     """
     found = [record for record in around.records if wanted(record)]
-    strangers = [record for record in found if any(denies(record, anchor) for anchor in around.anchors)]
+    strangers = [record for record in found if any(around.links.denies(record, anchor) for anchor in around.anchors)]
     return [record for record in found if record not in strangers]
 
 

@@ -124,6 +124,9 @@ class RecordGraph:
     def field_names(self) -> frozenset[str]:
         return frozenset(key for node in self.nodes for key in node.record)
 
+    def node_of(self, record: Seen) -> GraphNode:
+        return self._by_seen[id(record)]
+
     def record_around(self, node: GraphNode) -> GraphNode | None:
         outer = node.seen.within
         return self._by_seen.get(id(outer)) if outer else None
