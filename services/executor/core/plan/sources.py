@@ -244,7 +244,7 @@ class SourceFinder:
     @cached_property
     def _is_hour_told(self) -> bool:
         """Whether the session's texts give a time of day, and no length of time from which another one may follow."""
-        texts = (self._sources.task, *self._sources.earlier)
+        texts = self._sources.texts
         lengths = (duration_of(number) for text in texts for number in text.numbers)
         return any(text.times for text in texts) and not any(length is not None for length in lengths)
 
