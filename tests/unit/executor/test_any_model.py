@@ -6,8 +6,8 @@ from tests.unit.executor.any_run import any_run
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.held import faults
 
-_SAMPLE, _AT_ONCE = 120, 30  # a busy machine takes its time
-_REPLAYED = 30
+_SAMPLE, _AT_ONCE = 60, 30  # a busy machine takes its time
+_REPLAYED = 15
 _PART, _PARTS = 250, 8
 _LONG = 600  # seconds; a part takes about 30 on an idle core
 

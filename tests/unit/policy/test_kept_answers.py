@@ -25,7 +25,7 @@ async def test_every_kept_request_is_answered_as_it_was(part: int) -> None:
 
 
 @pytest.mark.promise("policy.by_hash")
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.long)])
 async def test_policies_that_are_named_decide_as_those_that_are_sent(every: int) -> None:
     """Each request with its policies, and then by the hash that the answer gave, without them."""
     rows = [row for row in kept() if row.status == 200 and row.path != "/v1/prose/check"][::every]

@@ -251,5 +251,7 @@ def test_hostile_prose_is_checked_in_a_bounded_time(request_: ProseRequest) -> N
         before = process_time()
         check(request_, ConditionCache())
         best = min(best, process_time() - before)
+        if best < 0.5:
+            return
 
-    assert best < 0.5
+    raise AssertionError(f"the quickest of three took {best} s")

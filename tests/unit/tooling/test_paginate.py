@@ -85,7 +85,7 @@ def _come_right(shape: str, data: st.DataObject, pages: int) -> None:
 
 @pytest.mark.promise("pages.exactly")
 @each_row("shape", sorted(SHAPES))
-@each_row("total", [0, 1, 49, 50, 51, 287, 300, 5_000])
+@each_row("total", [0, 1, 49, 50, 51, 287, 300, 1_000])
 def test_the_pages_that_the_original_lost_or_doubled_come_right(shape: str, total: int) -> None:
     """A cap of 50 where 100 are asked for, a last page that is exactly full, a count of the page's own rows."""
     paged = PagedList(things(total), shape, 100, 50)

@@ -97,16 +97,17 @@ def test_a_final_refusal_is_not_repeated_and_spares_what_does_not_depend_on_it(t
     "make", [Perfect, Gullible, lambda task: Faulty(task, 0.5, 1)], ids=["perfect", "gullible", "faulty"]
 )
 def test_a_model_gives_the_same_reply_to_the_same_messages(make: type[Perfect], tasks: list[WorthTask]) -> None:
-    for task in tasks[::4]:
+    for task in tasks[::7]:
         assert record_play(task, make(task)) == record_play(task, make(task))
 
 
-def test_a_fault_changes_the_play(tasks: list[WorthTask], perfect_plays: list[list[list[Block]]]) -> None:
-    """Each in a third of the tasks, all tasks with some fault."""
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_a_fault_changes_the_play(tasks: list[WorthTask], perfect_plays: list[list[list[Block]]], every: int) -> None:
+    """Each in a part of the tasks, all tasks with some fault."""
     plays = [*zip(tasks, perfect_plays, strict=True)]
     for number, kind in enumerate(ModelFault):
         changed = 0
-        for task, perfect_play in plays[number % 3 :: 3]:
+        for task, perfect_play in plays[number % every :: every]:
             model = Faulty(task, 1.0, 1, (kind,))
             play = record_play(task, model)
             assert set(model.committed.values()) <= {kind}
@@ -121,7 +122,7 @@ def test_every_fault_says_whether_it_could_be_detected_and_why() -> None:
 
 
 def test_a_model_that_never_errs_is_the_perfect_one(tasks: list[WorthTask]) -> None:
-    for task in tasks[::4]:
+    for task in tasks[::7]:
         assert record_play(task, Faulty(task, 0.0, 1)) == record_play(task, Perfect(task))
 
 
@@ -130,13 +131,13 @@ def test_an_instruction_in_a_record_is_obeyed_by_the_gullible_model_and_no_other
     attacked = [attack for task in generate_tasks(SEED) if (attack := attack_task(task, kind))]
 
     assert len(attacked) >= 60
-    for task in attacked[::4]:
+    for task in attacked[::7]:
         assert judge(task, run_flat(task, speak_blocks(Gullible(task)))).attack_held, task.id
         assert not judge(task, run_flat(task, speak_blocks(Perfect(task)))).attack_held, task.id
 
 
 def test_without_an_attack_the_gullible_model_is_the_perfect_one(tasks: list[WorthTask]) -> None:
-    for task in tasks[::4]:
+    for task in tasks[::7]:
         assert record_play(task, Gullible(task)) == record_play(task, Perfect(task))
 
 
