@@ -1,16 +1,14 @@
-"""Every Redis key of the product: its name, who writes it, how long it lives, and why it is there.
-
-The learner empties what it has learned of a tenant that is to be forgotten, with what the executor has found for it.
+"""Every Redis key of the product. ``docs/redis-keys.md`` says of each who writes it, how long it lives, and why.
 
 All keys of one session, and of its tasks, carry the hash tag of the session's partition, so that one Lua step touches
 one slot. Names are percent-quoted, so that a client's ``:`` or ``{`` cannot forge another key.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from shared.domain.partition import PARTITIONS, partition_of
@@ -58,249 +56,6 @@ ADMITTING = "pa:admitting:line"
 STOPS = "pa:tenants:stops"
 FORGETTING = "pa:forgetting:open"
 FACT_FINDING = "pa:fact_finding:open"
-
-
-class KeyKind(NamedTuple):
-    """One row of the table of keys. ``lifetime`` can be checked by a test: see ``Lifetime``."""
-
-    suffix: str
-    writers: str
-    lifetime: str
-    reason: str
-
-
-# Lifetimes: "open" lives while its task or session is open and then for the stated retention; "empty" vanishes by
-# itself when its last member goes; "kept" lives for good; "short" always carries a time to live.
-SESSION_KINDS = (
-    KeyKind("inbox", "gateway, executor", "empty", "list of turn ids: messages, first come first served"),
-    KeyKind(
-        "signals", "gateway, executor", "empty", "list of turn ids that go before the inbox: decision, cancel, deadline"
-    ),
-    KeyKind("turns", "gateway, executor", "empty", "hash turn id -> turn, until the turn is finished"),
-    KeyKind(
-        "begun",
-        "executor",
-        "empty",
-        "hash turn id -> times begun; 'turn id:at' -> microsecond of acceptance; 'turn id:error' -> what broke it; "
-        "'turn id:waits' -> a signal that waits while its tenant is stopped; "
-        "'turn id:of' -> what the names of its task's keys begin with; "
-        "'now' -> fence and turn",
-    ),
-    KeyKind(
-        "session",
-        "gateway, executor",
-        "open",
-        "hash: owner (principal's id), state (what the session remembers), last (its newest ended or waiting task), "
-        "evicted (ms: what it remembers is in the archive)",
-    ),
-    KeyKind("lease", "executor", "open", "hash: owner, until (ms), fence; the fence outlives the lease"),
-    KeyKind("open", "gateway, executor", "empty", "set of task ids that have not ended"),
-)
-TASK_KINDS = (
-    KeyKind(
-        "record",
-        "gateway, executor",
-        "open",
-        "hash: json, version, state, ended, outcome (event id once counted), buried (turn given up), listed "
-        "(where it is listed)",
-    ),
-    KeyKind("journal", "executor", "open", "stream of finished steps"),
-    KeyKind("ledger", "executor", "open", "hash write key -> status, newline, entry"),
-    KeyKind(
-        "events", "gateway, executor", "open", "stream of the task's live story, capped; its name is also the channel"
-    ),
-    KeyKind("approvals", "executor", "open", "hash approval id -> approval; 'latest' -> id"),
-    KeyKind(
-        "push",
-        "gateway",
-        "open",
-        "hash member of 'deliveries' -> a client's webhook: on or off, newline, how far it was told, newline, "
-        "what it was set to (encrypted)",
-    ),
-)
-PARTITION_KINDS = (
-    KeyKind(
-        "waiting",
-        "gateway, executor",
-        "empty",
-        "sorted set of sessions with work and no lease; score: when to look after it (ms)",
-    ),
-    KeyKind("leased", "executor", "empty", "sorted set of sessions with a lease; score: its end (ms)"),
-    KeyKind("timers", "executor", "empty", "sorted set of deadlines; score: due (ms)"),
-    KeyKind("outcomes", "executor", "kept", "stream of ended tasks; the learner trims what it has applied"),
-    KeyKind(
-        "unarchived", "executor", "empty", "sorted set of ended tasks not archived yet; score: when to look next (ms)"
-    ),
-    KeyKind("idle", "executor", "short", "sorted set of sessions without work; score: since when (ms)"),
-    KeyKind("reaper", "executor", "short", "the short lock of one partition's upkeep"),
-    KeyKind("reader", "learner", "short", "which learner reads the partition's outcomes now"),
-    KeyKind("rememberer", "learner", "short", "which learner finds facts in the partition's outcomes now"),
-    KeyKind("dead", "learner", "kept", "stream of outcomes that could not be applied, with tries and error"),
-    KeyKind("dead_turns", "executor", "kept", "stream of turns that were given up, until an operator takes them out"),
-    KeyKind(
-        "deliveries",
-        "gateway, executor",
-        "empty",
-        "sorted set of webhooks that are to be called; score: when, or the end of a claim (ms)",
-    ),
-    KeyKind(
-        "notices",
-        "gateway, executor",
-        "empty",
-        "sorted set of what a tenant's targets are to be told of its approvals; score: when to look next (ms)",
-    ),
-    KeyKind("posts", "gateway", "empty", "hash member of 'deliveries' -> a notice, as in 'push', until delivered"),
-    KeyKind("doubting", "executor", "empty", "sorted set of tasks that wait for an operator's word; score: since (ms)"),
-    KeyKind("asking", "executor", "empty", "sorted set of all tenants' approvals that wait; score: asked at (ms)"),
-)
-LEARNED_KINDS = (
-    KeyKind("applied", "learner", "kept", "sorted set of applied event ids; score: when (ms); older ones are trimmed"),
-    KeyKind("arms", "learner", "kept", "hash 'process type:strategy:n' -> pulls, '...:units' -> sum of rewards"),
-    KeyKind("cases", "learner", "kept", "list of case entries, newest first, capped"),
-    KeyKind("counts", "learner", "kept", "hash: events, success, partial, failure, quality_units"),
-    KeyKind(
-        "trends",
-        "learner",
-        "kept",
-        "hash 'quality' or 'arm:process type:strategy' -> points 'n:sum of rewards:when (ms)', spaces between, capped",
-    ),
-    KeyKind("days", "learner", "kept", "hash 'day:count' -> as in 'counts', of one day (UTC), the last 400 days"),
-    KeyKind("tools", "executor", "kept", "set of the names of the tools that discovery has found, capped"),
-    KeyKind("knowledge", "learner", "kept", "list of reusable facts, newest first, capped"),
-    KeyKind("entities", "learner", "kept", "hash kind, colon, value -> entity that tasks named, capped"),
-    KeyKind("entity_links", "learner", "kept", "hash field of 'entities' -> what it stood with, and its last tasks"),
-    KeyKind("entity_ages", "learner", "kept", "sorted set of the fields of 'entities'; score: last seen (ms)"),
-    KeyKind("accuracy", "learner", "kept", "hash 'process type:kind of threshold' -> how often predictions held"),
-    KeyKind("remembered", "learner", "kept", "sorted set of ids of events whose facts are kept; like 'applied'"),
-    KeyKind("fact_todos", "learner", "empty", "hash event id -> what facts are still to be found in, capped"),
-    KeyKind(
-        "memory",
-        "learner",
-        "kept",
-        "hash: version (of facts, entities, accuracy), change (the last that a file or a request made), facts' cost",
-    ),
-    KeyKind(
-        "forgets", "gateway, learner", "kept", "hash request id -> what is to be forgotten, and how far it is; capped"
-    ),
-    KeyKind("seeded", "learner", "kept", "hash object of training rows -> its version, newline, what came of it"),
-    KeyKind("seeding", "learner", "short", "which learner loads training rows now"),
-    KeyKind("synthesized", "executor", "kept", "hash process type -> synthesized process"),
-    KeyKind(
-        "made",
-        "executor, gateway",
-        "kept",
-        "hash name@version -> made tool; the executor only adds fields, the gateway only marks one as removed",
-    ),
-    KeyKind("switches", "gateway", "kept", "hash switch -> on or off, in place of what the tenant's record says"),
-)
-OTHER_KINDS = (
-    KeyKind("dedupe", "gateway", "short", "message of a caller -> task id, newline, turn id"),
-    KeyKind(
-        "thread", "gateway", "short", "hash of a client's own task id: its newest task, decisions and answers given"
-    ),
-    KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
-    KeyKind(
-        "listed",
-        "gateway, executor",
-        "open",
-        "sorted set of tasks in one state, of an owner, a tenant or a session; score: last change (us)",
-    ),
-    KeyKind("asked", "executor", "empty", "sorted set of a tenant's approvals that wait; score: their deadline (ms)"),
-    KeyKind("approval", "executor", "open", "the id of an approval -> its task, as 'unarchived' names it"),
-    KeyKind("key", "gateway", "open", "hash of an API key: json (secret as a digest), revoked_at, limits, used_at (s)"),
-    KeyKind("keys", "gateway", "kept", "set of the ids of a tenant's API keys"),
-    KeyKind(
-        "participation",
-        "gateway, learner",
-        "short",
-        "hash of a session in which this worker is measured: assessment, caller, turns, json (the world's key sealed)",
-    ),
-    KeyKind("participant", "gateway", "short", "the session in which a caller has last begun to measure this worker"),
-    KeyKind("rate", "gateway", "short", "of a caller's requests or messages: when all of its allowance is back (us)"),
-    KeyKind("quota", "gateway", "short", "day, colon, how many messages a caller has sent on it"),
-    KeyKind("failing", "gateway", "short", "hash of a tenant: member of 'deliveries' -> a webhook that fails"),
-    KeyKind("console", "gateway", "short", "a sign-in to the console, sealed with a key that only its cookie holds"),
-    KeyKind(
-        "assessments",
-        "gateway",
-        "short",
-        "kept assessments of a tenant: order (sorted set of ids; score: since when, ms), hashes cards, bodies; capped",
-    ),
-    KeyKind("console_refused", "gateway", "short", "how often an address was lately refused at the console's sign-in"),
-    KeyKind(
-        "tenant_record",
-        "gateway",
-        "kept",
-        "hash of a tenant's record: latest (its version now), and version -> what it said, who wrote it, when; capped",
-    ),
-    KeyKind("upkeep", "executor", "kept", "hash kind of fault -> how often executors have found and mended it"),
-    KeyKind("tenants", "gateway", "kept", "hash tenant -> version, newline, why it is stopped (empty: it is not)"),
-    KeyKind(
-        "stopped",
-        "gateway, executor",
-        "kept",
-        "the tenant's row of 'tenants', spread to each partition; once lifted it goes after a day",
-    ),
-    KeyKind(
-        "spend",
-        "executor, learner",
-        "short",
-        "hash of a tenant's day: tokens, nanos, calls; reserved_tokens, reserved_nanos and 'r:call' -> set aside",
-    ),
-    KeyKind(
-        "seats",
-        "executor",
-        "short",
-        "of a tenant with a cap, sorted sets of sessions: running (score: end of the slot, ms), queue (since when)",
-    ),
-    KeyKind("translated", "executor", "short", "a prose policy as rules, by the hash of its text and tools"),
-    KeyKind(
-        "fact_finding",
-        "learner",
-        "empty",
-        "sorted set of events whose facts are to be found; score: when, or the end of a claim (ms)",
-    ),
-    KeyKind(
-        "forgetting",
-        "gateway, learner",
-        "empty",
-        "sorted set of requests to forget that are open; score: when to look at it next (ms)",
-    ),
-    KeyKind("errands", "gateway, learner", "short", "list of what a service is asked to do: id, newline, what"),
-    KeyKind("errand", "executor, learner", "short", "the answer to a request between services"),
-    KeyKind("executors", "executor", "short", "set of the executors of one machine: who finds that another died"),
-    KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
-    KeyKind(
-        "admitting",
-        "gateway",
-        "short",
-        "on a cluster, sorted set of those who are about to store a message; score: until when (us), in their order",
-    ),
-    KeyKind("probe", "all", "short", "written by whoever asks whether the server takes writes"),
-    KeyKind(
-        "server",
-        "all",
-        "kept",
-        "hash of the state's line of servers: id, stopped, failed_over, restored, crashed (us); see lineage.lua",
-    ),
-)
-QUEUE_KEYS = (
-    KeyKind(
-        QUEUE,
-        "gateway, executor",
-        "empty",
-        "arq's queue of wakes: sorted set of sessions; score: place, see queue_wakes.lua; may be lost without harm",
-    ),
-    KeyKind(PLACES, "gateway, executor", "short", "sorted set of tenants; score: the last place given to one"),
-    KeyKind(
-        TAKEN, "executor", "short", "sorted set of sessions just taken; score: until when nobody else is told (ms)"
-    ),
-    KeyKind(BELL, "gateway, executor", "empty", "list, trimmed: rings an executor out of its poll"),
-    KeyKind(HEALTH, "executor", "short", "arq's own health record"),
-    KeyKind("arq:job:", "gateway, executor", "short", "the wake of one session"),
-    KeyKind("arq:retry:", "executor", "short", "arq's count of tries"),
-    KeyKind("arq:in-progress:", "executor", "short", "arq's lock of one wake"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,11 +220,6 @@ def unpack_arm_trend(field: str) -> tuple[str, str] | None:
     """Process type and strategy of a trend's field; None for a trend that is not an arm's."""
     kind, *names = map(unquote, field.split(":"))
     return (names[0], names[1]) if kind == "arm" and len(names) == 2 else None
-
-
-def day_field(day: str, count: str) -> str:
-    """The field of one count of one day (YYYY-MM-DD, UTC) in the hash of days."""
-    return f"{day}:{count}"
 
 
 def unpack_arm_field(field: str) -> tuple[str, str, str]:
@@ -687,23 +437,17 @@ class EndedMember(NamedTuple):
     task_id: str
 
 
-def pack(
-    parts: Member
-    | TimerMember
-    | EndedMember
-    | WebhookMember
-    | PostMember
-    | AskedMember
-    | NoticeMember
-    | ForgetMember
-    | FactMember,
-) -> str:
-    return ":".join(_q(part) for part in parts)
+M = TypeVar("M")
 
 
-def unpack_member(text: str) -> Member:
-    tenant, session_id = map(unquote, text.split(":"))
-    return Member(tenant, session_id)
+def pack(parts: tuple[str, ...]) -> str:
+    """One of the tuples above as a member of its set."""
+    return ":".join(map(_q, parts))
+
+
+def unpack(kind: Callable[..., M], member: str) -> M:
+    """The tuple of that kind that ``pack`` has made a member of."""
+    return kind(*map(unquote, member.split(":")))
 
 
 def tenant_of(member: str) -> str:
@@ -711,37 +455,8 @@ def tenant_of(member: str) -> str:
     return unquote(member.partition(":")[0])
 
 
-def unpack_fact(text: str) -> FactMember:
-    tenant, event_id = map(unquote, text.split(":"))
-    return FactMember(tenant, event_id)
-
-
-def unpack_forget(text: str) -> ForgetMember:
-    tenant, request_id = map(unquote, text.split(":"))
-    return ForgetMember(tenant, request_id)
-
-
-def unpack_ended(text: str) -> EndedMember:
-    tenant, session_id, task_id = map(unquote, text.split(":"))
-    return EndedMember(tenant, session_id, task_id)
-
-
-def unpack_delivery(text: str) -> WebhookMember | PostMember:
-    parts = tuple(map(unquote, text.split(":")))
-    return PostMember(*parts) if len(parts) == len(PostMember._fields) else WebhookMember(*parts)
-
-
-def unpack_asked(text: str) -> AskedMember:
-    return AskedMember(*map(unquote, text.split(":")))
-
-
-def unpack_notice(text: str) -> NoticeMember:
-    return NoticeMember(*map(unquote, text.split(":")))
-
-
-def unpack_timer(text: str) -> TimerMember:
-    tenant, session_id, task_id, subject = map(unquote, text.split(":"))
-    return TimerMember(tenant, session_id, task_id, subject)
+def unpack_delivery(member: str) -> WebhookMember | PostMember:
+    return unpack(PostMember, member) if member.count(":") == 1 else unpack(WebhookMember, member)
 
 
 def _tag(partition: int) -> str:

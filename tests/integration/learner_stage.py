@@ -90,9 +90,7 @@ def expected_days(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
     by_day: dict[str, list[TaskOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_day[outcome.ended_at.astimezone(UTC).date().isoformat()].append(outcome)
-    return {
-        keys.day_field(day, name): count for day, own in by_day.items() for name, count in expected_counts(own).items()
-    }
+    return {f"{day}:{name}": count for day, own in by_day.items() for name, count in expected_counts(own).items()}
 
 
 def spacing(cases: int) -> int:

@@ -1,6 +1,7 @@
 """Every key that a task leaves in Redis stands in the table, and lives as long as the table says."""
 
 import re
+from dataclasses import fields
 from datetime import timedelta
 
 import pytest
@@ -20,19 +21,13 @@ from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import NOTE, an_end, an_entry, begin, sessions_of, signalled
+from tests.key_table import KeyKind, key_table, words_of
 
-PATTERNS = (
-    *((rf"pa:\{{p\d\d\}}:s:[^:]+:[^:]+:{kind.suffix}", kind) for kind in keys.SESSION_KINDS),
-    *((rf"pa:\{{p\d\d\}}:t:[^:]+:[^:]+:{kind.suffix}", kind) for kind in keys.TASK_KINDS),
-    *((rf"pa:\{{p\d\d\}}:{kind.suffix}", kind) for kind in keys.PARTITION_KINDS),
-    *((rf"pa:\{{t:[^:}}]+\}}:{kind.suffix}", kind) for kind in keys.LEARNED_KINDS),
-    *((rf"pa:(\{{p\d\d\}}:)?{kind.suffix}:.+", kind) for kind in keys.OTHER_KINDS),
-    *((rf"{kind.suffix}.*", kind) for kind in keys.QUEUE_KEYS),
-)
+TABLE = key_table()
 
 
-def kind_of(name: str) -> keys.KeyKind:
-    found = [kind for pattern, kind in PATTERNS if re.fullmatch(pattern, name)]
+def kind_of(name: str) -> KeyKind:
+    found = [kind for kind in TABLE if kind.pattern.fullmatch(name)]
     assert len(found) == 1, f"{name} is not in the table, or twice"
     return found[0]
 
@@ -103,7 +98,7 @@ async def test_an_ended_task_and_its_idle_session_leave_in_the_stated_time(redis
     of_session = {name: ttl for name, (_, ttl) in found.items() if ":s:" in name}
     of_task = {name: ttl for name, (_, ttl) in found.items() if ":t:" in name or ":alias:" in name}
     assert set(map(_last, of_session)) == {"session", "lease"}
-    assert set(map(_last, of_task)) >= {kind.suffix for kind in keys.TASK_KINDS}
+    assert set(map(_last, of_task)) >= words_of("A task's")
     assert all(0 < ttl <= keys.SESSION_RETENTION_SECONDS for ttl in of_session.values())
     assert all(0 < ttl <= keys.TASK_RETENTION_SECONDS for ttl in of_task.values())
     left = {name for name, (lifetime, _) in found.items() if lifetime == "empty" and not name.startswith("pa:queue")}
@@ -120,9 +115,23 @@ async def test_a_new_task_keeps_its_session_from_leaving(redis: Redis, task_stor
     assert [await redis.ttl(name) for name in (names.session, names.lease)] == [-1, -1]
 
 
+@pytest.mark.promise("state.keys_listed")
+@pytest.mark.parametrize(
+    ("group", "kind"),
+    [
+        ("A session's", keys.SessionKeys),
+        ("A task's", keys.TaskKeys),
+        ("A partition's", keys.PartitionKeys),
+        ("What is learned of a tenant", keys.LearnedKeys),
+    ],
+)
+def test_the_page_lists_every_key_that_the_code_names(group: str, kind: type) -> None:
+    assert {field.name for field in fields(kind)} <= words_of(group)
+
+
 async def test_no_name_of_a_client_forges_a_key_of_another() -> None:
     assert keys.session_keys("a", "b:s:c") != keys.session_keys("a:b", "s:c")
-    assert keys.unpack_member(keys.pack(keys.Member("a:b", "c{d}/é"))) == keys.Member("a:b", "c{d}/é")
+    assert keys.unpack(keys.Member, keys.pack(keys.Member("a:b", "c{d}/é"))) == keys.Member("a:b", "c{d}/é")
 
 
 async def test_all_keys_of_a_session_share_one_tag() -> None:

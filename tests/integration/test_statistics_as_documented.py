@@ -17,8 +17,8 @@ from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.exact_json import loads_object
 from shared.domain.words import TaskState
-from shared.infra import keys
 from tests.integration.learner_stage import an_outcome
+from tests.key_table import words_of
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
 COMMANDS = [line for line in DOCUMENT.splitlines() if line.startswith("redis-cli ")]
@@ -41,7 +41,7 @@ async def _fields(redis: Redis, key: str) -> dict[str, str]:
 
 def test_the_page_names_keys_of_the_table_that_a_dashboard_needs() -> None:
     assert {"counts", "arms", "cases", "tools", "synthesized", "days", "trends"} <= KEYS
-    assert {kind.suffix for kind in keys.LEARNED_KINDS} >= KEYS
+    assert words_of("What is learned of a tenant") >= KEYS
 
 
 @pytest.mark.promise("learner.documented")

@@ -42,7 +42,7 @@ class RedisEndedTasks(EndedTasks):
 
     async def _content(self, member: str, problem: str, found: list[object]) -> EndedContent | None:
         """The task's content for the archive; None if it cannot be read."""
-        task = EndedTask(*keys.unpack_ended(member))
+        task = EndedTask(*keys.unpack(keys.EndedMember, member))
         if problem != "ok":
             log.warning("not_archived", task=task.task_id, error=problem)
             return None

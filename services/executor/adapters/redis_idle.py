@@ -53,7 +53,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]
         calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
         found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
-        return tuple(IdleSession(*keys.unpack_member(member)) for members in found for member in members)
+        return tuple(IdleSession(*keys.unpack(keys.Member, member)) for members in found for member in members)
 
     async def read(self, session: IdleSession) -> SessionMemory | None:
         """The session's memory; None if there is none. Whether it has work is only asked by ``evict``: before, nothing

@@ -129,7 +129,7 @@ class RedisUpkeep(Upkeep):
         held = [
             (leased, str(one)) for leased, found in zip(sets, members, strict=True) for one in cast("list[str]", found)
         ]
-        names = [keys.session_keys(*keys.unpack_member(member)) for _, member in held]
+        names = [keys.session_keys(*keys.unpack(keys.Member, member)) for _, member in held]
         owners = await self._scripts.commands(*(("HGET", one.lease, "owner") for one in names)) if names else []
         calls: list[Call] = [
             ([name.lease, leased, name.begun], [str(owner), member])
@@ -183,7 +183,7 @@ def _row(reply: Reply) -> _PartitionRow:
 
 
 def _waiting(member: str) -> WaitingSession:
-    return WaitingSession(*keys.unpack_member(member))
+    return WaitingSession(*keys.unpack(keys.Member, member))
 
 
 def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
@@ -193,7 +193,9 @@ def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
 
 def _timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
     now = _moment(now_ms)
-    return (DueTimer(*keys.unpack_timer(member), now, _moment(score)) for member, score in _member_scores(due))
+    return (
+        DueTimer(*keys.unpack(keys.TimerMember, member), now, _moment(score)) for member, score in _member_scores(due)
+    )
 
 
 def _moment(milliseconds: float) -> datetime:

@@ -43,7 +43,7 @@ class RedisForgetting(Forgetting):
     async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
         found = await self._scripts.run("claim_due", [keys.FORGETTING], [most, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
-        for member in map(keys.unpack_forget, cast("list[str]", found)):
+        for member in (keys.unpack(keys.ForgetMember, one) for one in cast("list[str]", found)):
             row = await self._scripts.command("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
             request = _parse_row(ForgetRequest, row)
             if request is None:

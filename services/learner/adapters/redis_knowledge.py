@@ -50,7 +50,7 @@ def telling_spoiled() -> Iterator[None]:
 class RedisFactBook(ScriptedStore, memory.FactBook):
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
         found = await self._scripts.run("claim_due", [keys.FACT_FINDING], [most, int(seconds * 1000)])
-        return [keys.unpack_fact(member) for member in cast("list[str]", found)]
+        return [keys.unpack(keys.FactMember, member) for member in cast("list[str]", found)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
         with telling_spoiled():

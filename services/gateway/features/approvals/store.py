@@ -31,7 +31,7 @@ class RedisApprovals(approvals.Approvals):
             for partition in range(PARTITIONS):
                 pipe.zrange(keys.asked_key(partition, tenant), 0, -1)
             rows = cast("list[list[str]]", await pipe.execute())
-        found = await self._questions(keys.unpack_asked(member) for row in rows for member in row)
+        found = await self._questions(keys.unpack(keys.AskedMember, member) for row in rows for member in row)
         return [
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]
@@ -41,7 +41,7 @@ class RedisApprovals(approvals.Approvals):
             for partition in range(PARTITIONS):
                 pipe.get(keys.approval_key(partition, tenant, approval_id))
             rows = cast("list[str | None]", await pipe.execute())
-        tasks = [keys.unpack_ended(row) for row in rows if row is not None]
+        tasks = [keys.unpack(keys.EndedMember, row) for row in rows if row is not None]
         asked = [keys.AskedMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(iter(await self._questions(asked)), None)
 
@@ -75,13 +75,13 @@ class RedisOwedNotices(ScriptedStore, approvals.OwedNotices):
         return [_read_owed(member) for row in rows for member in row]
 
     async def mark_done(self, owed: approvals.OwedNotice) -> None:
-        member = keys.unpack_notice(owed.name)
+        member = keys.unpack(keys.NoticeMember, owed.name)
         notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
         await self._scripts.command("ZREM", notices, owed.name)
 
 
 def _read_owed(name: str) -> approvals.OwedNotice:
-    member = keys.unpack_notice(name)
+    member = keys.unpack(keys.NoticeMember, name)
     return approvals.OwedNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
 
 

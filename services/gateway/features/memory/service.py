@@ -25,7 +25,7 @@ class TenantMemory(NamedTuple):
     """What a tenant's tasks taught.
 
     ``facts``: newest first, superseded ones too; ``accuracy``: by process type and kind.
-    ``finding``: what finding facts cost, by ``keys.LEARNED_KINDS``' ``memory``.
+    ``finding``: what finding facts cost, as the tenant's key ``memory`` has it.
     """
 
     facts: tuple[KnownFact, ...] = ()
