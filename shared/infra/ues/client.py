@@ -7,17 +7,27 @@ from typing import Self
 
 import httpx
 from pydantic import JsonValue
+from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
 from shared.infra.tls import trusted_certificates
 from shared.infra.ues.email import EmailEndpoints
-from shared.infra.ues.line import Value, WorldEndpoints, WorldLine, given_values
+from shared.infra.ues.line import ListPage, Value, WorldEndpoints, WorldLine, given_values
 from shared.infra.ues.sms import SmsEndpoints
 
 
 class TimeEndpoints(WorldEndpoints):
     async def get_state(self) -> TimeState:
         return await self._line.get(TimeState, "/simulator/time")
+
+
+class EventQuery(ListPage, total=False):
+    calendar_ids: Sequence[str] | None
+    start: datetime | None
+    end: datetime | None
+    search: str | None
+    status: str | None
+    expand_recurring: bool | None
 
 
 class CalendarEndpoints(WorldEndpoints):
@@ -27,33 +37,8 @@ class CalendarEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/calendar/state", compact=True)
 
-    async def query(
-        self,
-        *,
-        calendar_ids: Sequence[str] | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
-        search: str | None = None,
-        status: str | None = None,
-        expand_recurring: bool | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
-        sort_by: str | None = None,
-        sort_order: str | None = None,
-    ) -> EventsFound:
-        asked = given_values(
-            calendar_ids=calendar_ids,
-            start=start,
-            end=end,
-            search=search,
-            status=status,
-            expand_recurring=expand_recurring,
-            limit=limit,
-            offset=offset,
-            sort_by=sort_by,
-            sort_order=sort_order,
-        )
-        return await self._line.ask(EventsFound, "/calendar/query", asked)
+    async def query(self, **asked: Unpack[EventQuery]) -> EventsFound:
+        return await self._line.ask(EventsFound, "/calendar/query", given_values(**asked))
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
         """Create an appointment. ``fields``: its further fields (attendees, location, ...) as the server names them."""
@@ -77,6 +62,14 @@ class CalendarEndpoints(WorldEndpoints):
         return await self._line.post(ActionDone, "/calendar/respond", answer)
 
 
+class ChatQuery(ListPage, total=False):
+    conversation_id: str | None
+    role: str | None
+    since: datetime | None
+    until: datetime | None
+    search: str | None
+
+
 class ChatEndpoints(WorldEndpoints):
     async def get_state(self) -> ChatState:
         return await self._line.get(ChatState, "/chat/state")
@@ -84,31 +77,8 @@ class ChatEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/chat/state", compact=True)
 
-    async def query(
-        self,
-        *,
-        conversation_id: str | None = None,
-        role: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        search: str | None = None,
-        limit: int | None = None,
-        offset: int | None = None,
-        sort_by: str | None = None,
-        sort_order: str | None = None,
-    ) -> ChatFound:
-        asked = given_values(
-            conversation_id=conversation_id,
-            role=role,
-            since=since,
-            until=until,
-            search=search,
-            limit=limit,
-            offset=offset,
-            sort_by=sort_by,
-            sort_order=sort_order,
-        )
-        return await self._line.ask(ChatFound, "/chat/query", asked)
+    async def query(self, **asked: Unpack[ChatQuery]) -> ChatFound:
+        return await self._line.ask(ChatFound, "/chat/query", given_values(**asked))
 
     async def send(
         self,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 import httpx
 from pydantic import BaseModel, JsonValue
@@ -125,6 +125,15 @@ class WorldLine:
             raise UESConnectionError(f"the simulator could not be reached for {where}: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UESError(f"{where} could not be asked: {error}") from error
+
+
+class ListPage(TypedDict, total=False):
+    """Which part of a list is asked for, in which order."""
+
+    limit: int | None
+    offset: int | None
+    sort_by: str | None
+    sort_order: str | None
 
 
 class WorldEndpoints:
