@@ -41,13 +41,10 @@ from services.gateway.features.identity.own_paths import OwnPaths
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
 from services.gateway.features.learning.routes import LearningEndpoints
-from services.gateway.features.learning.service import LearningFileService
 from services.gateway.features.learning.store import RedisLearningFiles, RedisStatistics
 from services.gateway.features.made_tools.routes import MadeToolEndpoints
-from services.gateway.features.made_tools.service import MadeToolService
 from services.gateway.features.made_tools.store import RedisMadeToolRepository
 from services.gateway.features.memory.routes import MemoryEndpoints
-from services.gateway.features.memory.service import MemoryService
 from services.gateway.features.memory.store import RedisForgets, RedisMemories
 from services.gateway.features.records.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.features.records.routes import RecordEndpoints
@@ -68,7 +65,6 @@ from services.gateway.features.tasks.store import (
     StoredEndpoints,
 )
 from services.gateway.features.tenants.routes import TenantEndpoints
-from services.gateway.features.tenants.service import TenantService
 from services.gateway.features.tenants.store import RedisTenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.features.webhooks.service import WebhookService
@@ -198,13 +194,12 @@ def _build_services(settings: GatewaySettings, opened: _Connections, tasks: Task
         tasks=tasks,
         lists=TaskListService(RedisTaskLists(state)),
         approvals=ApprovalService(RedisApprovals(state), tasks, _now),
-        tenants=TenantService(RedisTenantStates(state), _now),
+        tenants=RedisTenantStates(state),
         statistics=RedisStatistics(state),
-        spending=RedisTenantStates(state),
         stories=RedisStories(state),
         webhooks=WebhookService(tasks, opened.webhooks.book),
         dead_letters=DeadLetterService(RedisDeadLetters(state), stored, BestEffortWakes(ArqWakes(opened.queue)), _now),
-        memory=MemoryService(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16)),
+        memory=RedisMemories(state),
         audit=AuditService(RedisAudit(state, stored, RedisTaskLists(state)), ArchivedAudit(kept) if kept else None),
         assessments=AssessmentService(RedisAssessments(state)),
     )
@@ -257,13 +252,13 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
     records = RecordService(RedisTenantRecords(state), policies, addresses, _now)
     return [
         resolve_routes(services.tasks, settings.model_notice, own),
-        TenantEndpoints(services.tenants).routes(own),
+        TenantEndpoints(services.tenants, _now).routes(own),
         SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
         DeadLetterEndpoints(services.dead_letters).routes(own),
         KeyEndpoints(KeyService(RedisKeyring(state), fresh)).routes(own),
-        MadeToolEndpoints(MadeToolService(RedisMadeToolRepository(state), _now)).routes(own),
-        MemoryEndpoints(services.memory).routes(own),
-        LearningEndpoints(LearningFileService(RedisLearningFiles(state)), services.statistics).routes(own),
+        MadeToolEndpoints(RedisMadeToolRepository(state), _now).routes(own),
+        MemoryEndpoints(services.memory, RedisForgets(state), _now, lambda: token_hex(16)).routes(own),
+        LearningEndpoints(RedisLearningFiles(state), services.statistics).routes(own),
         RecordEndpoints(records).routes(own),
         WebhookEndpoints(services.webhooks).routes(own),
         ApprovalEndpoints(services.approvals).routes(own),

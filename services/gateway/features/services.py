@@ -7,11 +7,11 @@ from services.gateway.features.assessments.service import AssessmentService
 from services.gateway.features.audit.service import AuditService
 from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.learning.service import LearningStatistics
-from services.gateway.features.memory.service import MemoryService
+from services.gateway.features.memory.service import Memories
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.model import Stories
 from services.gateway.features.tasks.service import TaskService
-from services.gateway.features.tenants.service import Spending, TenantService
+from services.gateway.features.tenants.service import TenantStates
 from services.gateway.features.webhooks.service import WebhookService
 
 
@@ -20,12 +20,11 @@ class FeatureServices:
     tasks: TaskService
     lists: TaskListService
     approvals: ApprovalService
-    tenants: TenantService
+    tenants: TenantStates
     statistics: LearningStatistics
-    spending: Spending
     stories: Stories
     webhooks: WebhookService
     dead_letters: DeadLetterService
-    memory: MemoryService
+    memory: Memories
     audit: AuditService
     assessments: AssessmentService

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
+from services.gateway.features.identity.own_paths import CALLERS
 from services.gateway.openapi.paths import OPERATIONS, OWN, Errors, ParameterPlace, PathShape, ReplyForm, callers_of
 from services.gateway.openapi.schemas import Schema, reference, schemas
 from shared.domain.version import VERSION
@@ -43,7 +44,6 @@ _REASONS = {
     503: "Something that is needed is away for now; `Retry-After` says when to come again.",
     504: "It takes longer than anybody is kept waiting; the same request again waits on.",
 }
-CALLERS = "x-callers"
 _OF_IDENTITY = (401, 403, 429, 503)
 _ALWAYS = (400, 404, 414, 431, 500)
 _WITH_BODY = (408, 413, 415)
@@ -100,7 +100,7 @@ def _operation(method: str, path: str, found: Schema) -> Schema:
     described: Schema = {
         **found,
         "summary": _summary_of(found.get("description")),
-        CALLERS: callers_of(method.upper(), path),
+        CALLERS: found.get(CALLERS) or callers_of(method.upper(), path),
         "responses": _responses(said, takes_body=takes_body),
     }
     if parameters := [*given, *map(_parameter, said.query), *map(_header, said.headers)]:

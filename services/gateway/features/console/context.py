@@ -16,7 +16,7 @@ from services.gateway.features.console.pages import Pages, go_to
 from services.gateway.features.console.sessions import Gate, Visitor, read_form
 from services.gateway.features.console.views.approvals import needs
 from services.gateway.features.console.views.health import ENDS
-from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, source_of
 from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.services import FeatureServices
@@ -117,29 +117,30 @@ class ConsoleContext:
     secure: bool
     trusted: tuple[Network, ...] = ()
 
-    def shows(self, show: Show) -> Handler:
-        """A handler that shows a page to a visitor; others are asked to sign in, and then return to it."""
+    def shows(self, show: Show, *, operators: bool = False) -> Handler:
+        """A handler that shows a page to a visitor; others are asked to sign in, and then return to it.
+
+        ``operators``: visitors who are none raise ``NotAnOperator``.
+        """
 
         async def answer(request: Request) -> Response:
             visitor = await self.gate.visitor(request)
             if visitor is None:
                 return _redirect_to_sign_in(request)
             request.state.visitor = visitor
+            if operators:
+                check_operator(visitor.caller)
             return await show(request, visitor)
 
         return answer
 
-    def acts(self, act: Act) -> Handler:
+    def acts(self, act: Act, *, operators: bool = False) -> Handler:
         """A handler for a visitor's form; raises ``BadForm`` for a form that no page of theirs gave them."""
 
-        async def answer(request: Request) -> Response:
-            visitor = await self.gate.visitor(request)
-            if visitor is None:
-                return _redirect_to_sign_in(request)
-            request.state.visitor = visitor
+        async def show(request: Request, visitor: Visitor) -> Response:
             return await act(request, visitor, await read_form(request, visitor.secret))
 
-        return answer
+        return self.shows(show, operators=operators)
 
     async def totals(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """For each end state, how many tasks that the caller may see have ended so since then."""

@@ -20,7 +20,6 @@ from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.approvals import approval_page, needs, summary_of
 from services.gateway.features.console.views.progress import direction, process_cards, quality
 from services.gateway.features.console.views.tasks import RUNNING, doubts_of, task_row
-from services.gateway.features.identity.model import check_operator
 from services.gateway.features.learning.service import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DaySpent, TenantState
@@ -96,12 +95,12 @@ class OverviewPage(ConsolePages):
             return seen
         failing = await services.webhooks.failing(caller) if services.webhooks.offered else ()
         return seen._replace(
-            state=await services.tenants.show(caller.tenant, caller),
+            state=await services.tenants.state(caller.tenant, now),
             spent=health.begun_days(
-                await services.spending.spending_of(caller.tenant, health.last_days(now.date(), _DAYS_DRAWN))
+                await services.tenants.spending_of(caller.tenant, health.last_days(now.date(), _DAYS_DRAWN))
             ),
             doubted=await self._doubted_tasks(visitor),
-            letters=len(await services.dead_letters.list_newest(caller, _MOST)),
+            letters=len(await services.dead_letters.list_newest(caller.tenant, _MOST)),
             hooks=sum(one.disabled for one in failing),
         )
 
@@ -148,24 +147,24 @@ class LearningPages(ConsolePages):
         )
 
     async def cases(self, request: Request, visitor: Visitor) -> Response:
-        found = memory.cases(await self._context.services.memory.cases(visitor.caller), _read_asked(request))
+        found = memory.cases(await self._context.services.memory.cases(visitor.caller.tenant), _read_asked(request))
         return await self._context.page(request, "cases.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def facts(self, request: Request, visitor: Visitor) -> Response:
-        remembered = await self._context.services.memory.read_memory(visitor.caller)
+        remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
         found, took = memory.facts(remembered.facts, _read_asked(request)), memory.finding_words(remembered.finding)
         tabs = tabs_of(LEARNING, visitor)
         return await self._context.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
 
     async def entities(self, request: Request, visitor: Visitor) -> Response:
-        remembered = await self._context.services.memory.read_memory(visitor.caller)
+        remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
         found = memory.entities(remembered.things, _read_asked(request))
         return await self._context.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
     async def _accuracy(self, visitor: Visitor) -> object:
         if not visitor.has(Role.OPERATOR):
             return ()
-        return memory.accuracy_rows((await self._context.services.memory.read_memory(visitor.caller)).accuracy)
+        return memory.accuracy_rows((await self._context.services.memory.read_memory(visitor.caller.tenant)).accuracy)
 
 
 def _read_asked(request: Request) -> memory.MemoryQuery:
@@ -185,15 +184,14 @@ _MADE_WRITES = (
 
 class OperationsPages(ConsolePages):
     async def load(self, request: Request, visitor: Visitor) -> Response:
-        check_operator(visitor.caller)
         now, services, caller = self._context.glance.clock(), self._context.services, visitor.caller
         state, history = (
-            await services.tenants.show(caller.tenant, caller),
+            await services.tenants.state(caller.tenant, now),
             await services.statistics.history(caller.tenant),
         )
         ended = await services.lists.tasks(TaskQuery(states=health.ENDS, since=now - _DAY, size=_SAMPLE), caller)
         spent = health.begun_days(
-            await services.spending.spending_of(caller.tenant, health.last_days(now.date(), _DAYS))
+            await services.tenants.spending_of(caller.tenant, health.last_days(now.date(), _DAYS))
         )
         totals = await self._context.totals(caller, now - _DAY)
         first = (now.date() - _DAY * _DAYS).isoformat()
@@ -227,7 +225,7 @@ class OperationsPages(ConsolePages):
         letter_id = request.path_params["letter_id"]
         try:
             done = await self._context.services.dead_letters.requeue(
-                visitor.caller, letter_id, again=fields.get("again") == "yes"
+                visitor.caller.tenant, letter_id, again=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
             return await self._letters(request, visitor, _MADE_WRITES, 409)
@@ -237,13 +235,13 @@ class OperationsPages(ConsolePages):
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
-            await self._context.services.dead_letters.drop(visitor.caller, request.path_params["letter_id"])
+            await self._context.services.dead_letters.drop(visitor.caller.tenant, request.path_params["letter_id"])
         except NoSuchLetter as fault:
             return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return go_to(f"{_PLACE}?done=dropped")
 
     async def _letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
-        found = await self._context.services.dead_letters.list_newest(visitor.caller, _LETTERS)
+        found = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _LETTERS)
         values = {"tabs": self._tabs(visitor), "letters": health.letter_rows(found), "problem": problem}
         done = request.query_params.get("done", "")
         return await self._context.page(request, "letters.html", visitor, status, **values, done=done)

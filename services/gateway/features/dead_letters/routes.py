@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.replies import Statuses
 from services.gateway.features.dead_letters.service import DeadLetter, DeadLetterService
-from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths
+from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths, PathRules
 from shared.domain.exact_json import JsonObject, i_json, loads
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
@@ -26,17 +26,18 @@ class DeadLetterEndpoints:
             OwnPath("POST", "/dlq/{letter_id}/show", self.show_one),
             OwnPath("POST", "/dlq/{letter_id}/requeue", self.requeue),
             OwnPath("POST", "/dlq/{letter_id}/drop", self.drop),
-            statuses=_STATUSES,
-            may_be_empty=True,
+            rules=PathRules(_STATUSES, may_be_empty=True, operators=True),
         )
 
     async def list_all(self, call: OwnCall) -> JsonValue:
         """List the newest dead letters; ``limit`` in the body says how many."""
-        return {"letters": [_row(one) for one in await self._service.list_newest(call.caller, _limit(call.body))]}
+        return {
+            "letters": [_row(one) for one in await self._service.list_newest(call.caller.tenant, _limit(call.body))]
+        }
 
     async def show_one(self, call: OwnCall) -> JsonValue:
         """Show one dead letter with its content."""
-        letter = await self._service.show(call.caller, call.path_word("letter_id"))
+        letter = await self._service.show(call.caller.tenant, call.path_word("letter_id"))
         return {**_row(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
     async def requeue(self, call: OwnCall) -> JsonValue:
@@ -45,14 +46,14 @@ class DeadLetterEndpoints:
         The answer names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes.
         """
         letter_id = call.path_word("letter_id")
-        done = await self._service.requeue(call.caller, letter_id, again=call.body.get("again") is True)
+        done = await self._service.requeue(call.caller.tenant, letter_id, again=call.body.get("again") is True)
         if done.task_id is None:
             return {"requeued": letter_id, "outcome_of": done.letter.task_id}
         return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
 
     async def drop(self, call: OwnCall) -> JsonValue:
         """Drop a dead letter for good."""
-        return {"dropped": _row(await self._service.drop(call.caller, call.path_word("letter_id")))}
+        return {"dropped": _row(await self._service.drop(call.caller.tenant, call.path_word("letter_id")))}
 
 
 def _row(letter: DeadLetter) -> dict[str, JsonValue]:

@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 from uuid import NAMESPACE_OID, uuid5
 
 from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
-from services.gateway.features.identity.model import Caller, check_operator
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.ports.tasks import Tasks, Wakes
@@ -62,10 +61,7 @@ class RequeueResult(NamedTuple):
 
 
 class DeadLetterService:
-    """Actions on the dead letters of the caller's tenant.
-
-    Every method raises ``NotAnOperator``, those about one letter also ``NoSuchLetter``.
-    """
+    """Operators' actions on the dead letters of a tenant. Those about one letter raise ``NoSuchLetter``."""
 
     def __init__(self, letters: DeadLetters, tasks: Tasks, wakes: Wakes, clock: Callable[[], datetime]) -> None:
         self._letters = letters
@@ -73,24 +69,22 @@ class DeadLetterService:
         self._wakes = wakes
         self._clock = clock
 
-    async def list_newest(self, caller: Caller, limit: int) -> Sequence[DeadLetter]:
+    async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
         """The tenant's latest letters, newest first."""
-        check_operator(caller)
-        return await self._letters.newest(caller.tenant, limit)
+        return await self._letters.newest(tenant, limit)
 
-    async def show(self, caller: Caller, letter_id: str) -> DeadLetter:
-        check_operator(caller)
-        letter = await self._letters.find(caller.tenant, letter_id)
+    async def show(self, tenant: str, letter_id: str) -> DeadLetter:
+        letter = await self._letters.find(tenant, letter_id)
         if letter is None:
             raise NoSuchLetter(letter_id)
         return letter
 
-    async def requeue(self, caller: Caller, letter_id: str, *, again: bool = False) -> RequeueResult:
+    async def requeue(self, tenant: str, letter_id: str, *, again: bool = False) -> RequeueResult:
         """Start a dead turn's task again in its session, or hand an outcome to the learner. It may be repeated.
 
         Raises ``WouldRepeatWrites`` if the task made writes, or may have, and ``again`` is not set.
         """
-        letter = await self.show(caller, letter_id)
+        letter = await self.show(tenant, letter_id)
         if letter.kind is LetterKind.OUTCOME:
             if not await self._letters.replay(letter):
                 raise NoSuchLetter(letter_id)
@@ -100,8 +94,8 @@ class DeadLetterService:
             raise WouldRepeatWrites(letter_id, dead.writes)
         return RequeueResult(letter, await self._begin_anew(letter, dead))
 
-    async def drop(self, caller: Caller, letter_id: str) -> DeadLetter:
-        letter = await self.show(caller, letter_id)
+    async def drop(self, tenant: str, letter_id: str) -> DeadLetter:
+        letter = await self.show(tenant, letter_id)
         if not await self._letters.drop(letter):
             raise NoSuchLetter(letter_id)
         return letter

@@ -15,7 +15,7 @@ from services.gateway.edge.body import read_object
 from services.gateway.edge.fields import object_at
 from services.gateway.edge.replies import Statuses, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
-from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.identity.model import Caller, Identity, check_operator_of
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 
@@ -57,6 +57,8 @@ class OwnCall(NamedTuple):
 
 
 Act = Callable[[OwnCall], Awaitable[JsonValue | Response]]
+CALLERS = "x-callers"  # in the OpenAPI document: who may call a path, in words
+OPERATORS = "operators of the tenant"
 
 
 class OwnPath(NamedTuple):
@@ -67,35 +69,54 @@ class OwnPath(NamedTuple):
     act: Act
 
 
+class PathRules(NamedTuple):
+    """What the paths of one router have in common. ``may_be_empty``: whether the body may be left out.
+
+    ``operators``: only operators of the tenant may call them. Others raise ``NotAnOperator``, and an operator who names
+    another tenant in the path ``NoVisibleTenant``.
+    """
+
+    statuses: Statuses = STATUSES
+    may_be_empty: bool = False
+    operators: bool = False
+
+    def check(self, call: OwnCall) -> None:
+        if self.operators:
+            check_operator_of(str(call.request.path_params.get("tenant", call.caller.tenant)), call.caller)
+
+
+_USUAL = PathRules()
+
+
 class OwnPaths:
     def __init__(self, identity: Identity, max_body: int) -> None:
         self._identity, self._max_body = identity, max_body
 
-    def router(self, *paths: OwnPath, statuses: Statuses = STATUSES, may_be_empty: bool = False) -> APIRouter:
-        """A router for these paths. ``may_be_empty``: whether the body may be left out."""
+    def router(self, *paths: OwnPath, rules: PathRules = _USUAL) -> APIRouter:
         router = APIRouter()
         for one in paths:
             router.add_api_route(
                 one.path,
-                self._endpoint(one, statuses, may_be_empty=may_be_empty),
+                self._endpoint(one, rules),
                 methods=[one.verb],
                 response_class=JSONResponse,
                 name=one.act.__name__,
                 description=one.act.__doc__ or "",
+                openapi_extra={CALLERS: OPERATORS} if rules.operators else None,
             )
         return router
 
-    def _endpoint(
-        self, path: OwnPath, statuses: Statuses, *, may_be_empty: bool
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, path: OwnPath, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             try:
                 reads = path.verb != "GET"
-                body = await read_object(request, self._max_body, may_be_empty=may_be_empty) if reads else {}
+                body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if reads else {}
                 caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
-                answer = await path.act(OwnCall(caller, body, request))
-            except kinds(statuses) as fault:
-                return refusal_reply(fault, statuses)
+                call = OwnCall(caller, body, request)
+                rules.check(call)
+                answer = await path.act(call)
+            except kinds(rules.statuses) as fault:
+                return refusal_reply(fault, rules.statuses)
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return endpoint

@@ -6,7 +6,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.fields import object_at
 from services.gateway.features.identity.api_keys import KeyService, key_view, read_wish
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
+from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
 
 _SECRET = {"Cache-Control": "no-store"}  # the one answer with a key's secret in it
 
@@ -20,6 +20,7 @@ class KeyEndpoints:
             OwnPath("POST", "/keys/create", self.create),
             OwnPath("POST", "/keys/list", self.list_all),
             OwnPath("POST", "/keys/{key_id}/revoke", self.revoke),
+            rules=PathRules(operators=True),
         )
 
     async def create(self, call: OwnCall) -> Response:

@@ -3,13 +3,15 @@
 from fastapi import APIRouter
 from pydantic import JsonValue
 
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
+from services.gateway.edge.errors import NobodyImports
+from services.gateway.features.identity.model import check_operator
+from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
 from services.gateway.features.learning import service as learning
 
 
 class LearningEndpoints:
-    def __init__(self, service: learning.LearningFileService, statistics: learning.LearningStatistics) -> None:
-        self._service, self._statistics = service, statistics
+    def __init__(self, files: learning.LearningFiles, statistics: learning.LearningStatistics) -> None:
+        self._files, self._statistics = files, statistics
 
     def routes(self, own: OwnPaths) -> APIRouter:
         return own.router(
@@ -17,19 +19,27 @@ class LearningEndpoints:
             OwnPath("POST", "/learn/import", self.import_file),
             OwnPath("GET", "/rl/status", self.rl_status),
             OwnPath("GET", "/rl/history", self.rl_history),
-            may_be_empty=True,
+            rules=PathRules(may_be_empty=True),
         )
 
     async def export(self, call: OwnCall) -> JsonValue:
         """Export what was learned of the caller's tenant, as ``{"files": {name: content}}``."""
-        return {"files": {file.value: content for file, content in (await self._service.export(call.caller)).items()}}
+        check_operator(call.caller)
+        return {
+            "files": {file.value: content for file, content in (await self._files.export(call.caller.tenant)).items()}
+        }
 
     async def import_file(self, call: OwnCall) -> JsonValue:
         """Import one file of learned data: ``{"file", "content", "dry_run"}``.
 
         With ``problems`` in the answer nothing of the file was taken.
         """
-        return (await self._service.bring(call.caller, call.body)).model_dump(mode="json", exclude={"v"})
+        check_operator(call.caller)
+        file, content, dry_run = learning.read_import(call.body)
+        report = await self._files.bring(call.caller.tenant, file, content, dry_run=dry_run)
+        if report is None:
+            raise NobodyImports(file.value)
+        return report.model_dump(mode="json", exclude={"v"})
 
     async def rl_status(self, call: OwnCall) -> JsonValue:
         """Show how strategies fare now: uses, mean quality and the next choice, by process type."""

@@ -7,8 +7,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import InvalidField, NobodyImports
-from services.gateway.features.identity.model import Caller, check_operator
+from services.gateway.edge.errors import InvalidField
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
@@ -115,34 +114,20 @@ def _arm_view(arm: Arm, score: float | None) -> dict[str, JsonValue]:
     return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
 
 
-class LearningFileService:
-    """Exports and imports the learning files of the caller's tenant.
+class WantedImport(NamedTuple):
+    file: LearningFile
+    content: Json
+    dry_run: bool
 
-    Both methods raise ``NotAnOperator``, and may raise ``StoreUnavailable``.
-    """
 
-    def __init__(self, files: LearningFiles) -> None:
-        self._files = files
-
-    async def export(self, caller: Caller) -> Mapping[LearningFile, JsonValue]:
-        check_operator(caller)
-        return await self._files.export(caller.tenant)
-
-    async def bring(self, caller: Caller, body: JsonObject) -> FileReport:
-        """Import ``{"file", "content", "dry_run"}``.
-
-        Raises ``InvalidField``, and ``NobodyImports`` if no service answers.
-        """
-        check_operator(caller)
-        file, dry_run = _file(body), body.get("dry_run", False)
-        if not isinstance(dry_run, bool):
-            raise InvalidField("dry_run", "must be true or false")
-        if "content" not in body:
-            raise InvalidField("content", "must be the content of the file")
-        report = await self._files.bring(caller.tenant, file, body["content"], dry_run=dry_run)
-        if report is None:
-            raise NobodyImports(file.value)
-        return report
+def read_import(body: JsonObject) -> WantedImport:
+    """Parse ``{"file", "content", "dry_run"}``; raises ``InvalidField``."""
+    file, dry_run = _file(body), body.get("dry_run", False)
+    if not isinstance(dry_run, bool):
+        raise InvalidField("dry_run", "must be true or false")
+    if "content" not in body:
+        raise InvalidField("content", "must be the content of the file")
+    return WantedImport(file, body["content"], dry_run)
 
 
 def _file(body: JsonObject) -> LearningFile:

@@ -1,17 +1,19 @@
 """Operators' view of a tenant's memory, and requests to forget."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import InvalidField, NoSuchRequest
-from services.gateway.features.identity.model import Caller, check_operator
+from services.gateway.edge.errors import InvalidField
+from services.gateway.edge.fields import text_at
+from services.gateway.features.identity.model import Caller
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.domain.estimates import confidence, recent, trust
+from shared.domain.exact_json import JsonObject
 
 
 class Thing(NamedTuple):
@@ -107,49 +109,23 @@ def _accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
     }
 
 
-class MemoryService:
-    """Shows the memory of the caller's tenant, and takes requests to forget.
+def read_forget(body: JsonObject, caller: Caller, now: datetime, request_id: str) -> ForgetRequest:
+    """Parse ``{"scope", "subject"}`` into a request to forget; raises ``InvalidField``."""
+    scope, subject = _scope(body), (text_at(body, "subject", "subject") or "").strip()
+    if (scope is ForgetScope.TENANT) is bool(subject):
+        raise InvalidField("subject", "names the entity or the session; it is empty for all of a tenant's")
+    return ForgetRequest(
+        request_id=request_id,
+        tenant=caller.tenant,
+        scope=scope,
+        subject=subject,
+        asked_by=caller.principal.id,
+        asked_at=now,
+    )
 
-    Every method raises ``NotAnOperator``, and may raise ``StoreUnavailable``.
-    """
 
-    def __init__(
-        self, memories: Memories, forgets: Forgets, clock: Callable[[], datetime], new_id: Callable[[], str]
-    ) -> None:
-        self._memories, self._forgets, self._clock, self._new_id = memories, forgets, clock, new_id
-
-    async def cases(self, caller: Caller) -> Sequence[CaseEntry]:
-        check_operator(caller)
-        return await self._memories.cases(caller.tenant)
-
-    async def read_memory(self, caller: Caller) -> TenantMemory:
-        check_operator(caller)
-        return await self._memories.read_memory(caller.tenant)
-
-    async def forget(self, caller: Caller, scope: ForgetScope, subject: str) -> ForgetRequest:
-        """Request that something be forgotten. A learner does it soon: ``progress`` tells how far it is."""
-        check_operator(caller)
-        if (scope is ForgetScope.TENANT) is bool(subject.strip()):
-            raise InvalidField("subject", "names the entity or the session; it is empty for all of a tenant's")
-        request = ForgetRequest(
-            request_id=self._new_id(),
-            tenant=caller.tenant,
-            scope=scope,
-            subject=subject.strip(),
-            asked_by=caller.principal.id,
-            asked_at=self._clock(),
-        )
-        await self._forgets.ask(request)
-        return request
-
-    async def progress(self, caller: Caller, request_id: str) -> ForgetRequest:
-        """The request as it is now. Also raises ``NoSuchRequest``."""
-        check_operator(caller)
-        found = await self._forgets.find(caller.tenant, request_id)
-        if found is None:
-            raise NoSuchRequest(request_id)
-        return found
-
-    async def requests(self, caller: Caller) -> Sequence[ForgetRequest]:
-        check_operator(caller)
-        return await self._forgets.requests_of(caller.tenant)
+def _scope(body: JsonObject) -> ForgetScope:
+    try:
+        return ForgetScope(text_at(body, "scope", "scope") or "")
+    except ValueError:
+        raise InvalidField("scope", f"must be one of {', '.join(ForgetScope)}") from None

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.replies import Statuses
-from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths
+from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths, PathRules
 from services.gateway.features.records import service as records
 from shared.contracts.tenant_document import BadRecord, TenantVersion
 from shared.domain.exact_json import Json, dumps
@@ -28,13 +28,13 @@ class RecordEndpoints:
             OwnPath("POST", f"{path}/history", self.history),
             OwnPath("POST", f"{path}/restore", self.restore),
             OwnPath("POST", f"{path}/withdraw", self.withdraw),
-            statuses=_STATUSES,
+            rules=PathRules(_STATUSES, operators=True),
         )
 
     async def get(self, call: OwnCall) -> Response:
         """Show the tenant's record as it holds, with its version as ``ETag``; secrets stand in it as references."""
         tenant = call.path_word("tenant")
-        return _version_reply(tenant, await self._service.show(tenant, None, call.caller))
+        return _version_reply(tenant, await self._service.show(tenant, None))
 
     async def show(self, call: OwnCall) -> Response:
         """Show the tenant's record, or the earlier ``version`` in the body. A POST, since the body says who asks."""
@@ -42,7 +42,7 @@ class RecordEndpoints:
             call.path_word("tenant"),
             records.read_number(call.body) if call.body.get("version") is not None else None,
         )
-        return _version_reply(tenant, await self._service.show(tenant, number, call.caller))
+        return _version_reply(tenant, await self._service.show(tenant, number))
 
     async def put(self, call: OwnCall) -> Response:
         """Replace the tenant's record.
@@ -56,7 +56,7 @@ class RecordEndpoints:
     async def history(self, call: OwnCall) -> Response:
         """List who changed the tenant's record, what and when, the newest first."""
         tenant = call.path_word("tenant")
-        return _json(records.history_view(tenant, await self._service.history(tenant, call.caller)))
+        return _json(records.history_view(tenant, await self._service.history(tenant)))
 
     async def restore(self, call: OwnCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""

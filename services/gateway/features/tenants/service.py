@@ -1,6 +1,6 @@
-"""Operators' actions on a tenant: stop it, resume it, show it."""
+"""The state of a tenant: whether it is stopped, what waits and runs, what it spent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple, Protocol
@@ -9,7 +9,6 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import text_at
-from services.gateway.features.identity.model import Caller, check_operator_of
 from shared.domain.exact_json import JsonObject
 
 
@@ -41,9 +40,13 @@ class TenantStates(Protocol):
     """The states of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def stop(self, tenant: str, reason: str) -> None:
-        """Refuse messages, and stop running turns before their next call, until ``resume``."""
+        """Refuse messages, and stop running turns before their next call, until ``resume``.
 
-    async def resume(self, tenant: str) -> None: ...
+        A repeat changes the reason.
+        """
+
+    async def resume(self, tenant: str) -> None:
+        """Accept messages again, and let stopped turns go on from where they were."""
 
     async def switch_made_tools(self, tenant: str, on: bool) -> None:
         """Switch the making of tools on or off, from the next turn on."""
@@ -51,46 +54,12 @@ class TenantStates(Protocol):
     async def state(self, tenant: str, now: datetime) -> TenantState:
         """The tenant's present state, with its days around ``now``."""
 
-
-class Spending(Protocol):
     async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
-        """One row for each of these days of the tenant's calendar, also for those without spending.
-
-        May raise ``StoreUnavailable``.
-        """
+        """One row for each of these days of the tenant's calendar, also for those without spending."""
 
 
 _LONGEST_REASON = 500
 _NANO = 1_000_000_000
-
-
-class TenantService:
-    """Actions on the caller's tenant. Every method raises ``NotAnOperator`` and ``NoVisibleTenant``."""
-
-    def __init__(self, tenants: TenantStates, clock: Callable[[], datetime]) -> None:
-        self._tenants, self._clock = tenants, clock
-
-    async def stop(self, tenant: str, reason: str, caller: Caller) -> TenantState:
-        """Refuse new messages, and stop running turns before their next call. A repeat changes the reason."""
-        check_operator_of(tenant, caller)
-        await self._tenants.stop(tenant, reason)
-        return await self._tenants.state(tenant, self._clock())
-
-    async def resume(self, tenant: str, caller: Caller) -> TenantState:
-        """Accept messages again, and let stopped turns go on from where they were."""
-        check_operator_of(tenant, caller)
-        await self._tenants.resume(tenant)
-        return await self._tenants.state(tenant, self._clock())
-
-    async def switch_made_tools(self, tenant: str, on: bool, caller: Caller) -> TenantState:
-        """Switch the making of missing calculators on or off, from the next turn on."""
-        check_operator_of(tenant, caller)
-        await self._tenants.switch_made_tools(tenant, on)
-        return await self._tenants.state(tenant, self._clock())
-
-    async def show(self, tenant: str, caller: Caller) -> TenantState:
-        check_operator_of(tenant, caller)
-        return await self._tenants.state(tenant, self._clock())
 
 
 def read_reason(body: JsonObject) -> str:

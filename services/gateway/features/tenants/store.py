@@ -6,7 +6,7 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.tenants.service import DaySpent, Spending, TenantState, TenantStates
+from services.gateway.features.tenants.service import DaySpent, TenantState, TenantStates
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
 from shared.infra.tenant_records import TenantStops
@@ -15,7 +15,7 @@ _SECONDS = 2.0
 _FIELDS = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")
 
 
-class RedisTenantStates(TenantStates, Spending):
+class RedisTenantStates(TenantStates):
     """The state of tenants on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
+from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
 from services.gateway.features.webhooks.model import delivery_view, failing_view
 from services.gateway.features.webhooks.service import WebhookService
 
@@ -18,7 +18,7 @@ class WebhookEndpoints:
             OwnPath("GET", "/tasks/{task_id}/webhooks", self.of_task),
             OwnPath("GET", "/webhooks", self.failing),
             OwnPath("POST", "/webhooks/secret", self.secret),
-            may_be_empty=True,
+            rules=PathRules(may_be_empty=True),
         )
 
     async def of_task(self, call: OwnCall) -> Response:
