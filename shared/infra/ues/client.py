@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
 from shared.infra.tls import trusted_certificates
 from shared.infra.ues.email import EmailEndpoints
-from shared.infra.ues.line import ListPage, Value, WorldEndpoints, WorldLine, given_values
+from shared.infra.ues.line import AskedPage, Value, WorldEndpoints, WorldLine, given_values
 from shared.infra.ues.sms import SmsEndpoints
 
 
@@ -21,7 +21,7 @@ class TimeEndpoints(WorldEndpoints):
         return await self._line.get(TimeState, "/simulator/time")
 
 
-class EventQuery(ListPage, total=False):
+class AskedEvents(AskedPage, total=False):
     calendar_ids: Sequence[str] | None
     start: datetime | None
     end: datetime | None
@@ -37,7 +37,7 @@ class CalendarEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/calendar/state", compact=True)
 
-    async def query(self, **asked: Unpack[EventQuery]) -> EventsFound:
+    async def query(self, **asked: Unpack[AskedEvents]) -> EventsFound:
         return await self._line.ask(EventsFound, "/calendar/query", given_values(**asked))
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
@@ -62,7 +62,7 @@ class CalendarEndpoints(WorldEndpoints):
         return await self._line.post(ActionDone, "/calendar/respond", answer)
 
 
-class ChatQuery(ListPage, total=False):
+class AskedChat(AskedPage, total=False):
     conversation_id: str | None
     role: str | None
     since: datetime | None
@@ -77,7 +77,7 @@ class ChatEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/chat/state", compact=True)
 
-    async def query(self, **asked: Unpack[ChatQuery]) -> ChatFound:
+    async def query(self, **asked: Unpack[AskedChat]) -> ChatFound:
         return await self._line.ask(ChatFound, "/chat/query", given_values(**asked))
 
     async def send(

@@ -127,7 +127,7 @@ class WorldLine:
             raise UESError(f"{where} could not be asked: {error}") from error
 
 
-class ListPage(TypedDict, total=False):
+class AskedPage(TypedDict, total=False):
     """Which part of a list is asked for, in which order."""
 
     limit: int | None

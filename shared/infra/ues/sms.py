@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, SmsFound, SmsState
-from shared.infra.ues.line import ListPage, Value, WorldEndpoints, given_values
+from shared.infra.ues.line import AskedPage, Value, WorldEndpoints, given_values
 
 
-class SmsQuery(ListPage, total=False):
+class AskedTexts(AskedPage, total=False):
     thread_id: str | None
     from_number: str | None
     to_number: str | None
@@ -45,7 +45,7 @@ class SmsEndpoints(WorldEndpoints):
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json("/sms/state", compact=True)
 
-    async def query(self, **asked: Unpack[SmsQuery]) -> SmsFound:
+    async def query(self, **asked: Unpack[AskedTexts]) -> SmsFound:
         return await self._line.ask(SmsFound, "/sms/query", given_values(**asked))
 
     async def send(self, **message: Unpack[SentSms]) -> ActionDone:
