@@ -8,11 +8,12 @@ from services.gateway.features.console.views.evidence import policy, usage, writ
 from services.gateway.features.console.views.memory import (
     SIZE,
     MemoryQuery,
-    accuracy_rows,
     cases,
     entities,
+    fact_note,
     facts,
     read_page,
+    trust_badge,
 )
 from services.gateway.features.memory.service import Thing
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
@@ -64,7 +65,7 @@ def test_a_fact_that_was_contradicted_says_so() -> None:
     old = KnownFact(text="Terms are 30 days", domain="procurement", quality=0.7, at=NOON, superseded_at=NOON)
     new = KnownFact(text="Terms are 45 days", domain="procurement", quality=0.7, at=NOON, replaces="30 days")
     rows = facts([new, old], MemoryQuery(kind="procurement")).rows
-    assert [(row.holds, row.note) for row in rows] == [(True, "before: 30 days"), (False, "a newer one says otherwise")]
+    assert [fact_note(row) for row in rows] == ["before: 30 days", "a newer one says otherwise"]
 
 
 @pytest.mark.promise("console.memory")
@@ -75,18 +76,15 @@ def test_entities_are_shown_with_what_they_stood_with_as_it_was_written() -> Non
     )
     order = Thing(KnownEntity(kind="reference", value="PO-1", seen=1, last_seen=NOON))
     found = entities([acme, order], MemoryQuery("po-1"))
-    assert [(row.value, row.together) for row in found.rows] == [("Acme Ltd", ("PO-1", "5 usd")), ("PO-1", ())]
+    assert [(row.entity.value, row.links.together) for row in found.rows] == [
+        ("Acme Ltd", ("PO-1", "5 usd")),
+        ("PO-1", ()),
+    ]
 
 
 def test_a_prediction_that_drifts_says_so() -> None:
     row = Accuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
-    (shown,) = accuracy_rows({("sla_breach", "sla_credit"): row})
-    assert (shown.process, shown.kind, shown.recent, shown.trust.text) == (
-        "SLA breach",
-        "SLA credit",
-        "1 of 5",
-        "Drifts",
-    )
+    assert trust_badge(row).text == "Drifts"
 
 
 @pytest.mark.promise("console.evidence")

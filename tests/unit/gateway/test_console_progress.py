@@ -8,14 +8,12 @@ import pytest
 from services.gateway.features.console.charts import ChartLine, Frame, days_chart, lines, round_ticks
 from services.gateway.features.console.views.health import (
     DayCounts,
-    DayRow,
     Needs,
     better_tile,
     causes,
     cost_of_a_task,
     cost_tile,
     day_counts,
-    day_rows,
     endings,
     error_rate,
     latencies,
@@ -183,11 +181,11 @@ def test_a_day_without_tasks_is_a_gap() -> None:
     assert [height > 0 for height in heights[-4:]] == [True, False, False, True]
 
 
-def test_days_are_told_newest_first_with_their_mean_quality_of_judged_tasks() -> None:
+def test_days_are_told_in_order_with_their_mean_quality_of_judged_tasks() -> None:
     """A dry run is counted, and not judged."""
     counted = {"2026-11-22": {"events": 3, "success": 1, "partial": 1, "quality_units": 12_000}, "2026-11-21": {}}
     days = day_counts(counted)
-    assert day_rows(days)[0] == DayRow("2026-11-22", 3, 1, 1, 0, "0.60")
+    assert [(day.date, day.events, day.quality) for day in days] == [("2026-11-21", 0, ""), ("2026-11-22", 3, "0.60")]
     assert cost_of_a_task([DaySpent("2026-11-22", nanos=9)], days) == 3
 
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from services.gateway.features.audit.rows import rows_of_record
 from services.gateway.features.console.views.evidence import policy, quality_parts, unenforced_policy, writes
-from services.gateway.features.console.views.tasks import DRY, doubts_of, task_page, task_row
+from services.gateway.features.console.views.tasks import DRY, doubts_of, remark_on, task_page
 from services.gateway.features.console.views.timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
@@ -99,7 +99,7 @@ def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry:
     found = a_record("s")
     request = found.request.model_copy(update={"metadata": asked})
     ended = found.model_copy(update={"state": TaskState.COMPLETED, "request": request})
-    assert (task_row(ended).remark == DRY, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)
+    assert (remark_on(ended) == DRY, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)
 
 
 def test_what_many_calls_have_in_common_is_said_once() -> None:

@@ -19,7 +19,7 @@ from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.approvals import approval_page, needs, summary_of
 from services.gateway.features.console.views.progress import direction, process_cards, quality
-from services.gateway.features.console.views.tasks import RUNNING, doubts_of, task_row
+from services.gateway.features.console.views.tasks import RUNNING, doubts_of
 from services.gateway.features.learning.service import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DaySpent, TenantState
@@ -63,8 +63,8 @@ class OverviewPage(ConsolePages):
             tiles=await self._tiles(visitor, seen),
             needs=seen.needs,
             asked=[(page, summary_of(page.calls)) for page in asked],
-            doubted=[task_row(one) for one in seen.doubted[:_ASKED]],
-            latest=[task_row(one) for one in await self._tasks(visitor, TaskQuery(size=_LATEST))],
+            doubted=seen.doubted[:_ASKED],
+            latest=await self._tasks(visitor, TaskQuery(size=_LATEST)),
             quality=(found := quality(seen.history.quality)),
             quality_drawn=quality_chart(found, small=True) if found else "",
             spent_drawn=spend_chart(seen.spent, small=True) if any(day.calls for day in seen.spent) else "",
@@ -164,7 +164,7 @@ class LearningPages(ConsolePages):
     async def _accuracy(self, visitor: Visitor) -> object:
         if not visitor.has(Role.OPERATOR):
             return ()
-        return memory.accuracy_rows((await self._context.services.memory.read_memory(visitor.caller.tenant)).accuracy)
+        return sorted((await self._context.services.memory.read_memory(visitor.caller.tenant)).accuracy.items())
 
 
 def _read_asked(request: Request) -> memory.MemoryQuery:
@@ -212,7 +212,7 @@ class OperationsPages(ConsolePages):
             spent=[day for day in reversed(spent) if day.calls],
             each=health.cost_of_a_task(spent, days),
             spent_drawn=spend_chart(spent) if any(day.calls for day in spent) else "",
-            days=health.day_rows(days),
+            days=days[::-1],
             days_drawn=days_chart(days) if len(days) > 1 else "",
             days_small=days_chart(days, small=True) if len(days) > 1 else "",
         )
@@ -242,7 +242,7 @@ class OperationsPages(ConsolePages):
 
     async def _letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         found = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _LETTERS)
-        values = {"tabs": self._tabs(visitor), "letters": health.letter_rows(found), "problem": problem}
+        values = {"tabs": self._tabs(visitor), "letters": found, "problem": problem}
         done = request.query_params.get("done", "")
         return await self._context.page(request, "letters.html", visitor, status, **values, done=done)
 

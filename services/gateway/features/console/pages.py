@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from services.gateway.features.console.sessions import Visitor, form_token
-from services.gateway.features.console.views import words
-from services.gateway.features.console.views.tasks import dollars
+from services.gateway.features.console.views import approvals, assessments, health, memory, replay, tasks, words
+from shared.domain.estimates import recent
 from shared.domain.words import Role
 
 FOLDER = Path(__file__).parent / "static"
@@ -140,13 +140,37 @@ _LINKS = (
 )
 _OPERATIONS = Link("/console/operations", "Operations", "gauge")
 _WORDS = {
+    "change_badges": replay.CHANGE_BADGES,
     "counted": words.count_of,
-    "dollars": dollars,
+    "criterion_badge": assessments.criterion_badge,
     "day_word": words.day_word,
+    "dead_turn": health.dead_turn,
+    "delivery_badge": tasks.delivery_badge,
     "distance": words.distance,
+    "document_text": tasks.document_text,
+    "dollars": tasks.dollars,
     "exact_time": words.exact_time,
+    "fact_note": memory.fact_note,
+    "figure_origin": approvals.figure_origin,
+    "letter_kinds": health.LETTER_KINDS,
+    "level_title": approvals.level_title,
     "list_of": words.list_of,
+    "number": assessments.number,
+    "outcomes": memory.OUTCOMES,
+    "passes_text": assessments.passes_text,
+    "points_of": assessments.points_of,
+    "process_title": tasks.process_title,
+    "read_fields": approvals.read_fields,
+    "read_question": approvals.read_question,
+    "recent": recent,
+    "remark_on": tasks.remark_on,
+    "run_ends": assessments.RUN_ENDS,
+    "show_value": assessments.show_value,
     "state_badge": words.state_badge,
+    "statuses": approvals.STATUS,
+    "strategy_title": words.strategy_title,
+    "trust_badge": memory.trust_badge,
+    "verdict_badge": assessments.verdict_badge,
     "wall_time": words.wall_time,
 }
 

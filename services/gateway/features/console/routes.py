@@ -62,7 +62,7 @@ class InboxPages(ConsolePages):
         approval_id, now = request.path_params["approval_id"], self._context.glance.clock()
         question = await self._context.services.approvals.show(approval_id, visitor.caller)
         page = approval_page(question, visitor.caller.principal, now)
-        values = {"one": page, "record": question.record, "problem": problem, "comment": comment}
+        values = {"one": page, "problem": problem, "comment": comment}
         said = request.query_params.get("said", "")
         return await self._context.page(request, "approval.html", visitor, status, **values, said=said)
 
@@ -73,20 +73,20 @@ _PLACE = "/console/learning/assessments"
 class AssessmentPages(ConsolePages):
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
         cards = await self._context.services.assessments.cards(visitor.caller)
-        rows, tabs = [assessments.card_row(card) for card in cards], tabs_of(LEARNING, visitor)
-        return await self._context.page(request, "assessments.html", visitor, tabs=tabs, rows=rows)
+        tabs = tabs_of(LEARNING, visitor)
+        return await self._context.page(request, "assessments.html", visitor, tabs=tabs, rows=cards)
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
         kept = await self._one(request.path_params["assessment_id"], visitor)
         cards = await self._context.services.assessments.cards(visitor.caller)
-        alike = [assessments.card_row(card) for card in cards if card.scenario == kept.card.scenario]
+        alike = [card for card in cards if card.scenario == kept.card.scenario]
         return await self._context.page(
             request,
             "assessment.html",
             visitor,
-            one=assessments.card_row(kept.card),
+            one=kept.card,
             groups=assessments.by_dimension(kept.assessment),
-            runs=assessments.run_rows(kept.assessment),
+            runs=kept.assessment.runs,
             others=[row for row in alike if row.assessment_id != kept.card.assessment_id],
         )
 
@@ -103,9 +103,10 @@ class AssessmentPages(ConsolePages):
             request,
             "replay.html",
             visitor,
-            one=assessments.card_row(kept.card),
+            one=kept.card,
             place=f"{_PLACE}/{kept.card.assessment_id}",
-            run=assessments.run_rows(kept.assessment)[which - 1],
+            run=run,
+            which=which,
             stops=stops_near(stops, turn.stop.turn),
             last=stops[-1].turn,
             turn=turn,
@@ -120,7 +121,7 @@ class AssessmentPages(ConsolePages):
         before, after = [assessments.of_run(one, run) for one, run in zip(kept, runs, strict=True)]
         same = before.card.scenario == after.card.scenario
         rows = assessments.comparison_rows(before.assessment, after.assessment) if same else ()
-        both = tuple((assessments.card_row(one.card), run) for one, run in zip((before, after), runs, strict=True))
+        both = tuple(zip((before.card, after.card), runs, strict=True))
         return await self._context.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from urllib.parse import quote
 
@@ -25,6 +25,7 @@ from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.resolution import read_word
 from services.gateway.features.tasks.service import ends_task
+from services.gateway.features.webhooks.model import RegisteredWebhook
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role
@@ -143,7 +144,7 @@ class TaskPages(ConsolePages):
         query = TaskQuery(states=shown.states, size=_SIZE, token=token)
         found = await self._context.services.lists.tasks(query, visitor.caller)
         values = {
-            "rows": [views.task_row(one) for one in found.records],
+            "rows": found.records,
             "total": found.total,
             "more": found.next_token,
         }
@@ -170,13 +171,14 @@ class TaskPages(ConsolePages):
             "task.html",
             visitor,
             status,
+            record=record,
             one=views.task_page(record, self._context.glance.clock()),
             stops=rail(told, record),
             stages=stages(told),
             writes=evidence.writes(audit_rows(kept, "") if kept else rows_of_record(record), grounds),
             policy=evidence.policy(record),
             unenforced=evidence.unenforced_policy(record),
-            asked=evidence.approvals(asked),
+            asked=asked,
             figures=evidence.figures(record, grounds),
             quality_parts=evidence.quality_parts(record),
             usage=evidence.usage(told),
@@ -200,7 +202,6 @@ class TaskPages(ConsolePages):
             told = [(f"{place}-0", event) for place, event in enumerate(kept.events, 1)]
         return told, kept
 
-    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[views.DeliveryLine]:
+    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> Sequence[RegisteredWebhook]:
         webhooks = self._context.services.webhooks
-        registered = await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.offered else ()
-        return [views.delivery(one) for one in registered]
+        return await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.offered else ()

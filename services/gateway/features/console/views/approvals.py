@@ -7,9 +7,9 @@ from typing import NamedTuple
 from services.gateway.features.approvals.service import Question
 from services.gateway.features.console.views.words import Badge, count_of, list_of, show_fields, show_json, title_of
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.grounds import ArgumentSource, Grounds, ReadFound
+from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound
 from shared.contracts.plan import Origin, PlannedCall
-from shared.contracts.task import Principal
+from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, loads
 from shared.domain.words import Role
 
@@ -55,77 +55,61 @@ class Ground(NamedTuple):
     more: str = ""
 
 
-class DecisionRow(NamedTuple):
-    word: Badge
-    by: str
-    verified: bool
-    at: datetime
-    comment: str
-
-
 class ApprovalPage(NamedTuple):
-    """The content of an approval's page. ``barred``: why the reader's answer would not count; empty if it would."""
+    """An approval and its task, with what its page says of them.
 
-    approval_id: str
-    task_id: str
-    status: Badge
-    waits: bool
-    title: str
-    process: str
-    requester: str
-    requester_verified: bool
-    who: str
-    step: str
-    asked_at: datetime
-    deadline: datetime
+    ``why``: the reasons; ``barred``: why the reader's answer would not count, empty if it would.
+    """
+
+    approval: Approval
+    record: TaskRecord
     calls: tuple[CallBlock, ...]
     why: tuple[str, ...]
-    reasons: tuple[str, ...]
     rules: tuple[Ground, ...]
-    figures: tuple[Ground, ...]
-    reads: tuple[Ground, ...]
-    values: tuple[tuple[str, str], ...]
-    decisions: tuple[DecisionRow, ...]
-    given: int
-    needed: int
-    escalations: tuple[str, ...]
-    plan_hash: str
     barred: str
+
+    @property
+    def status(self) -> Badge:
+        return STATUS[self.approval.status]
+
+    @property
+    def waits(self) -> bool:
+        return self.approval.status is ApprovalStatus.WAITING
+
+    @property
+    def who(self) -> str:
+        several = f", {self.approval.needed} people" if self.approval.needed > 1 else ""
+        return level_title(self.approval.level) + several
+
+    @property
+    def step(self) -> str:
+        step = self.approval.confirmation
+        return f"Confirmation {step.number} of {step.of}: {step.about}" if step else ""
+
+    @property
+    def given(self) -> int:
+        return sum(one.approve for one in self.approval.decisions)
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons that no rule below repeats."""
+        said = {rule.text for rule in self.rules}
+        return [reason for reason in self.why if reason not in said]
+
+    @property
+    def values(self) -> tuple[tuple[str, str], ...]:
+        return _values(self.record.metadata.get("values"))
 
 
 def approval_page(question: Question, reader: Principal, now: datetime) -> ApprovalPage:
     approval, record = question
-    process = record.metadata.get("process_type")
-    step, grounds = approval.confirmation, approval.grounds
-    rules = _rules(question)
-    reasons, said = tuple(map(_without_code, approval.reasons)), {rule.text for rule in rules}
-    return ApprovalPage(
-        approval_id=approval.approval_id,
-        task_id=record.task_id,
-        status=STATUS[approval.status],
-        waits=approval.status is ApprovalStatus.WAITING,
-        title=record.request.text,
-        process=title_of(process) if isinstance(process, str) else "",
-        requester=record.requester.id,
-        requester_verified=record.requester.verified,
-        who=_who(approval),
-        step=f"Confirmation {step.number} of {step.of}: {step.about}" if step else "",
-        asked_at=approval.asked_at,
-        deadline=approval.deadline,
-        calls=tuple(_block(number, call, grounds) for number, call in enumerate(approval.plan.calls, 1)),
-        why=reasons,
-        reasons=tuple(reason for reason in reasons if reason not in said),
-        rules=rules,
-        figures=tuple(_figures(grounds)),
-        reads=tuple(_reads(grounds)),
-        values=_values(record.metadata.get("values")),
-        decisions=tuple(_decisions(approval)),
-        given=sum(one.approve for one in approval.decisions),
-        needed=approval.needed,
-        escalations=tuple(title_of(one.level or "approver") for one in approval.escalations),
-        plan_hash=approval.plan_hash,
-        barred=why_barred(approval, reader, now),
-    )
+    calls = tuple(_block(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
+    why = tuple(map(_without_code, approval.reasons))
+    return ApprovalPage(approval, record, calls, why, _rules(question), why_barred(approval, reader, now))
+
+
+def level_title(level: str | None) -> str:
+    return title_of(level) if level else "Any approver"
 
 
 def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
@@ -157,11 +141,6 @@ def summary_of(calls: tuple[CallBlock, ...]) -> str:
     about = ", ".join(row.value.splitlines()[0][:60] for row in first.arguments[:3] if row.value)
     more = f" and {count_of(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
     return f"{first.title}{f' ({about})' if about else ''}{more}"
-
-
-def _who(approval: Approval) -> str:
-    level = title_of(approval.level) if approval.level else "Any approver"
-    return f"{level}, {approval.needed} people" if approval.needed > 1 else level
 
 
 def _block(number: int, call: PlannedCall, grounds: Grounds) -> CallBlock:
@@ -245,28 +224,16 @@ def name_ref(ref: str, grounds: Grounds) -> str:
     return f"{path or 'the answer'} of {tool}" if tool else ref
 
 
-def _figures(grounds: Grounds) -> list[Ground]:
-    return [
-        Ground(
-            title_of(one.name),
-            one.value,
-            (),
-            f"{title_of(one.operation)} of {list_of(tuple(name_ref(operand, grounds) for operand in one.operands))}",
-        )
-        for one in grounds.figures
-    ]
+def figure_origin(figure: FigureFound, grounds: Grounds) -> str:
+    return f"{title_of(figure.operation)} of {list_of(tuple(name_ref(one, grounds) for one in figure.operands))}"
 
 
-def _reads(grounds: Grounds) -> list[Ground]:
-    return [Ground(one.tool, one.note, _fields_of(one), _question_in(one.arguments_json)) for one in grounds.reads]
-
-
-def _question_in(arguments_json: str) -> str:
-    arguments = loads(arguments_json)
+def read_question(read: ReadFound) -> str:
+    arguments = loads(read.arguments_json)
     return ", ".join(show_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
 
 
-def _fields_of(read: ReadFound) -> tuple[tuple[str, str], ...]:
+def read_fields(read: ReadFound) -> tuple[tuple[str, str], ...]:
     """The fields of a read's answer, or its text if it is not a complete object."""
     try:
         fields = loads(read.shows)
@@ -277,10 +244,3 @@ def _fields_of(read: ReadFound) -> tuple[tuple[str, str], ...]:
 
 def _values(values: object) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in values.items()) if isinstance(values, dict) else ()
-
-
-def _decisions(approval: Approval) -> list[DecisionRow]:
-    said = {True: Badge("Approved", "good"), False: Badge("Rejected", "bad")}
-    return [
-        DecisionRow(said[one.approve], one.by.id, one.by.verified, one.at, one.comment) for one in approval.decisions
-    ]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -10,11 +9,11 @@ from pydantic import JsonValue
 from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.console.views.words import Badge, title_of
 from shared.contracts.assessment.figures import Change, Line, compare_assessments, lines
-from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore, Run, card_of
+from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore, card_of
 from shared.domain.estimates import pass_hat
 
 _PASSES_SHOWN = 5
-_ENDS = {
+RUN_ENDS = {
     "completed": Badge("Completed", "good"),
     "timeout": Badge("Timed out", "bad"),
     "failed": Badge("Failed", "bad"),
@@ -29,20 +28,6 @@ class Points(NamedTuple):
     most: str
     share: int
     tone: str
-
-
-class CardRow(NamedTuple):
-    assessment_id: str
-    scenario: str
-    agent: str
-    began: datetime
-    runs: int
-    verdict: Badge
-    score: Points
-    dimensions: tuple[Points, ...]
-    passes: str
-    unjudged: int
-    owner: str
 
 
 class CriterionRow(NamedTuple):
@@ -61,17 +46,6 @@ class DimensionRows(NamedTuple):
     criteria: tuple[CriterionRow, ...]
 
 
-class RunRow(NamedTuple):
-    number: int
-    end: Badge
-    passed: bool
-    score: Points
-    turns: int
-    actions: int
-    seconds: str
-    cost: int
-
-
 class ChangeRow(NamedTuple):
     name: str
     before: str
@@ -81,33 +55,16 @@ class ChangeRow(NamedTuple):
     strong: bool
 
 
-def card_row(card: AssessmentCard) -> CardRow:
-    return CardRow(
-        assessment_id=card.assessment_id,
-        scenario=title_of(card.scenario),
-        agent=card.agent,
-        began=card.began,
-        runs=card.runs,
-        verdict=_verdict(card.passed, card.runs),
-        score=points_of("", card.judged),
-        dimensions=tuple(points_of(title_of(name), one) for name, one in card.dimensions.items()),
-        passes=passes_text(card.passed, card.runs),
-        unjudged=card.unjudged,
-        owner=card.owner,
-    )
-
-
 def points_of(name: str, score: OverallScore) -> Points:
     share = round(100 * score.score / score.max_score) if score.max_score else 0
     tone = "good" if share >= 95 else "warn" if share >= 50 else "bad"
     return Points(name, number(score.score), number(score.max_score), min(share, 100), tone)
 
 
-def passes_text(passed: int, runs: int) -> str:
+def passes_text(card: AssessmentCard) -> str:
     """The chance that k runs all pass, for the first few k and the last: ``pass^1 67 %, pass^2 33 %``."""
-    found = pass_hat(passed, runs)
-    show_value = [k for k in found if k <= _PASSES_SHOWN or k == runs]
-    return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in show_value)
+    found = pass_hat(card.passed, card.runs)
+    return ", ".join(f"pass^{k} {round(100 * found[k])} %" for k in found if k <= _PASSES_SHOWN or k == card.runs)
 
 
 def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
@@ -125,10 +82,6 @@ def of_run(kept: KeptAssessment, run: int) -> KeptAssessment:
     return KeptAssessment(card_of(kept.card.assessment_id, kept.card.owner, alone), alone)
 
 
-def run_rows(assessment: Assessment) -> tuple[RunRow, ...]:
-    return tuple(_run(number, run) for number, run in enumerate(assessment.runs, 1))
-
-
 def comparison_rows(before: Assessment, after: Assessment) -> tuple[ChangeRow, ...]:
     """The changes in total, by dimension, and by criterion."""
     figures = compare_assessments(before, after)
@@ -141,10 +94,10 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _verdict(passed: int, runs: int) -> Badge:
-    if passed == runs:
+def verdict_badge(card: AssessmentCard) -> Badge:
+    if card.passed == card.runs:
         return Badge("Passed", "good")
-    return Badge(f"{passed} of {runs} passed", "warn") if passed else Badge("Not passed", "bad")
+    return Badge(f"{card.passed} of {card.runs} passed", "warn") if card.passed else Badge("Not passed", "bad")
 
 
 def _dimension(name: str, rows: Sequence[Line]) -> DimensionRows:
@@ -166,20 +119,6 @@ def criterion_badge(score: float, most: float, unjudged: bool) -> Badge:
     if score >= most:
         return Badge("Met", "good")
     return Badge("In part", "warn") if score > 0 else Badge("Missed", "bad")
-
-
-def _run(which: int, run: Run) -> RunRow:
-    results = run.results
-    return RunRow(
-        number=which,
-        end=_ENDS[results.status],
-        passed=run.passed,
-        score=points_of("", run.points),
-        turns=results.turns_taken,
-        actions=results.actions_taken,
-        seconds=number(results.duration_seconds),
-        cost=results.costs.nano_dollars,
-    )
 
 
 def _change(name: str, change: Change, *, strong: bool = False) -> ChangeRow:

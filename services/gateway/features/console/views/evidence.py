@@ -4,13 +4,13 @@ Writes come from the same rows as the audit export, so the same is masked.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.approvals import STATUS, ArgumentRow, in_words, name_ref
+from services.gateway.features.console.views.approvals import ArgumentRow, figure_origin, in_words, name_ref
 from services.gateway.features.console.views.tasks import WRITES, dollars
 from services.gateway.features.console.views.words import (
     Badge,
@@ -21,7 +21,6 @@ from services.gateway.features.console.views.words import (
     show_json,
     title_of,
 )
-from shared.contracts.approval import Approval
 from shared.contracts.grounds import Grounds
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
@@ -64,16 +63,6 @@ class PolicyEvidence(NamedTuple):
     problems: tuple[str, ...]
 
 
-class ApprovalLine(NamedTuple):
-    """An approval in one line, with who decided."""
-
-    approval_id: str
-    status: Badge
-    level: str
-    asked_at: datetime
-    decisions: tuple[tuple[str, bool, str, str], ...]  # who, yes, when (ISO), comment
-
-
 class FigureRow(NamedTuple):
     name: str
     value: str
@@ -107,19 +96,6 @@ def policy(record: TaskRecord) -> PolicyEvidence | None:
 def unenforced_policy(record: TaskRecord) -> str:
     """What of the request's own policy was not enforced, as the record says; empty if all of it was."""
     return read_text(record.metadata.get("policy_unenforced"))
-
-
-def approvals(asked: Iterable[Approval]) -> tuple[ApprovalLine, ...]:
-    return tuple(
-        ApprovalLine(
-            one.approval_id,
-            STATUS[one.status],
-            title_of(one.level) if one.level else "Any approver",
-            one.asked_at,
-            tuple((given.by.id, given.approve, given.at.isoformat(), given.comment) for given in one.decisions),
-        )
-        for one in asked
-    )
 
 
 def figures(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...]:
@@ -202,8 +178,7 @@ def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
 def _figure_origin(name: str, told: Mapping[str, object], grounds: Grounds | None) -> str:
     if grounds is None or name not in told:
         return ""
-    one = next(figure for figure in grounds.figures if figure.name == name)
-    return f"{title_of(one.operation)} of {', '.join(name_ref(operand, grounds) for operand in one.operands)}"
+    return figure_origin(next(figure for figure in grounds.figures if figure.name == name), grounds)
 
 
 def _rule(one: JsonObject) -> RuleRow:

@@ -18,52 +18,14 @@ from shared.contracts.task import TaskRecord
 from shared.domain.bandit import REWARD_UNITS
 from shared.domain.words import TaskState
 
-_KINDS = {
+LETTER_KINDS = {
     LetterKind.TURN: Badge("Task given up", "bad"),
     LetterKind.OUTCOME: Badge("Not learned from", "warn"),
 }
-_AGAIN = {
-    LetterKind.TURN: "Begin its task anew",
-    LetterKind.OUTCOME: "Hand it to the learner again",
-}
 
 
-class LetterRow(NamedTuple):
-    """A dead letter. ``writes``: those that a new start would make once more. ``again``: the button's label."""
-
-    letter_id: str
-    kind: Badge
-    title: str
-    why: str
-    error: str
-    tries: str
-    task_id: str
-    at: datetime
-    writes: tuple[str, ...]
-    again: str
-
-
-def letter_rows(letters: Sequence[DeadLetter]) -> tuple[LetterRow, ...]:
-    return tuple(_letter_row(letter) for letter in letters)
-
-
-def _letter_row(letter: DeadLetter) -> LetterRow:
-    dead = _dead_turn(letter)
-    return LetterRow(
-        letter_id=letter.letter_id,
-        kind=_KINDS[letter.kind],
-        title=dead.request.text if dead else letter.task_id or "A letter that cannot be read",
-        why=letter.reason,
-        error=letter.error,
-        tries=f"tried {count_of(letter.tries, 'time')}" if letter.tries else "",
-        task_id=letter.task_id,
-        at=letter.at,
-        writes=dead.writes if dead else (),
-        again=_AGAIN[letter.kind] if letter.content else "",
-    )
-
-
-def _dead_turn(letter: DeadLetter) -> DeadTurn | None:
+def dead_turn(letter: DeadLetter) -> DeadTurn | None:
+    """The turn in a letter; None if it holds none that can be read."""
     if letter.kind is not LetterKind.TURN or not letter.content:
         return None
     try:
@@ -95,6 +57,11 @@ class DayCounts(NamedTuple):
         """How many of the tasks were not dry runs."""
         return self.success + self.partial + self.failure
 
+    @property
+    def quality(self) -> str:
+        """The mean quality of the judged tasks; empty if there were none."""
+        return f"{self.units / (REWARD_UNITS * self.judged):.2f}" if self.judged else ""
+
 
 class HealthItem(NamedTuple):
     """A named number. ``tone`` is good, warn, bad or empty."""
@@ -118,15 +85,6 @@ class Cause(NamedTuple):
     text: str
     number: int
     task_id: str
-
-
-class DayRow(NamedTuple):
-    date: str
-    tasks: int
-    success: int
-    partial: int
-    failure: int
-    quality: str
 
 
 def load(state: TenantState, *, still: bool) -> tuple[HealthItem, ...]:
@@ -197,13 +155,6 @@ def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
     return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
 
 
-def day_rows(days: Sequence[DayCounts]) -> tuple[DayRow, ...]:
-    """A row for each day, newest first."""
-    return tuple(
-        DayRow(day.date, day.events, day.success, day.partial, day.failure, _mean_of(day)) for day in reversed(days)
-    )
-
-
 def waited_for_people(record: TaskRecord) -> bool:
     """Whether the task ever waited for a person. An ended task keeps its approval's id, but not what was asked."""
     return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
@@ -236,10 +187,6 @@ def _percent(part: int, whole: int) -> str:
         return ""
     share = 100 * part / whole
     return f"{share:.1f} %" if 0 < share < 10 else f"{share:.0f} %"
-
-
-def _mean_of(day: DayCounts) -> str:
-    return f"{day.units / (REWARD_UNITS * day.judged):.2f}" if day.judged else ""
 
 
 WEEK = 7

@@ -2,18 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import Badge, count_of, strategy_title, title_of
+from services.gateway.features.console.views.words import Badge, count_of, title_of
 from services.gateway.features.memory.service import Thing
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import Trust, recent, trust
+from shared.domain.estimates import Trust, trust
 
 SIZE = 25
-_OUTCOMES = {
+OUTCOMES = {
     CaseOutcome.SUCCESS: Badge("Success", "good"),
     CaseOutcome.PARTIAL: Badge("In part", "warn"),
     CaseOutcome.FAILURE: Badge("Failure", "bad"),
@@ -24,7 +23,6 @@ _TRUSTS = {
     Trust.VERIFY: Badge("To verify", "warn"),
     Trust.DRIFT: Badge("Drifts", "bad"),
 }
-_TASKS_SHOWN = 3
 Row = TypeVar("Row")
 
 
@@ -53,72 +51,41 @@ class MemoryPage(NamedTuple, Generic[Row]):
     more: bool
 
 
-class CaseRow(NamedTuple):
-    text: str
-    outcome: Badge
-    quality: str
-    process: str
-    strategy: str
-    task_id: str
-    at: datetime
-    worked: tuple[str, ...]
-    failed: tuple[str, ...]
-
-
-class FactRow(NamedTuple):
-    """A fact. ``holds``: false if a newer one contradicts it; ``note``: what it replaces."""
-
-    text: str
-    process: str
-    confidence: str
-    seen: int
-    entities: tuple[str, ...]
-    task_id: str
-    at: datetime
-    holds: bool
-    note: str
-
-
-class EntityRow(NamedTuple):
-    kind: str
-    value: str
-    seen: int
-    last_seen: datetime
-    together: tuple[str, ...]
-    tasks: tuple[str, ...]
-
-
-class AccuracyRow(NamedTuple):
-    process: str
-    kind: str
-    held: str
-    recent: str
-    trust: Badge
-    alerts: int
-
-
 def read_page(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 5 and int(text) else 1
 
 
-def cases(entries: Sequence[CaseEntry], asked: MemoryQuery) -> MemoryPage[CaseRow]:
+def cases(entries: Sequence[CaseEntry], asked: MemoryQuery) -> MemoryPage[CaseEntry]:
     """The page of cases that ``asked`` wants; a case's kind, by which it may be filtered, is its outcome."""
-    words = {one.value: _OUTCOMES[one].text for one in CaseOutcome}
-    found = _find_page(entries, asked, lambda one: one.outcome.value, _said_of_case, words)
-    return _map_rows(found, _case)
+    words = {one.value: OUTCOMES[one].text for one in CaseOutcome}
+    return _find_page(entries, asked, lambda one: one.outcome.value, _said_of_case, words)
 
 
-def facts(known: Sequence[KnownFact], asked: MemoryQuery) -> MemoryPage[FactRow]:
+def facts(known: Sequence[KnownFact], asked: MemoryQuery) -> MemoryPage[KnownFact]:
     """The page of known facts that ``asked`` wants; a fact's kind is the process type that it is about."""
-    found = _find_page(known, asked, lambda one: one.domain, _said_of_fact, {})
-    return _map_rows(found, _fact)
+    return _find_page(known, asked, lambda one: one.domain, _said_of_fact, {})
 
 
-def entities(things: Sequence[Thing], asked: MemoryQuery) -> MemoryPage[EntityRow]:
-    """The page of entities that ``asked`` wants; an entity's kind is what it is, such as a supplier."""
+def entities(things: Sequence[Thing], asked: MemoryQuery) -> MemoryPage[Thing]:
+    """The page of entities that ``asked`` wants; an entity's kind is what it is, such as a supplier.
+
+    What an entity stood with is named as it is written elsewhere.
+    """
     found = _find_page(things, asked, lambda one: one.entity.kind, _said_of_thing, {})
     names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in things}
-    return _map_rows(found, lambda thing: _entity(thing, names))
+    return found._replace(rows=[_with_names(thing, names) for thing in found.rows])
+
+
+def _with_names(thing: Thing, names: Mapping[str, str]) -> Thing:
+    together = tuple(names.get(name.casefold()) or name.partition(":")[2] or name for name in thing.links.together[:6])
+    return thing._replace(links=thing.links.model_copy(update={"together": together}))
+
+
+def fact_note(fact: KnownFact) -> str:
+    """What contradicts the fact, or what it replaced; empty if neither is so."""
+    if fact.superseded_at is not None:
+        return "a newer one says otherwise"
+    return f"before: {fact.replaces}" if fact.replaces else ""
 
 
 def finding_words(finding: Mapping[str, int]) -> str:
@@ -133,8 +100,8 @@ def finding_words(finding: Mapping[str, int]) -> str:
     return f"{count_of(tasks, 'task')} read for facts, {found} found: {took}."
 
 
-def accuracy_rows(known: Mapping[tuple[str, str], Accuracy]) -> tuple[AccuracyRow, ...]:
-    return tuple(_accuracy(process, kind, row) for (process, kind), row in sorted(known.items()))
+def trust_badge(row: Accuracy) -> Badge:
+    return _TRUSTS[trust(row.attempts, row.matches, row.window)]
 
 
 def _find_page(
@@ -152,58 +119,6 @@ def _find_page(
     chosen = [one for one in named if asked.kind in ("", kind_of(one))]
     first = SIZE * (asked.page - 1)
     return MemoryPage(chosen[first : first + SIZE], len(chosen), len(items), kinds, asked, len(chosen) > first + SIZE)
-
-
-Shown = TypeVar("Shown")
-
-
-def _map_rows(found: MemoryPage[Row], row: Callable[[Row], Shown]) -> MemoryPage[Shown]:
-    return MemoryPage([row(one) for one in found.rows], *found[1:])
-
-
-def _case(entry: CaseEntry) -> CaseRow:
-    return CaseRow(
-        text=entry.summary,
-        outcome=_OUTCOMES[entry.outcome],
-        quality=f"{entry.quality:.2f}",
-        process=title_of(entry.domain),
-        strategy=strategy_title(entry.strategy.value),
-        task_id=entry.task_id,
-        at=entry.at,
-        worked=entry.worked,
-        failed=entry.failed,
-    )
-
-
-def _fact(fact: KnownFact) -> FactRow:
-    gone = fact.superseded_at is not None
-    note = f"before: {fact.replaces}" if fact.replaces else ""
-    return FactRow(
-        text=fact.text,
-        process=title_of(fact.domain),
-        confidence=f"{100 * fact.confidence:.0f} %",
-        seen=fact.seen,
-        entities=fact.entities,
-        task_id=fact.task_id,
-        at=fact.at,
-        holds=not gone,
-        note="a newer one says otherwise" if gone else note,
-    )
-
-
-def _entity(thing: Thing, names: Mapping[str, str]) -> EntityRow:
-    """An entity's row. ``names``: how entities are written, by the key that links use."""
-    entity, links = thing
-    together = tuple(names.get(name.casefold()) or name.partition(":")[2] or name for name in links.together[:6])
-    tasks = tuple(one.task_id for one in links.tasks[:_TASKS_SHOWN])
-    return EntityRow(title_of(entity.kind), entity.value, entity.seen, entity.last_seen, together, tasks)
-
-
-def _accuracy(process: str, kind: str, row: Accuracy) -> AccuracyRow:
-    held, of = recent(row.window)
-    badge = _TRUSTS[trust(row.attempts, row.matches, row.window)]
-    said = f"{row.matches} of {row.attempts}"
-    return AccuracyRow(title_of(process), title_of(kind), said, f"{held} of {of}", badge, row.drift_alerts)
 
 
 def _said_of_case(entry: CaseEntry) -> Iterable[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.assessments import NOTHING, criterion_badge, cut, number, show_value
+from services.gateway.features.console.views.assessments import NOTHING, cut, show_value
 from services.gateway.features.console.views.words import Badge, count_of, title_of
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldChange, WorldLook
@@ -85,7 +85,7 @@ def _badge(entry: ActionLogEntry) -> Badge:
     return _READ if entry.kind == "read" else Badge("Done", "good")
 
 
-_KINDS = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
+CHANGE_BADGES = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
 _BESIDE = 100  # turns before and after the one that is shown
 _WORDS = 4000
 _TURN_BEGINS = "update_turn_started"
@@ -101,19 +101,6 @@ class TurnStop(NamedTuple):
     tone: str
 
 
-class Field(NamedTuple):
-    name: str
-    before: str
-    after: str
-
-
-class ChangedRow(NamedTuple):
-    badge: Badge
-    title: str
-    where: str
-    fields: tuple[Field, ...]
-
-
 class TurnCount(NamedTuple):
     """A count of the world. ``moved``: the change since the turn before, such as ``+2``."""
 
@@ -127,16 +114,6 @@ class SaidLine(NamedTuple):
     tone: str
 
 
-class CriterionLine(NamedTuple):
-    name: str
-    dimension: str
-    badge: Badge
-    score: str
-    most: str
-    reason: str
-    details: tuple[tuple[str, str], ...]
-
-
 class ReplayedTurn(NamedTuple):
     """What is shown of one turn. ``known``: whether the assessor told the world's state.
 
@@ -147,8 +124,8 @@ class ReplayedTurn(NamedTuple):
     began: datetime | None
     known: bool
     counts: tuple[tuple[str, tuple[TurnCount, ...]], ...]
-    own: tuple[ChangedRow, ...]
-    others: tuple[ChangedRow, ...]
+    own: tuple[WorldChange, ...]
+    others: tuple[WorldChange, ...]
     left_out: int
     actions: tuple[ActionRow, ...]
     told: tuple[SaidLine, ...]
@@ -199,10 +176,9 @@ def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
     )
 
 
-def criteria_of(run: Run) -> tuple[CriterionLine, ...]:
+def criteria_of(run: Run) -> list[CriterionResult]:
     """The criteria, those with the fewest points first, since readers look for them."""
-    rows = sorted(run.results.criteria_results, key=lambda one: (one.unjudged, one.score / one.max_score))
-    return tuple(_criterion(one) for one in rows)
+    return sorted(run.results.criteria_results, key=lambda one: (one.unjudged, one.score / one.max_score))
 
 
 def _looks_by_turn(run: Run) -> Mapping[int, WorldLook]:
@@ -306,21 +282,5 @@ def _turn_count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
     return TurnCount(title_of(words), value, f"{moved:+d}" if moved else "")
 
 
-def _changes_by(changes: Iterable[WorldChange], by: str) -> tuple[ChangedRow, ...]:
-    return tuple(_changed_row(change) for change in changes if change.by == by)
-
-
-def _changed_row(change: WorldChange) -> ChangedRow:
-    fields = tuple(
-        Field(title_of(name), show_value(change.before.get(name)), show_value(value))
-        for name, value in change.after.items()
-    )
-    return ChangedRow(_KINDS[change.kind], change.title or change.key, title_of(change.modality), fields)
-
-
-def _criterion(one: CriterionResult) -> CriterionLine:
-    details = tuple((title_of(name), show_value(value)) for name, value in (one.details or {}).items())
-    badge = criterion_badge(one.score, one.max_score, one.unjudged)
-    return CriterionLine(
-        one.name, title_of(one.dimension), badge, number(one.score), number(one.max_score), one.explanation, details
-    )
+def _changes_by(changes: Iterable[WorldChange], by: str) -> tuple[WorldChange, ...]:
+    return tuple(change for change in changes if change.by == by)

@@ -14,13 +14,12 @@ from services.gateway.features.console.views.words import (
     read_object,
     read_text,
     show_json,
-    state_badge,
     strategy_title,
     title_of,
 )
 from services.gateway.features.tasks.views import answer_of
 from services.gateway.features.webhooks.model import RegisteredWebhook, state_of
-from shared.contracts.task import TaskRecord
+from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import plain
 from shared.domain.words import Resolution, TaskState
 
@@ -108,32 +107,6 @@ FILTERS = (
 )
 
 
-class TaskRow(NamedTuple):
-    task_id: str
-    text: str
-    state: Badge
-    process: str
-    requester: str
-    accepted_at: datetime
-    updated_at: datetime
-    remark: str
-
-
-class Document(NamedTuple):
-    name: str
-    media_type: str
-    text: str
-
-
-class DeliveryLine(NamedTuple):
-    """The state of one of the task's webhooks."""
-
-    host: str
-    state: Badge
-    delivered: int
-    error: str
-
-
 class FileRow(NamedTuple):
     """A file that came with the task; without ``file_id`` it was never stored."""
 
@@ -143,67 +116,36 @@ class FileRow(NamedTuple):
 
 
 class TaskPage(NamedTuple):
-    """The content of a task's page. ``asks``: the approval that the task waits for."""
+    """What a task's page says beside its record."""
 
-    task_id: str
-    session_id: str
-    text: str
-    state: Badge
-    ended: bool
-    requester: str
-    verified: bool
-    accepted_at: datetime
-    updated_at: datetime
-    reason: str
-    answer_title: str
     answer: str
     facts: tuple[tuple[str, str, str], ...]
     brief: str
-    documents: tuple[Document, ...]
     files: tuple[FileRow, ...]
-    asks: str
+    asks: str  # the approval that the task waits for
 
 
 def filter_named(word: str) -> TaskFilter:
     return next((one for one in FILTERS if one.word == word), FILTERS[0])
 
 
-def task_row(record: TaskRecord) -> TaskRow:
-    ended_badly = record.state in ENDED_BADLY or record.state is TaskState.CANCELED
-    return TaskRow(
-        record.task_id,
-        record.request.text,
-        state_badge(record.state),
-        _title(record.metadata.get("process_type")),
-        record.requester.id,
-        record.accepted_at,
-        record.updated_at,
-        (record.reason or "").partition("\n")[0] if ended_badly else DRY if _is_dry(record) else "",
-    )
+def remark_on(record: TaskRecord) -> str:
+    """Why the task ended badly, in a line; or that it is a dry run."""
+    if record.state in ENDED_BADLY or record.state is TaskState.CANCELED:
+        return (record.reason or "").partition("\n")[0]
+    return DRY if _is_dry(record) else ""
 
 
 def task_page(record: TaskRecord, now: datetime) -> TaskPage:
     answer = answer_of(record) if record.state.is_terminal else None
     asks = record.metadata.get("approval_id")
-    waits = record.state is TaskState.INPUT_REQUIRED
+    facts = tuple(_facts(record, now))
     return TaskPage(
-        task_id=record.task_id,
-        session_id=record.session_id,
-        text=record.request.text,
-        state=state_badge(record.state),
-        ended=record.state.is_terminal,
-        requester=record.requester.id,
-        verified=record.requester.verified,
-        accepted_at=record.accepted_at,
-        updated_at=record.updated_at,
-        reason=(record.reason or "") if not record.state.is_terminal else "",
-        answer_title="Answer" if record.state is TaskState.COMPLETED else "Why it ended so",
         answer=answer.text if answer else "",
-        facts=(facts := tuple(_facts(record, now))),
+        facts=facts,
         brief=" · ".join(filter(None, ("dry run" if _is_dry(record) else "", _brief(facts)))),
-        documents=tuple(_documents(record)),
         files=tuple(_files(record)),
-        asks=asks if waits and isinstance(asks, str) else "",
+        asks=asks if record.state is TaskState.INPUT_REQUIRED and isinstance(asks, str) else "",
     )
 
 
@@ -220,10 +162,13 @@ def _files(record: TaskRecord) -> Iterator[FileRow]:
         yield FileRow(file.shown_name, about, str(row.get("file_id") or file.file_id))
 
 
-def delivery(registered: RegisteredWebhook) -> DeliveryLine:
-    webhook, told = registered
-    host = webhook.url.partition("://")[2].partition("/")[0]
-    return DeliveryLine(host, _DELIVERIES[state_of(registered)], told.delivered, told.error)
+def delivery_badge(registered: RegisteredWebhook) -> Badge:
+    return _DELIVERIES[state_of(registered)]
+
+
+def document_text(one: Artifact) -> str:
+    data = show_json(plain(one.data)) if one.data is not None else ""
+    return "\n\n".join(filter(None, (one.text, data)))
 
 
 def dollars(nanos: int) -> str:
@@ -239,7 +184,7 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     data, spend = record.metadata, read_object(record.metadata.get("spend"))
     until = record.updated_at if record.state.is_terminal else now
     found = [
-        ("Process", _title(data.get("process_type")), ""),
+        ("Process", process_title(record), ""),
         ("Strategy", strategy_title(read_text(data.get("strategy"))), read_text(data.get("strategy_why"))),
         ("Took" if record.state.is_terminal else "So far", span_of(until - record.accepted_at), ""),
         ("Cost", _money(spend.get("dollars")), _phrase("limit $", spend.get("dollar_limit"))),
@@ -287,16 +232,9 @@ def _verdict_fact(verdict: Mapping[str, object]) -> tuple[str, str]:
     return word, ", ".join(named)
 
 
-def _documents(record: TaskRecord) -> list[Document]:
-    found = []
-    for one in record.artifacts:
-        data = show_json(plain(one.data)) if one.data is not None else ""
-        found.append(Document(one.name, one.media_type or "", "\n\n".join(filter(None, (one.text, data)))))
-    return found
-
-
-def _title(value: JsonValue) -> str:
-    return title_of(value) if isinstance(value, str) else ""
+def process_title(record: TaskRecord) -> str:
+    """The kind of process; empty while it is not known."""
+    return title_of(read_text(record.metadata.get("process_type")))
 
 
 def _number(value: object) -> str:
