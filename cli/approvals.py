@@ -1,6 +1,7 @@
 """`purple approvals`: what waits for a person's yes: list, look, approve, reject."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, NamedTuple
 
@@ -8,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, make_table, moment, out, say_json
+from cli.console import err, moment, out, say_found, say_json, text_table
 from cli.gateway.client import (
     AsJson,
     Gateway,
@@ -59,7 +60,7 @@ def show(approval_id: ApprovalId, url: Gateway = DEFAULT_URL, as_json: AsJson = 
 
       purple approvals show 1f0c9a7b3d2e4a5b
     """
-    _print_approval(ask_gateway(url, "GET", path_of("approvals", approval_id)), as_json)
+    say_found(ask_gateway(url, "GET", path_of("approvals", approval_id)), _print_approval, as_json=as_json)
 
 
 @approvals.command()
@@ -146,9 +147,7 @@ def _say_decided(found: DecidedApproval) -> None:
     say_task(task)
 
 
-def _print_approval(approval: JsonObject, as_json: bool) -> None:
-    if as_json:
-        return say_json(dumps(approval))
+def _print_approval(approval: JsonObject) -> None:
     head = f"approval {approval.get('approval_id')}: {approval.get('status')}"
     state = f", task {approval.get('task_id')}: {approval.get('task_state')}" if approval.get("task_state") else ""
     out.print(Text(head + state, "bold"))
@@ -168,45 +167,42 @@ def _print_approval(approval: JsonObject, as_json: bool) -> None:
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
     err.print(Text(f"{_who(approval)}, until {moment(approval.get('deadline'))}{_describe_next(approval)}", "dim"))
     err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
-    return None
 
 
 def _approvals_table(rows: list[JsonObject]) -> Table:
-    table = make_table("approval", "task", "asked by", "needs", "calls", "deadline", title="what waits for a person")
-    for row in rows:
+    def cells(row: JsonObject) -> Sequence[object]:
         calls = ", ".join(str(call.get("tool")) for call in objects_in(row.get("calls")))
         needed = (_who(row), calls, moment(row.get("deadline")))
-        cells = (row.get("approval_id"), row.get("task"), row.get("requester"), *needed)
-        table.add_row(*(Text(str(cell)) for cell in cells))
-    return table
+        return row.get("approval_id"), row.get("task"), row.get("requester"), *needed
+
+    columns = ("approval", "task", "asked by", "needs", "calls", "deadline")
+    return text_table(columns, map(cells, rows), "what waits for a person")
 
 
 def _calls_table(rows: list[JsonObject]) -> Table:
-    table = make_table("call", "tool", "arguments", "where they come from", title="exactly these calls")
-    for row in rows:
-        cells = (str(row.get("call_id")), str(row.get("tool")), dumps(row.get("arguments")), dumps(row.get("origins")))
-        table.add_row(*map(Text, cells))
-    return table
+    def cells(row: JsonObject) -> Sequence[object]:
+        return row.get("call_id"), row.get("tool"), dumps(row.get("arguments")), dumps(row.get("origins"))
+
+    return text_table(("call", "tool", "arguments", "where they come from"), map(cells, rows), "exactly these calls")
 
 
 def _figures_table(rows: list[JsonObject]) -> Table:
-    table = make_table("figure", "value", "worked out by", "from", title="figures")
-    for row in rows:
-        cells = (row.get("name"), row.get("value"), row.get("operation"), ", ".join(_texts(row.get("operands"))))
-        table.add_row(*(Text(str(cell)) for cell in cells))
-    return table
+    def cells(row: JsonObject) -> Sequence[object]:
+        return row.get("name"), row.get("value"), row.get("operation"), ", ".join(_texts(row.get("operands")))
+
+    return text_table(("figure", "value", "worked out by", "from"), map(cells, rows), "figures")
 
 
 def _reads_table(rows: list[JsonObject]) -> Table:
     """A table of the reads that the plan rests on; of a long answer only the beginning."""
-    table = make_table("read", "asked", "showed", "supports", title="what it rests on")
-    for row in rows:
+
+    def cells(row: JsonObject) -> Sequence[object]:
         shows = row.get("shows")
         showed = (shows if isinstance(shows, str) else dumps(shows)) + (" ..." if row.get("cut") else "")
         asked_for = f"{row.get('tool')} {dumps(row.get('arguments'))}"
-        cells = (str(row.get("ref")), asked_for, showed, ", ".join(_texts(row.get("supports"))))
-        table.add_row(*map(Text, cells))
-    return table
+        return row.get("ref"), asked_for, showed, ", ".join(_texts(row.get("supports")))
+
+    return text_table(("read", "asked", "showed", "supports"), map(cells, rows), "what it rests on")
 
 
 def _describe_next(row: JsonObject) -> str:

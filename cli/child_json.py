@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from cli.console import Complaint, err
+from cli.console import Complaint, err, give_up
 from shared.domain.exact_json import JsonObject, loads_object
 
 _SHOWN = 2000  # characters of what a process complained about
@@ -49,6 +49,16 @@ def _parse_result(doing: str, said: str, complained: str, code: int) -> JsonObje
         return loads_object(said.strip().splitlines()[-1])
     except (IndexError, ValueError):
         raise Complaint(f"{doing}: there was no result (exit code {code}).", complained[-_SHOWN:]) from None
+
+
+def ask_module(
+    *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None, code: int = 1
+) -> JsonObject:
+    """As ``run_for_json``, for a command: a ``Complaint`` ends it with its sentence and exit code ``code``."""
+    try:
+        return asyncio.run(run_for_json(*arguments, doing=doing, seconds=seconds, environ=environ))
+    except Complaint as complaint:
+        give_up(complaint, code)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 from rich.status import Status
 from rich.table import Column, Table
+from rich.text import Text
 
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 _NAME = "purple"
 _LOG_WIDTH = 140  # a file has no width of its own
@@ -50,9 +51,25 @@ def make_table(*headers: str, title: str | None = None) -> Table:
     return Table(*(Column(header, overflow="fold") for header in headers), title=title)
 
 
+def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
+    """Such a table of cells as plain text: words of others are never read as markup. None is an empty cell."""
+    table = make_table(*columns, title=title)
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text("" if cell is None else str(cell)) for cell in row))
+    return table
+
+
 def say_json(text: str) -> None:
     """Print a JSON text to stdout, unwrapped and uncoloured."""
     out.print(text, markup=False, soft_wrap=True)
+
+
+def say_found(found: JsonObject, show: Callable[[JsonObject], object], *, as_json: bool) -> None:
+    """Print an answer: as JSON, or as ``show`` prints it for people."""
+    if as_json:
+        say_json(dumps(found))
+    else:
+        show(found)
 
 
 def moment(value: Json) -> str:

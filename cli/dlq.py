@@ -1,12 +1,13 @@
 """`purple dlq`: dead letters: turns given up, and outcomes that nothing was learned from."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, give_up, make_table, moment, out, say_json
+from cli.console import Complaint, err, give_up, moment, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
 from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL
@@ -45,7 +46,7 @@ def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple dlq show turn-12-1790000000000-0
     """
-    _print_result(ask_as_operator(url, name, "dlq", letter_id, "show"), as_json)
+    say_found(ask_as_operator(url, name, "dlq", letter_id, "show"), _print_result, as_json=as_json)
 
 
 @dlq.command()
@@ -68,9 +69,9 @@ def requeue(
     """
     if bool(letter_id) == outcomes:
         give_up(Complaint("Name one letter, or say --outcomes for all outcomes."))
-    if outcomes:
-        return _print_result(_all_outcomes(url, name), as_json)
-    return _print_result(ask_as_operator(url, name, "dlq", letter_id, "requeue", body={"again": again}), as_json)
+    body: JsonObject = {"again": again}
+    found = _all_outcomes(url, name) if outcomes else ask_as_operator(url, name, "dlq", letter_id, "requeue", body=body)
+    say_found(found, _print_result, as_json=as_json)
 
 
 @dlq.command()
@@ -81,7 +82,7 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple dlq drop outcome-3-1790000000000-0
     """
-    _print_result(ask_as_operator(url, name, "dlq", letter_id, "drop"), as_json)
+    say_found(ask_as_operator(url, name, "dlq", letter_id, "drop"), _print_result, as_json=as_json)
 
 
 def _all_outcomes(url: str, name: str) -> JsonObject:
@@ -95,26 +96,20 @@ def _all_outcomes(url: str, name: str) -> JsonObject:
 
 
 def _table(letters: list[JsonObject]) -> Table:
-    table = make_table("letter", "since", "task", "tries", "why")
-    for letter in letters:
+    def cells(letter: JsonObject) -> Sequence[object]:
         why = ": ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
-        cells = (letter.get("id"), moment(letter.get("at")), letter.get("task_id"), letter.get("tries"))
-        table.add_row(
-            *(Text("" if cell is None else str(cell)) for cell in cells), Text(why)
-        )  # words of others, no markup
-    return table
+        return letter.get("id"), moment(letter.get("at")), letter.get("task_id"), letter.get("tries"), why
+
+    return text_table(("letter", "since", "task", "tries", "why"), map(cells, letters))
 
 
-def _print_result(found: JsonObject, as_json: bool) -> None:
-    if as_json:
-        return say_json(dumps(found))
+def _print_result(found: JsonObject) -> None:
     table = Table("what", "value", show_header=False)
     for key, value in found.items():
         table.add_row(key.replace("_", " "), Text(_plain(value)))
     out.print(table)
     if found.get("requeued") and found.get("task_id"):
         err.print(f"Follow it: purple task show {found['task_id']}", style="dim", soft_wrap=True)
-    return None
 
 
 def _plain(value: Json) -> str:

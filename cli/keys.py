@@ -1,17 +1,16 @@
 """`purple keys`: make an API key, list them, revoke one; PURPLE_API_KEY is yours."""
 
-import asyncio
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, make_table, moment, out, say_json
+from cli.child_json import ask_module
+from cli.console import err, moment, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
 from cli.send import DEFAULT_URL, levels_of
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 
 _SECONDS = 30.0
@@ -42,11 +41,8 @@ def first(
       REDIS_URL=redis://localhost purple keys first olga
     """
     asked = ("first-key", "--tenant", tenant, "--principal", principal, *(("--again",) if again else ()))
-    try:
-        made = asyncio.run(run_for_json("services.gateway", *asked, doing="Making the key", seconds=_SECONDS))
-    except Complaint as complaint:
-        give_up(complaint)
-    _say_made(made, as_json)
+    made = ask_module("services.gateway", *asked, doing="Making the key", seconds=_SECONDS)
+    say_found(made, _show_made, as_json=as_json)
 
 
 @keys.command()
@@ -74,7 +70,7 @@ def create(
     wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
     wish |= {name: number for name, number in numbers.items() if number is not None}
-    _say_made(ask_as_operator(url, name, "keys", "create", body={"key": wish}), as_json)
+    say_found(ask_as_operator(url, name, "keys", "create", body={"key": wish}), _show_made, as_json=as_json)
 
 
 @keys.command("list")
@@ -102,24 +98,20 @@ def revoke(
       purple keys revoke 1f0c9a7b3d2e
     """
     revoked = ask_as_operator(url, name, "keys", key_id, "revoke")
-    say_json(dumps(revoked)) if as_json else out.print(f"Key {revoked.get('key_id')} lets nobody in any more.")
+    sentence = f"Key {revoked.get('key_id')} lets nobody in any more."
+    say_found(revoked, lambda _: out.print(sentence), as_json=as_json)
 
 
-def _say_made(made: JsonObject, as_json: bool) -> None:
-    if as_json:
-        return say_json(dumps(made))
+def _show_made(made: JsonObject) -> None:
     err.print(f"A key for {made.get('principal_id')}. It is shown this once:", style="dim")
     out.print(str(made.get("token")), markup=False, soft_wrap=True)
-    return None
 
 
 def _table(rows: list[JsonObject]) -> Table:
-    table = make_table(
-        *(name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN), "limits", "good"
-    )
+    columns = (name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN)
+    cells = ([*(_cell(name, row.get(name)) for name in _SHOWN), _limits_in_words(row), _key_state(row)] for row in rows)
+    table = text_table([*columns, "limits", "good"], cells)
     table.columns[0].no_wrap = True  # whole: `revoke` takes it
-    for row in rows:
-        table.add_row(*(Text(_cell(name, row.get(name))) for name in _SHOWN), _limits_in_words(row), _key_state(row))
     return table
 
 
@@ -128,10 +120,10 @@ def _limits_in_words(row: JsonObject) -> str:
     return ", ".join(f"{number or 'any'} {shown}" for number, shown in own if number is not None) or "as usual"
 
 
-def _key_state(row: JsonObject) -> str:
+def _key_state(row: JsonObject) -> Text:
     if not row.get("good"):
-        return "[red]no[/]"
-    return f"[yellow]{row['warning']}[/]" if row.get("warning") else "yes"
+        return Text("no", "red")
+    return Text(str(row["warning"]), "yellow") if row.get("warning") else Text("yes")
 
 
 def _cell(name: str, value: Json) -> str:

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, indent_json, out, say_json
+from cli.child_json import ask_module
+from cli.console import Complaint, err, give_up, indent_json, out, say_found, say_json, text_table
 from cli.gateway import client as gateway
 from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL
@@ -47,12 +47,8 @@ def export(
     except OSError as error:
         give_up(Complaint(f"{folder} cannot be written: {error.strerror}."))
     sizes: JsonObject = {file_name: _size(content) for file_name, content in known.items()}
-    if as_json:
-        return say_json(dumps({"folder": str(folder), "entries": sizes}))
-    table = Table("file", "entries")
-    for file_name, size in sizes.items():
-        table.add_row(str(folder / file_name), str(size))
-    return out.print(table)
+    table = text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
+    say_found({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
 
 
 def bring(
@@ -162,10 +158,7 @@ def forget(
     if not yes:
         _confirm(scope, subject)
     found = gateway.talk_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
-    if as_json:
-        say_json(dumps(found))
-    else:
-        _say_forgotten(found)
+    say_found(found, _say_forgotten, as_json=as_json)
     if found.get("state") != "done":
         err.print("It goes on; look again with the same command.", style="yellow")
         raise typer.Exit(_NOT_YET)
@@ -205,17 +198,10 @@ async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: s
 
 
 def _say_forgotten(found: JsonObject) -> None:
-    table = Table("removed", "how many")
-    removed = _rows(found.get("removed"))
-    for what, count in removed:
-        table.add_row(what, count)
-    out.print(table if removed else "Nothing of it was remembered.")
-    left = _rows(found.get("left"))
+    removed, left = _rows(found.get("removed")), _rows(found.get("left"))
+    out.print(text_table(("removed", "how many"), removed) if removed else "Nothing of it was remembered.")
     if left:
-        stays = Table("stays", "why, and until when")
-        for what, why in left:
-            stays.add_row(what, Text(why))
-        out.print(stays)
+        out.print(text_table(("stays", "why, and until when"), left))
 
 
 def _rows(value: Json) -> list[tuple[str, str]]:
@@ -255,10 +241,7 @@ def report(
       purple learn report report.json --json
     """
     arguments = ("report", *map(str, files or ()), "--bucket", bucket, "--most", str(most))
-    try:
-        found = asyncio.run(run_for_json("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS))
-    except Complaint as complaint:
-        give_up(complaint)
+    found = ask_module("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS)
     prepared = objects_in(found.pop("training_rows"))
     if rows is not None:
         _write(rows, prepared)

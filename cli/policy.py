@@ -1,6 +1,5 @@
 """`purple policy`: try policies before they rule: what they mean, what they would do."""
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +8,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, make_table, out, say_json
+from cli.child_json import ask_module
+from cli.console import Complaint, err, give_up, out, say_found, text_table
 from cli.gateway.messages import as_list, as_object, objects_in
 from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -45,10 +44,7 @@ def check(
     facts = ("--context", str(context)) if context else ()
     text = ("--task", task) if task else ()
     found = _ask_policy("check", str(file), *facts, *text, doing="Checking")
-    if as_json:
-        say_json(dumps(found))
-    else:
-        _show_check(found)
+    say_found(found, _show_check, as_json=as_json)
     raise typer.Exit(0 if found.get("valid") else 1)
 
 
@@ -74,17 +70,11 @@ def backtest(
     except Complaint as complaint:
         give_up(complaint, _CANNOT)
     found = _ask_policy("backtest", str(file), "--tenant", tenant, doing="Reading the archive", environ=environ)
-    if as_json:
-        say_json(dumps(found))
-    else:
-        _show_backtest(found)
+    say_found(found, _show_backtest, as_json=as_json)
 
 
 def _ask_policy(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
-    try:
-        return asyncio.run(run_for_json("services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ))
-    except Complaint as complaint:
-        give_up(complaint, _CANNOT)
+    return ask_module("services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ, code=_CANNOT)
 
 
 def _show_check(found: JsonObject) -> None:
@@ -121,7 +111,4 @@ def _show_backtest(found: JsonObject) -> None:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: Json) -> Table:
-    table = make_table(*columns, title=title)
-    for row in objects_in(rows):
-        table.add_row(*(Text(str(row.get(column, ""))) for column in columns))
-    return table
+    return text_table(columns, ([row.get(column, "") for column in columns] for row in objects_in(rows)), title)

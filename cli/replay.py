@@ -1,18 +1,16 @@
 """`purple replay`: run an archived task again, in memory, with today's code; nothing and nobody is called."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, make_table, out, say_json
+from cli.child_json import ask_module
+from cli.console import Complaint, err, give_up, out, say_found, text_table
 from cli.gateway.messages import objects_in
 from cli.stack.registry import data_folder
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import JsonObject
 from shared.infra.archive_open import folder_url, key_of
 
 USUAL_FOLDER = Path(".purple")
@@ -58,32 +56,19 @@ def replay(
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple replay TASK --tenant acme --json
     """
     try:
-        asking = run_for_json(
-            "services.executor",
-            "replay",
-            task,
-            "--tenant",
-            tenant,
-            "--json",
-            doing="Replaying",
-            seconds=_SECONDS,
-            environ=archive_environ(folder),
-        )
-        done = asyncio.run(asking)
+        environ = archive_environ(folder)
     except Complaint as complaint:
         give_up(complaint, _CANNOT)
-    if as_json:
-        say_json(dumps(done))
-    else:
-        _print_replay(done)
+    words = ("services.executor", "replay", task, "--tenant", tenant, "--json")
+    done = ask_module(*words, doing="Replaying", seconds=_SECONDS, environ=environ, code=_CANNOT)
+    say_found(done, _print_replay, as_json=as_json)
     raise typer.Exit(0 if done.get("same") else 1)
 
 
 def _print_replay(done: JsonObject) -> None:
-    table = make_table("turn", "step", "kind", "characters", title=f"{done.get('task')}: its steps, taken again")
-    for step in objects_in(done.get("steps")):
-        table.add_row(*(Text(str(step.get(name, ""))) for name in ("turn", "step", "kind", "characters")))
-    out.print(table)
+    columns, title = ("turn", "step", "kind", "characters"), f"{done.get('task')}: its steps, taken again"
+    rows = ([step.get(name, "") for name in columns] for step in objects_in(done.get("steps")))
+    out.print(text_table(columns, rows, title))
     difference = done.get("difference")
     if isinstance(difference, dict):
         err.print(f"First difference at {difference.get('at')}: {difference.get('how')}.", style="bold red")

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, make_table, moment, out, say_json
+from cli.console import err, moment, out, say_found, text_table
 from cli.gateway.client import (
     AsJson,
     Gateway,
@@ -37,7 +37,7 @@ def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -
 
       purple task show TASK
     """
-    _print_record(ask_gateway(url, "GET", path_of("tasks", task_id)), as_json)
+    say_found(ask_gateway(url, "GET", path_of("tasks", task_id)), say_task, as_json=as_json)
 
 
 @task.command()
@@ -53,7 +53,7 @@ def cancel(task_id: TaskId, name: Name = "", url: Gateway = DEFAULT_URL, as_json
         await client.cancel(task_id, speaker_claim(name, Role.CLIENT))
         return await client.ask("GET", path_of("tasks", task_id))
 
-    _print_record(talk_with_gateway(url, end), as_json)
+    say_found(talk_with_gateway(url, end), say_task, as_json=as_json)
 
 
 @task.command()
@@ -80,19 +80,8 @@ def resolve(
 
       purple task resolve TASK retry --call c1 --as olga
     """
-    body: JsonObject = {
-        "call": call,
-        "resolution": resolution.value,
-        "comment": comment,
-        **speaker_claim(name),
-    }
-    _print_record(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), as_json)
-
-
-def _print_record(record: JsonObject, as_json: bool) -> None:
-    if as_json:
-        return say_json(dumps(record))
-    return say_task(record)
+    body: JsonObject = {"call": call, "resolution": resolution.value, "comment": comment, **speaker_claim(name)}
+    say_found(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), say_task, as_json=as_json)
 
 
 def say_task(record: JsonObject) -> None:
@@ -136,10 +125,7 @@ def _tables(metadata: JsonObject) -> list[Table]:
 
 
 def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Table:
-    table = make_table(*columns, title=title)
-    for row in rows:
-        table.add_row(*(_cell(name, row.get(name)) for name in columns))
-    return table
+    return text_table(columns, ([_cell(name, row.get(name)) for name in columns] for row in rows), title)
 
 
 def _cell(name: str, value: Json) -> Text:

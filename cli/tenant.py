@@ -1,6 +1,6 @@
 """`purple tenant`: stop a tenant, let it go on; what it says, what it spends."""
 
-import asyncio
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,13 +9,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, make_table, out, say_json
-from cli.gateway.client import AsJson, Gateway, Name, ask_gateway, path_of, speaker_claim
+from cli.child_json import ask_module
+from cli.console import err, out, say_found, text_table
+from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
 from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL
 from cli.tenant_record import record
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import JsonObject
 
 _SECONDS = 120.0
 _PROTOCOLS = {"mcp": "MCP", "rest": "REST bridge"}
@@ -51,35 +51,26 @@ def try_connections(
       kubectl exec deploy/executor -- python -m services.executor connections --tenant acme
     """
     given = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()))
-    asking = run_for_json("services.executor", "connections", *given, "--json", doing="Trying", seconds=_SECONDS)
-    try:
-        found = asyncio.run(asking)
-    except Complaint as complaint:
-        give_up(complaint, 2)
+    words = ("services.executor", "connections", *given, "--json")
+    found = ask_module(*words, doing="Trying", seconds=_SECONDS, code=2)
+    say_found(found, _print_connections, as_json=as_json)
+    raise typer.Exit(0 if all(row.get("good") for row in objects_in(found.get("connections"))) else 1)
+
+
+def _print_connections(found: JsonObject) -> None:
     rows = objects_in(found.get("connections"))
-    if as_json:
-        say_json(dumps(found))
-    else:
-        _print_connections(found, rows)
-    raise typer.Exit(0 if all(row.get("good") for row in rows) else 1)
-
-
-def _print_connections(found: JsonObject, rows: list[JsonObject]) -> None:
-    table = make_table("connection", "reached", "credential", "speaks", "tools", title=f"tenant {found.get('tenant')}")
-    for row in rows:
-        protocol = str(row.get("protocol"))
-        table.add_row(
-            Text(str(row.get("id"))),
-            Text("yes", "green") if row.get("good") else Text("no", "bold red"),
-            _credential(row),
-            _PROTOCOLS.get(protocol, protocol),
-            _tools(row),
-        )
-    out.print(table)
+    columns, title = ("connection", "reached", "credential", "speaks", "tools"), f"tenant {found.get('tenant')}"
+    out.print(text_table(columns, map(_connection_cells, rows), title))
     err.print(Text(f"from {found.get('source')}"), style="dim", soft_wrap=True)
     for row in rows:
         if problem := row.get("credential_problem") or row.get("problem"):
             err.print(Text(f"{row.get('id')} at {row.get('url')}: {problem}", "red"), soft_wrap=True)
+
+
+def _connection_cells(row: JsonObject) -> Sequence[object]:
+    reached = Text("yes", "green") if row.get("good") else Text("no", "bold red")
+    protocol = str(row.get("protocol"))
+    return row.get("id"), reached, _credential(row), _PROTOCOLS.get(protocol, protocol), _tools(row)
 
 
 def _credential(row: JsonObject) -> Text:
@@ -117,7 +108,8 @@ def stop(
 
       purple tenant stop default --reason "the ledger is being repaired"
     """
-    _print_state(_ask_tenant(url, tenant_id, "stop", {"reason": reason, **speaker_claim(name)}), as_json)
+    state = ask_as_operator(url, name, "tenants", tenant_id, "stop", body={"reason": reason})
+    say_found(state, _print_state, as_json=as_json)
 
 
 @tenant.command()
@@ -128,7 +120,7 @@ def resume(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_
 
       purple tenant resume default
     """
-    _print_state(_ask_tenant(url, tenant_id, "resume", speaker_claim(name)), as_json)
+    say_found(ask_as_operator(url, name, "tenants", tenant_id, "resume"), _print_state, as_json=as_json)
 
 
 class Switch(StrEnum):
@@ -150,7 +142,8 @@ def made_tools(
 
       purple tenant made-tools default on
     """
-    _print_state(_ask_tenant(url, tenant_id, "made-tools", {"on": switch is Switch.ON, **speaker_claim(name)}), as_json)
+    state = ask_as_operator(url, name, "tenants", tenant_id, "made-tools", body={"on": switch is Switch.ON})
+    say_found(state, _print_state, as_json=as_json)
 
 
 @tenant.command()
@@ -161,16 +154,10 @@ def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple tenant show default --json
     """
-    _print_state(_ask_tenant(url, tenant_id, "show", speaker_claim(name)), as_json)
+    say_found(ask_as_operator(url, name, "tenants", tenant_id, "show"), _print_state, as_json=as_json)
 
 
-def _ask_tenant(url: str, tenant_id: str, action: str, body: JsonObject) -> JsonObject:
-    return ask_gateway(url, "POST", path_of("tenants", tenant_id, action), body)
-
-
-def _print_state(state: JsonObject, as_json: bool) -> None:
-    if as_json:
-        return say_json(dumps(state))
+def _print_state(state: JsonObject) -> None:
     stands = f"stopped: {state.get('reason')}" if state.get("stopped") else "takes messages"
     out.print(Text(f"tenant {state.get('tenant')} {stands}", "bold red" if state.get("stopped") else "bold"))
     sessions = state.get("sessions")
@@ -181,13 +168,12 @@ def _print_state(state: JsonObject, as_json: bool) -> None:
     days = objects_in(state.get("spend"))
     if days:
         out.print(_table(days))
-    return None
 
 
 def _table(days: list[JsonObject]) -> Table:
-    table = Table("date", "model calls", "fresh tokens", "US dollars", "set aside", title="what model calls used")
-    for day in days:
+    def cells(day: JsonObject) -> Sequence[object]:
         aside = f"{day.get('set_aside_tokens')} tokens, {day.get('set_aside_dollars')} dollars"
-        cells = (day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), aside)
-        table.add_row(*(str(cell) for cell in cells))
-    return table
+        return day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), aside
+
+    columns = ("date", "model calls", "fresh tokens", "US dollars", "set aside")
+    return text_table(columns, map(cells, days), "what model calls used")

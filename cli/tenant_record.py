@@ -1,7 +1,7 @@
 """`purple tenant record`: what a tenant says (policies, connections, caps), version by version."""
 
-import asyncio
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +9,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, indent_json, make_table, out, say_json
+from cli.child_json import ask_module
+from cli.console import Complaint, err, give_up, indent_json, out, say_found, say_json, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows, speaker_claim
 from cli.gateway.messages import as_object, objects_in
 from cli.send import DEFAULT_URL
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, loads_object
 
 _SECONDS = 60.0
 _DIFFERS = 1
@@ -42,10 +42,17 @@ def show(
       purple tenant record show default > record.json
     """
     found = _ask_record(url, tenant_id, name, version)
-    if as_json:
-        return say_json(dumps(found))
+    say_found(found, _show_record, as_json=as_json)
+
+
+def _show_record(found: JsonObject) -> None:
     err.print(Text(_describe_version(found)), style="dim", soft_wrap=True)
-    return say_json(indent_json(found.get("record")))
+    say_json(indent_json(found.get("record")))
+
+
+def _say_stored(tenant_id: str, stored: JsonObject, as_json: bool) -> None:
+    sentence = Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold")
+    say_found(stored, lambda _: out.print(sentence, soft_wrap=True), as_json=as_json)
 
 
 @record.command("set")
@@ -72,10 +79,7 @@ def put(
     document["version"] = _base(url, tenant_id, name, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **speaker_claim(name)}
     stored = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
-    if as_json:
-        return say_json(dumps(stored))
-    out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
-    return None
+    _say_stored(tenant_id, stored, as_json)
 
 
 @record.command()
@@ -122,12 +126,9 @@ def restore(
 
       purple tenant record restore default 3 --comment "the new ERP is not ready"
     """
-    body: JsonObject = {"version": version, "comment": comment, **speaker_claim(name)}
-    stored = ask_gateway(url, "POST", path_of("tenants", tenant_id, "record", "restore"), body)
-    if as_json:
-        return say_json(dumps(stored))
-    out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
-    return None
+    body: JsonObject = {"version": version, "comment": comment}
+    stored = ask_as_operator(url, name, "tenants", tenant_id, "record", "restore", body=body)
+    _say_stored(tenant_id, stored, as_json)
 
 
 @record.command()
@@ -140,12 +141,8 @@ def withdraw(
 
       purple tenant record withdraw default --comment "one file for all again"
     """
-    body: JsonObject = {"comment": comment, **speaker_claim(name)}
-    stored = ask_gateway(url, "POST", path_of("tenants", tenant_id, "record", "withdraw"), body)
-    if as_json:
-        return say_json(dumps(stored))
-    out.print(Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold"), soft_wrap=True)
-    return None
+    stored = ask_as_operator(url, name, "tenants", tenant_id, "record", "withdraw", body={"comment": comment})
+    _say_stored(tenant_id, stored, as_json)
 
 
 def _lines(document: Json) -> list[str]:
@@ -189,11 +186,7 @@ def _check_policies(file: Path, document: JsonObject) -> None:
     """Check the record's rules by the policy service's command, since the gateway may have no such service."""
     if not document.get("policies"):
         return
-    asking = run_for_json("services.policy", "check", str(file), doing="Checking the rules", seconds=_SECONDS)
-    try:
-        found = asyncio.run(asking)
-    except Complaint as complaint:
-        give_up(complaint)
+    found = ask_module("services.policy", "check", str(file), doing="Checking the rules", seconds=_SECONDS)
     problems = objects_in(as_object(found.get("details")).get("problems"))
     for one in problems:
         err.print(Text(f"policies: {one.get('policyId')}.{one.get('ruleId')}: {one.get('message')}"), soft_wrap=True)
@@ -209,12 +202,11 @@ def _describe_version(found: JsonObject) -> str:
 
 
 def _table(rows: list[JsonObject]) -> Table:
-    table = make_table("version", "when", "who", "what", "why")
-    for row in rows:
+    def cells(row: JsonObject) -> Sequence[object]:
         changed = row.get("changed")
         what = ", ".join(map(str, changed)) if isinstance(changed, list) else "all of it"
         what = f"version {row.get('restored')} again: {what}" if row.get("restored") else what
         what = "withdrawn" if row.get("withdrawn") else what
-        cells = (row.get("version"), row.get("at"), row.get("by"), what or "nothing", row.get("comment"))
-        table.add_row(*(Text(str(cell)) for cell in cells))
-    return table
+        return row.get("version"), row.get("at"), row.get("by"), what or "nothing", row.get("comment")
+
+    return text_table(("version", "when", "who", "what", "why"), map(cells, rows))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, make_table, out, say_json
+from cli.console import Complaint, err, give_up, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
 from cli.gateway.messages import objects_in
 from cli.send import DEFAULT_URL
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
 _SHOWN = ("name", "version", "arguments", "result", "purpose", "made_at", "task_id")
@@ -48,11 +48,7 @@ def show(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json: A
       purple tools made show net_margin
     """
     found = ask_as_operator(url, name, "tools", "made", tool, "show")
-    if as_json:
-        return say_json(dumps(found))
-    for version in objects_in(found.get("versions")):
-        _show_made(version)
-    return None
+    say_found(found, _show_versions, as_json=as_json)
 
 
 @made.command()
@@ -64,15 +60,21 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json:
       purple tools made remove net_margin
     """
     found = ask_as_operator(url, name, "tools", "made", tool, "remove")
-    say_json(dumps(found)) if as_json else out.print(f"Tool {tool} is used by no task any more.", markup=False)
+    sentence = f"Tool {tool} is used by no task any more."
+    say_found(found, lambda _: out.print(sentence, markup=False), as_json=as_json)
 
 
 def _table(rows: list[JsonObject]) -> Table:
-    table = make_table(*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "in use")
-    for row in rows:
+    def cells(row: JsonObject) -> Sequence[object]:
         used = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
-        table.add_row(*(Text(_cell(row.get(name))) for name in _SHOWN), used)  # a model's words, no markup
-    return table
+        return [*(_cell(row.get(name)) for name in _SHOWN), used]
+
+    return text_table([*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "in use"], map(cells, rows))
+
+
+def _show_versions(found: JsonObject) -> None:
+    for version in objects_in(found.get("versions")):
+        _show_made(version)
 
 
 def _show_made(version: JsonObject) -> None:
@@ -165,10 +167,7 @@ def discover_tools(
     except Complaint as complaint:
         of_the_server = complaint.sentence.startswith("No tools")
         give_up(Complaint(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")))
-    if as_json:
-        say_json(dumps(found))
-    else:
-        _print_tools(found)
+    say_found(found, _print_tools, as_json=as_json)
     if write_catalogue:
         err.print(f"{write_catalogue}: {_WRITTEN}", style="dim", markup=False, soft_wrap=True)
 

@@ -7,10 +7,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import make_table, out, say_json
+from cli.console import out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows
+from cli.gateway.messages import as_list
 from cli.send import DEFAULT_URL
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import JsonObject
 
 _OF_TASK = ("id", "url", "state", "delivered", "tries", "error", "last_try")
 _FAILING = ("subject", "config_id", "host", "disabled", "tries", "error", "at")
@@ -52,16 +53,13 @@ def secret(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False)
       purple webhooks secret
     """
     found = ask_as_operator(url, name, "webhooks", "secret")
-    if as_json:
-        return say_json(dumps(found))
-    secrets = found.get("secrets")
-    for one in secrets if isinstance(secrets, list) else []:
+    say_found(found, _show_secrets, as_json=as_json)
+
+
+def _show_secrets(found: JsonObject) -> None:
+    for one in as_list(found.get("secrets")):
         out.print(Text(str(one)))
-    return None
 
 
 def _table(shown: tuple[str, ...], rows: list[JsonObject]) -> Table:
-    table = make_table(*shown)
-    for row in rows:
-        table.add_row(*(Text("" if row.get(name) is None else str(row.get(name))) for name in shown))
-    return table
+    return text_table(shown, ([row.get(name) for name in shown] for row in rows))

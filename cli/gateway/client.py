@@ -13,7 +13,7 @@ import typer
 from httpx_sse import ServerSentEvent, aconnect_sse
 from rich.table import Table
 
-from cli.console import Complaint, give_up, out, say_json
+from cli.console import Complaint, give_up, out, say_found
 from cli.gateway.messages import Event, Speaker, TaskView, Utterance, objects_in, task_view
 from cli.stack.registry import gateway_url
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -216,7 +216,4 @@ def say_rows(
 ) -> None:
     """Print the rows under ``name`` as a table, or ``nothing`` if there are none; as JSON the whole answer."""
     rows = objects_in(found.get(name))
-    if as_json:
-        say_json(dumps(found))
-    else:
-        out.print(table(rows) if rows else nothing)
+    say_found(found, lambda _: out.print(table(rows) if rows else nothing), as_json=as_json)

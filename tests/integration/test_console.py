@@ -20,6 +20,7 @@ from starlette.routing import Route
 from services.gateway.features.console.pages import Pages, console_assets
 from services.gateway.features.console.routes import fault_handlers
 from services.gateway.features.console.sessions import MOST_REFUSALS
+from services.gateway.features.console.vocabulary import VOCABULARY
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
@@ -401,7 +402,7 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
     async def breaks(_: Request) -> Response:
         raise RuntimeError("secret inside")
 
-    pages = Pages("", lambda: datetime.now(UTC))
+    pages = Pages("", lambda: datetime.now(UTC), VOCABULARY)
     app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=fault_handlers(pages))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:

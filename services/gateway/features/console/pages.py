@@ -5,7 +5,7 @@ import hashlib
 import mimetypes
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -15,8 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from services.gateway.features.console.sessions import Visitor, form_token
-from services.gateway.features.console.views import approvals, assessments, health, memory, replay, tasks, words
-from shared.domain.estimates import recent
+from services.gateway.features.console.views import words
 from shared.domain.words import Role
 
 FOLDER = Path(__file__).parent / "static"
@@ -139,40 +138,6 @@ _LINKS = (
     Link("/console/learning", "Learning", "trend"),
 )
 _OPERATIONS = Link("/console/operations", "Operations", "gauge")
-_WORDS = {
-    "change_badges": replay.CHANGE_BADGES,
-    "counted": words.count_of,
-    "criterion_badge": assessments.criterion_badge,
-    "day_word": words.day_word,
-    "dead_turn": health.dead_turn,
-    "delivery_badge": tasks.delivery_badge,
-    "distance": words.distance,
-    "document_text": tasks.document_text,
-    "dollars": tasks.dollars,
-    "exact_time": words.exact_time,
-    "fact_note": memory.fact_note,
-    "figure_origin": approvals.figure_origin,
-    "letter_kinds": health.LETTER_KINDS,
-    "level_title": approvals.level_title,
-    "list_of": words.list_of,
-    "number": assessments.number,
-    "outcomes": memory.OUTCOMES,
-    "passes_text": assessments.passes_text,
-    "points_of": assessments.points_of,
-    "process_title": tasks.process_title,
-    "read_fields": approvals.read_fields,
-    "read_question": approvals.read_question,
-    "recent": recent,
-    "remark_on": tasks.remark_on,
-    "run_ends": assessments.RUN_ENDS,
-    "show_value": assessments.show_value,
-    "state_badge": words.state_badge,
-    "statuses": approvals.STATUS,
-    "strategy_title": words.strategy_title,
-    "trust_badge": memory.trust_badge,
-    "verdict_badge": assessments.verdict_badge,
-    "wall_time": words.wall_time,
-}
 
 
 @cache
@@ -180,35 +145,35 @@ def console_assets() -> ConsoleAssets:
     return ConsoleAssets()
 
 
-@cache
-def _compile_templates() -> Environment:
-    """The template environment, made for the first page that is shown."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        auto_reload=False,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(iso=iso, path=in_path, title=words.title_of)
-    environment.globals.update(assets=console_assets().urls, **_WORDS)
-    for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
-        environment.globals[name] = environment.get_template(template).module
-    return environment
-
-
 class Pages:
-    def __init__(self, notice: str, clock: Callable[[], datetime]) -> None:
-        self._clock, self._own = clock, {"notice": notice}
+    """Renders pages. ``vocabulary``: what templates may call and look up, by its name there."""
+
+    def __init__(self, notice: str, clock: Callable[[], datetime], vocabulary: Mapping[str, object]) -> None:
+        self._clock, self._own, self._vocabulary = clock, {"notice": notice}, vocabulary
+
+    @cached_property
+    def _templates(self) -> Environment:
+        """The template environment, made for the first page that is shown."""
+        environment = Environment(
+            loader=FileSystemLoader(Path(__file__).parent / "templates"),
+            autoescape=True,
+            auto_reload=False,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters.update(iso=iso, path=in_path, title=words.title_of)
+        environment.globals.update(assets=console_assets().urls, **self._vocabulary)
+        for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
+            environment.globals[name] = environment.get_template(template).module
+        return environment
 
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
         """Render a page. ``values``: the template's own variables, beside those of every page."""
         html = (
-            _compile_templates()
-            .get_template(template)
+            self._templates.get_template(template)
             .render({**_frame(request, visitor, self._clock()), "links": self._links(visitor), **self._own, **values})
             .encode()
         )
