@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import ceil
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 
 class Measure(NamedTuple):
@@ -27,7 +27,9 @@ class RateStanding(NamedTuple):
 
 
 class GatewayRefusal(Exception):
-    """The request is refused; the message names the cause."""
+    """The request is refused; the message names the cause. ``status``: on the gateway's own paths."""
+
+    status: ClassVar[int] = 400
 
 
 class InvalidField(GatewayRefusal):
@@ -72,6 +74,8 @@ class NoAssessment(GatewayRefusal):
 class NoVisibleTask(GatewayRefusal):
     """There is no such task, or none that this caller may see."""
 
+    status = 404
+
     def __init__(self, task_id: str) -> None:
         super().__init__(f"there is no task {task_id!r} that you may see")
 
@@ -89,6 +93,8 @@ class TaskHasEnded(GatewayRefusal):
 
 
 class NotAnOperator(GatewayRefusal):
+    status = 403
+
     def __init__(self) -> None:
         super().__init__("you do not have the role operator")
 
@@ -101,6 +107,8 @@ class NotAClient(GatewayRefusal):
 
 
 class NotAnApprover(GatewayRefusal):
+    status = 403
+
     def __init__(self) -> None:
         super().__init__("you do not have the role approver")
 
@@ -108,12 +116,16 @@ class NotAnApprover(GatewayRefusal):
 class UnknownApproval(GatewayRefusal):
     """There is no such approval, or the caller may not see it, or its deadline has passed."""
 
+    status = 404
+
     def __init__(self, approval_id: str) -> None:
         super().__init__(f"there is no approval {approval_id!r} that you may see")
 
 
 class DecisionNotCounted(GatewayRefusal):
     """An approver's answer has no effect; the message says why."""
+
+    status = 409
 
     def __init__(self, approval_id: str, why: str) -> None:
         super().__init__(f"approval {approval_id!r} takes no such answer: {why}")
@@ -131,6 +143,8 @@ class NotEntitled(GatewayRefusal):
 class TooManyRequests(GatewayRefusal):
     """A rate limit of the caller is used up; the request may be repeated in ``wait`` whole seconds."""
 
+    status = 429
+
     def __init__(self, cause: str, wait: float, standing: RateStanding | None = None) -> None:
         self.wait = max(1, ceil(wait))
         super().__init__(f"{cause}; try again in {self.wait} s")
@@ -142,11 +156,15 @@ class IssuerUnavailable(Exception):
 
 
 class UnknownKey(GatewayRefusal):
+    status = 404
+
     def __init__(self, key_id: str) -> None:
         super().__init__(f"there is no key {key_id!r}")
 
 
 class UnknownTool(GatewayRefusal):
+    status = 404
+
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no made tool {name!r}")
 
@@ -154,11 +172,15 @@ class UnknownTool(GatewayRefusal):
 class NothingToResolve(GatewayRefusal):
     """There is no such doubt, or no longer: the message says who decided first, or how the task ended."""
 
+    status = 409
+
     def __init__(self, task_id: str, call: str, why: str) -> None:
         super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {why}")
 
 
 class NoVisibleTenant(GatewayRefusal):
+    status = 404
+
     def __init__(self, tenant: str) -> None:
         super().__init__(f"there is no tenant {tenant!r} that you may see")
 
@@ -171,16 +193,22 @@ class StoppedTenant(GatewayRefusal):
 
 
 class NoSuchLetter(GatewayRefusal):
+    status = 404
+
     def __init__(self, letter_id: str) -> None:
         super().__init__(f"there is no dead letter {letter_id!r}")
 
 
 class NoSuchRequest(GatewayRefusal):
+    status = 404
+
     def __init__(self, request_id: str) -> None:
         super().__init__(f"there is no request to forget {request_id!r}")
 
 
 class MayNotKeep(GatewayRefusal):
+    status = 403
+
     def __init__(self) -> None:
         super().__init__("you have neither the role client nor operator, and may not keep assessments")
 
@@ -188,17 +216,23 @@ class MayNotKeep(GatewayRefusal):
 class UnknownAssessment(GatewayRefusal):
     """There is no such assessment, or the caller may not see it, or it has expired."""
 
+    status = 404
+
     def __init__(self, assessment_id: str) -> None:
         super().__init__(f"there is no assessment {assessment_id!r}")
 
 
 class NobodyImports(GatewayRefusal):
+    status = 503
+
     def __init__(self, file: str) -> None:
         super().__init__(f"nobody has answered for {file} in time: whether it was imported is not known; repeat it")
 
 
 class WouldRepeatWrites(GatewayRefusal):
     """Starting the task again would repeat these writes; an operator may insist."""
+
+    status = 409
 
     def __init__(self, letter_id: str, writes: Sequence[str]) -> None:
         super().__init__(
@@ -218,5 +252,7 @@ class Unsupported(GatewayRefusal):
 
 
 class PushUnsupported(GatewayRefusal):
+    status = 404
+
     def __init__(self) -> None:
         super().__init__("push notifications are not offered; poll tasks/get or read GET /tasks/{id}/events")

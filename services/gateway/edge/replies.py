@@ -17,7 +17,9 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.edge import errors
 from services.gateway.edge.body import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, BadCall
 from services.gateway.edge.errors import GatewayRefusal
+from shared.ports.archive import ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
+from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
 HEADER = "A2A-Version"
 MEDIA_TYPE = "application/a2a+json"
@@ -205,22 +207,6 @@ _BAD_INPUT = frozenset({PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, -32005})
 _OWN_STATUS = (errors.StoppedTenant, errors.UnsupportedMediaType, errors.TooManyRequests)
 
 
-Statuses = Mapping[type[Exception], int]
-
-
-def kinds(statuses: Statuses) -> tuple[type[Exception], ...]:
-    """The exceptions to catch on a path that refuses with these statuses."""
-    return (BadCall, *statuses)
-
-
-def refusal_reply(fault: Exception, statuses: Statuses) -> JSONResponse:
-    """The reply to a refusal on one of the gateway's own paths. ``statuses``: the status of each kind."""
-    if isinstance(fault, BadCall):
-        return JSONResponse({"error": fault.message}, fault.status)
-    status = statuses[type(fault)]
-    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)
-
-
 _TYPES: Mapping[int, str] = {code: error.__name__ for error, code in JSON_RPC_ERROR_CODE_MAP.items()}
 _OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
 
@@ -255,9 +241,28 @@ def no_such_path(verb: str, path: str, status: int, detail: str) -> JSONResponse
     return _error_1_0(words, message) if _OF_1_0.fullmatch(path) else None
 
 
+_OTHERS: Mapping[type[Exception], int] = {
+    StoreUnavailable: 503,
+    ArchiveUnavailable: 503,
+    TaskEnded: 409,
+    SessionBelongsToOther: 409,
+    TenantIsStopped: 409,
+}
+
+
 def speak_plainly(app: FastAPI) -> None:
+    """Have refusals answered as the gateway's own paths do, where a path does not answer them in other words."""
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _bad_parameter)
+    for kind in (BadCall, GatewayRefusal, *_OTHERS):
+        app.add_exception_handler(kind, _refuse)
+
+
+async def _refuse(_: Request, fault: Exception) -> Response:
+    if isinstance(fault, BadCall):
+        return JSONResponse({"error": fault.message}, fault.status)
+    status = fault.status if isinstance(fault, GatewayRefusal) else _OTHERS[type(fault)]
+    return JSONResponse({"error": str(fault)}, status, retry_headers(fault) or (RETRY_LATER if status == 503 else None))
 
 
 async def _http(request: Request, error: Exception) -> Response:

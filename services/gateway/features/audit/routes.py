@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTask
-from services.gateway.edge.replies import Statuses, kinds, refusal_reply
+from services.gateway.edge.errors import InvalidField
 from services.gateway.features.audit.service import MOST, USUAL, AuditPage, AuditQuery, AuditService
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Identity
@@ -16,13 +15,6 @@ from shared.ports.archive import ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
 _NDJSON = "application/x-ndjson"
-_STATUS: Statuses = {
-    InvalidField: 400,
-    NotAnOperator: 403,
-    NoVisibleTask: 404,
-    StoreUnavailable: 503,
-    ArchiveUnavailable: 503,
-}
 _LONGEST = 512
 
 
@@ -42,15 +34,12 @@ class AuditEndpoints:
 
         One page as JSON; with ``Accept: application/x-ndjson`` or ``format=ndjson`` all that follows, a line a write.
         """
-        try:
-            caller = self._identity.caller_of(let_in(request), {})
-            query = read_query(request.query_params)
-            if not _wants_lines(request):
-                return _json(await self._service.page(query, caller))
-            pages = self._service.all(query, caller)
-            first = await anext(pages)
-        except kinds(_STATUS) as fault:
-            return refusal_reply(fault, _STATUS)
+        caller = self._identity.caller_of(let_in(request), {})
+        query = read_query(request.query_params)
+        if not _wants_lines(request):
+            return _json(await self._service.page(query, caller))
+        pages = self._service.all(query, caller)
+        first = await anext(pages)
         return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
 
 

@@ -6,14 +6,11 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.replies import Statuses
 from services.gateway.features.dead_letters.service import DeadLetter, DeadLetterService
-from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths, PathRules
+from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
 from shared.domain.exact_json import JsonObject, i_json, loads
-from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
 _MOST = 1000
-_STATUSES: Statuses = {**STATUSES, TaskEnded: 409, SessionBelongsToOther: 409, TenantIsStopped: 409}
 
 
 class DeadLetterEndpoints:
@@ -26,7 +23,7 @@ class DeadLetterEndpoints:
             OwnPath("POST", "/dlq/{letter_id}/show", self.show_one),
             OwnPath("POST", "/dlq/{letter_id}/requeue", self.requeue),
             OwnPath("POST", "/dlq/{letter_id}/drop", self.drop),
-            rules=PathRules(_STATUSES, may_be_empty=True, operators=True),
+            rules=PathRules(may_be_empty=True, operators=True),
         )
 
     async def list_all(self, call: OwnCall) -> JsonValue:

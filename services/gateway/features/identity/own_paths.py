@@ -1,7 +1,4 @@
-"""Routes of the gateway's own API: the request identifies the caller, its JSON body says what is asked.
-
-Each kind of refusal has its status.
-"""
+"""Routes of the gateway's own API: the request identifies the caller, its JSON body says what is asked."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -10,35 +7,11 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge import errors
 from services.gateway.edge.body import read_object
 from services.gateway.edge.fields import object_at
-from services.gateway.edge.replies import Statuses, kinds, refusal_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity, check_operator_of
 from shared.domain.exact_json import JsonObject
-from shared.ports.store import StoreUnavailable
-
-STATUSES: Statuses = {
-    errors.InvalidField: 400,
-    errors.NotAnOperator: 403,
-    errors.NotAnApprover: 403,
-    errors.MayNotKeep: 403,
-    errors.NoVisibleTask: 404,
-    errors.NoVisibleTenant: 404,
-    errors.NoSuchLetter: 404,
-    errors.NoSuchRequest: 404,
-    errors.PushUnsupported: 404,
-    errors.UnknownApproval: 404,
-    errors.UnknownAssessment: 404,
-    errors.UnknownKey: 404,
-    errors.UnknownTool: 404,
-    errors.DecisionNotCounted: 409,
-    errors.NothingToResolve: 409,
-    errors.WouldRepeatWrites: 409,
-    errors.NobodyImports: 503,
-    StoreUnavailable: 503,
-}
 
 
 class OwnCall(NamedTuple):
@@ -76,7 +49,6 @@ class PathRules(NamedTuple):
     another tenant in the path ``NoVisibleTenant``.
     """
 
-    statuses: Statuses = STATUSES
     may_be_empty: bool = False
     operators: bool = False
 
@@ -108,15 +80,12 @@ class OwnPaths:
 
     def _endpoint(self, path: OwnPath, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            try:
-                reads = path.verb != "GET"
-                body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if reads else {}
-                caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
-                call = OwnCall(caller, body, request)
-                rules.check(call)
-                answer = await path.act(call)
-            except kinds(rules.statuses) as fault:
-                return refusal_reply(fault, rules.statuses)
+            reads = path.verb != "GET"
+            body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if reads else {}
+            caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
+            call = OwnCall(caller, body, request)
+            rules.check(call)
+            answer = await path.act(call)
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return endpoint

@@ -5,14 +5,11 @@ from collections.abc import Awaitable, Mapping
 from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.replies import Statuses
-from services.gateway.features.identity.own_paths import STATUSES, OwnCall, OwnPath, OwnPaths, PathRules
+from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
 from services.gateway.features.records import service as records
 from shared.contracts.tenant_document import BadRecord, TenantVersion
 from shared.domain.exact_json import Json, dumps
 from shared.ports.tenant_records import VersionConflict
-
-_STATUSES: Statuses = {**STATUSES, records.NoRecord: 404, records.BaseNeeded: 428, records.PolicyUnchecked: 503}
 
 
 class RecordEndpoints:
@@ -28,7 +25,7 @@ class RecordEndpoints:
             OwnPath("POST", f"{path}/history", self.history),
             OwnPath("POST", f"{path}/restore", self.restore),
             OwnPath("POST", f"{path}/withdraw", self.withdraw),
-            rules=PathRules(_STATUSES, operators=True),
+            rules=PathRules(operators=True),
         )
 
     async def get(self, call: OwnCall) -> Response:

@@ -18,8 +18,10 @@ from shared.domain.outgoing import Reach, Refused, check_url
 from shared.ports.tenant_records import TenantRecords
 
 
-class PolicyUnchecked(Exception):
+class PolicyUnchecked(GatewayRefusal):
     """The rules of a record cannot be checked now; the message says why."""
+
+    status = 503
 
 
 class PolicyCheck(Protocol):
@@ -31,12 +33,16 @@ _LONGEST_COMMENT = 500
 
 
 class NoRecord(GatewayRefusal):
+    status = 404
+
     def __init__(self, tenant: str, number: int | None = None) -> None:
         which = "" if number is None else f" of version {number}"
         super().__init__(f"tenant {tenant!r} has no stored record{which}; without one, that of TENANT_FILE holds")
 
 
 class BaseNeeded(GatewayRefusal):
+    status = 428
+
     def __init__(self) -> None:
         super().__init__(
             'say which version this replaces: If-Match: "3", or "version" in the record; "0" where there is none yet'

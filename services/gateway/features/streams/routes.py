@@ -9,9 +9,8 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.errors import InvalidField, NoVisibleTask
 from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
-from services.gateway.edge.replies import RETRY_LATER, Statuses, asks_for_1_0, file_reply, kinds, refusal_reply
+from services.gateway.edge.replies import RETRY_LATER, asks_for_1_0, file_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
@@ -92,7 +91,6 @@ def _rests(event: TaskEvent, past: frozenset[str]) -> bool:
     return event.kind == "turn_finished" and waits and event.data.get("turn_id") not in past
 
 
-_STATUS: Statuses = {NoVisibleTask: 404, InvalidField: 400, StoreUnavailable: 503}
 TaskOf1_0 = Callable[[Request], Awaitable[Response]]
 
 
@@ -116,29 +114,19 @@ class RestEndpoints:
         """The task's record as JSON; a client that says protocol 1.0 gets the task in the words of that protocol."""
         if asks_for_1_0(request):
             return await self._task_of_1_0(request)
-        try:
-            record = await self._tasks.read(task_id, self._caller(request))
-        except kinds(_STATUS) as fault:
-            return refusal_reply(fault, _STATUS)
-        return JSONResponse(public_view(record, self._notice))
+        return JSONResponse(public_view(await self._tasks.read(task_id, self._caller(request)), self._notice))
 
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
-        try:
-            seen = updates.read_seen(request.headers.get(updates.LAST_EVENT_ID))
-            standing = await self._tasks.standing(await self._tasks.read(task_id, self._caller(request)))
-        except kinds(_STATUS) as fault:
-            return refusal_reply(fault, _STATUS)
+        seen = updates.read_seen(request.headers.get(updates.LAST_EVENT_ID))
+        standing = await self._tasks.standing(await self._tasks.read(task_id, self._caller(request)))
         frames = story(self._tasks, standing, seen, self._notice, follow=follow)
         return KeptAlive(frames, "text/event-stream", SSE_BEAT)
 
     async def file(self, task_id: str, file_id: str, request: Request) -> Response:
         """A file of the task's messages, to be saved and never shown as a page of ours."""
-        try:
-            record = await self._tasks.read(task_id, self._caller(request))
-            return file_reply(*await self._tasks.files.find(record, file_id))
-        except kinds(_STATUS) as fault:
-            return refusal_reply(fault, _STATUS)
+        record = await self._tasks.read(task_id, self._caller(request))
+        return file_reply(*await self._tasks.files.find(record, file_id))
 
     async def health(self) -> dict[str, JsonValue]:
         """Whether the process lives; asks nobody else."""
