@@ -80,7 +80,7 @@ from services.gateway.wiring import (
     noticing,
     participation,
 )
-from shared.domain.outgoing import operators_reach
+from shared.domain.outgoing import operators_reach, tools_reach
 from shared.infra.counted_app import AnswerCounts, CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import Live
@@ -248,7 +248,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
     identity, state = opened.identity.identity, opened.state
     own = OwnPaths(identity, settings.max_body_bytes)
     policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
-    addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.urls)
+    addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
     records = RecordService(RedisTenantRecords(state), policies, addresses, _now)
     return [
         resolve_routes(services.tasks, settings.model_notice, own),
@@ -290,8 +290,7 @@ def _now() -> datetime:
 def _rules(settings: GatewaySettings) -> Rules:
     return Rules(
         blocking_limit=settings.blocking_limit,
-        loopback_endpoints=settings.profile == "embedded",
-        allowed_hosts=settings.tools_allowed_hosts,
+        endpoints=tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
         limits=settings.message_limits,
         known_by_id=settings.message_id_window > 0,
     )

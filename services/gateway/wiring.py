@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhooks, Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
-from services.gateway.features.deliveries.dispatcher import DeliveryLoop, ReachCheck, WebhookHttp
+from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttp
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
 from services.gateway.features.deliveries.store import CountedPost, RedisLines
 from services.gateway.features.files.service import MessageFiles
@@ -93,7 +93,7 @@ _NOBODY = NoMeter()
 
 
 class WebhookWiring:
-    """Webhooks. ``book`` and ``posts``: None if none are offered; ``urls`` checks addresses in any case."""
+    """Webhooks. ``book`` and ``posts``: None if none are offered; ``reach``: where they may lead, in any case."""
 
     def __init__(
         self,
@@ -106,15 +106,14 @@ class WebhookWiring:
         meter: Meter = _NOBODY,
     ) -> None:
         self._settings, self._live, self._now, self._meter = settings, live, now, meter
-        self._reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
-        self.urls = ReachCheck(self._reach)
+        self.reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
         self.book: PushBook | None = None
         self.posts: RedisLines | None = None
         if settings.push_offered:
             seal = Seal(settings.secrets.sealing_keys())
             self.posts = RedisLines(state, seal, meter)
             webhooks = RedisWebhooks(state, seal)
-            self.book = PushBook(webhooks, self.urls, settings.secrets, settings.webhooks_per_task)
+            self.book = PushBook(webhooks, self.reach, settings.secrets, settings.webhooks_per_task)
 
     @asynccontextmanager
     async def open(self, notice: str) -> AsyncIterator[None]:
@@ -123,7 +122,7 @@ class WebhookWiring:
             yield
             return
         rules = _rules(self._settings)
-        async with aclosing(WebhookHttp(Guard(self._reach), rules.timeout, rules.slots)) as post:
+        async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots)) as post:
             edge = Edge(self._now, random.random)
             counted = CountedPost(post, self._meter)
             service = DeliveryService(self.posts, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
@@ -151,7 +150,7 @@ async def noticing(
     notifier = Notifier(
         notices=RedisOwedNotices(state),
         approvals=RedisApprovals(state),
-        webhooks=NoticeWebhooks(push.posts, push.urls) if push.posts else None,
+        webhooks=NoticeWebhooks(push.posts, push.reach) if push.posts else None,
         references=EnvironmentReferences(),
         console=console,
         clock=now,

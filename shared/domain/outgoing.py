@@ -110,6 +110,15 @@ def check_url(url: str, reach: Reach) -> Target:
     return target
 
 
+def why_refused(url: str, reach: Reach) -> str | None:
+    """Why a URL may not be called, as the end of a sentence about it; None if it may, as far as its text tells."""
+    try:
+        check_url(url, reach)
+    except Refused as refused:
+        return refused.message
+    return None
+
+
 def check_target(target: Target, reach: Reach) -> None:
     """Raises ``Refused`` for a host and port that no address could make right."""
     literal = _parse_literal(target.host)

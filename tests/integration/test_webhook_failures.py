@@ -8,10 +8,10 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
-from services.gateway.features.deliveries.dispatcher import ReachCheck, WebhookHttp
+from services.gateway.features.deliveries.dispatcher import WebhookHttp
 from services.gateway.features.deliveries.news import Undelivered
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import Reach, why_refused
 from shared.infra.guard import Guard
 from tests.integration.gateway_stage import PATIENCE, Stage, at, stage
 from tests.integration.webhook_receiver import SOON, Receiver, Taken, receiving
@@ -125,7 +125,7 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
         return ["10.0.0.1"]
 
     async with aclosing(WebhookHttp(Guard(Reach(public=True), inside), 5, 1)) as post:
-        assert ReachCheck(Reach(public=True)).problem("https://hooks.example/a") is None
+        assert why_refused("https://hooks.example/a", Reach(public=True)) is None
         with pytest.raises(Undelivered, match="the URL"):
             await post.post("https://hooks.example/a", {}, b"{}")
 

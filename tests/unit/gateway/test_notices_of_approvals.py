@@ -15,11 +15,12 @@ from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhoo
 from services.gateway.features.approvals.service import Approvals, OwedNotice, OwedNotices, Question
 from services.gateway.features.approvals.store import EnvironmentReferences
 from services.gateway.features.deliveries.news import Posts
-from services.gateway.features.webhooks.model import SignedPost, UrlCheck
+from services.gateway.features.webhooks.model import SignedPost
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect, ToolClass
 
 _NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -99,12 +100,6 @@ class HeardPosts(Posts):
         self.heard.append(delivery)
 
 
-class OnlyHttps(UrlCheck):
-    @override
-    def problem(self, url: str) -> str | None:
-        return None if url.startswith("https://") else "it is not https"
-
-
 async def _told(
     *targets: NoticeTarget, event: NoticeEvent = NoticeEvent.WAITING, environ: Mapping[str, str] | None = None
 ) -> tuple[list[SignedPost], ListedNotices]:
@@ -118,7 +113,10 @@ async def _told(
 def _notifier(
     notices: OwedNotices, approvals: Approvals, posts: Posts, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
-    webhooks, references = NoticeWebhooks(posts, OnlyHttps()), EnvironmentReferences(environ)
+    webhooks, references = (
+        NoticeWebhooks(posts, Reach(public=True, schemes=frozenset({"https"}))),
+        EnvironmentReferences(environ),
+    )
     return Notifier(notices, approvals, webhooks, references, "https://purple.example/", lambda: _NOW)
 
 

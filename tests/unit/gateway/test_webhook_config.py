@@ -3,7 +3,6 @@
 import pytest
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.deliveries.dispatcher import ReachCheck
 from services.gateway.features.webhooks.model import (
     TaskHook,
     checked_headers,
@@ -12,7 +11,7 @@ from services.gateway.features.webhooks.model import (
     shape_of_1_0,
 )
 from shared.domain.exact_json import JsonObject
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import Reach, why_refused
 from shared.domain.words import Dialect
 
 URL = "https://hooks.example/a"
@@ -84,4 +83,4 @@ def test_headers_of_a_notice_are_as_safe(headers: dict[str, str]) -> None:
     ],
 )
 def test_a_webhook_leads_nowhere_inside(url: str) -> None:
-    assert ReachCheck(Reach(public=True, queries=True)).problem(url)
+    assert why_refused(url, Reach(public=True, queries=True))

@@ -18,11 +18,12 @@ from services.gateway.features.approvals.service import (
     UnreadableReference,
 )
 from services.gateway.features.deliveries.news import Posts
-from services.gateway.features.webhooks.model import SignedPost, UrlCheck
+from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import delivery_id, is_secret
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
+from shared.domain.outgoing import Reach, why_refused
 from shared.domain.redaction import redact_text, without_marks
 from shared.domain.words import decider
 from shared.ports.store import StoreUnavailable
@@ -170,10 +171,10 @@ _NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_
 
 
 class NoticeWebhooks(NamedTuple):
-    """How notices are delivered, and which URLs they may go to."""
+    """How notices are delivered, and where they may go."""
 
     posts: Posts
-    urls: UrlCheck
+    reach: Reach
 
 
 class Notifier:
@@ -216,15 +217,15 @@ class Notifier:
         try:
             if webhooks is None:
                 raise UnreadableReference(_NO_WEBHOOKS)
-            addressed = self._read_target(target, owed.tenant, webhooks.urls)
+            addressed = self._read_target(target, owed.tenant, webhooks.reach)
         except UnreadableReference as why:
             log.warning("notice_not_sent", tenant=owed.tenant, approval=owed.approval_id, why=str(why))
             return
         await webhooks.posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
 
-    def _read_target(self, target: NoticeTarget, tenant: str, urls: UrlCheck) -> AddressedTarget:
+    def _read_target(self, target: NoticeTarget, tenant: str, reach: Reach) -> AddressedTarget:
         url, secret = self._references.read(target.url, tenant), self._references.read(target.secret, tenant)
-        if problem := urls.problem(url):
+        if problem := why_refused(url, reach):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):
             raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")

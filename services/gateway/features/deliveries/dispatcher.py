@@ -11,26 +11,12 @@ import structlog
 
 from services.gateway.features.deliveries.news import ClaimedLine, Lines, Post, ReceiverAnswer, Undelivered
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_lines
-from services.gateway.features.webhooks.model import UrlCheck
-from shared.domain.outgoing import Reach, Refused, check_url
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from shared.ports.store import StoreUnavailable
 
 _OURS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
 _DIGITS = 6  # of the length of a short answer: less than 100 kB
-
-
-class ReachCheck(UrlCheck):
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
-
-    def problem(self, url: str) -> str | None:
-        try:
-            check_url(url, self._reach)
-        except Refused as refused:
-            return refused.message
-        return None
 
 
 class WebhookHttp(Post):

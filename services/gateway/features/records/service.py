@@ -9,12 +9,11 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import GatewayRefusal, InvalidField
 from services.gateway.edge.fields import count_at, text_at
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.webhooks.model import UrlCheck
 from shared.contracts.policy import Policy
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion, read_owned_record
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.outgoing import Reach, Refused, check_url
+from shared.domain.outgoing import Reach, why_refused
 from shared.ports.tenant_records import TenantRecords
 
 
@@ -62,7 +61,7 @@ class Addresses(NamedTuple):
     """Where a record's addresses may lead: those of tool servers and tokens, and those of notices."""
 
     servers: Reach
-    notices: UrlCheck
+    notices: Reach
 
 
 class RecordService:
@@ -132,19 +131,11 @@ def _misplaced_addresses(record: TenantRecord, addresses: Addresses) -> Iterator
     for place, one in enumerate(record.connections):
         token_url = one.credential.token_url if one.credential else ""
         for name, url in (("url", one.url), ("credential.token_url", token_url)):
-            if url and (problem := _reach_problem(url, addresses.servers)):
+            if url and (problem := why_refused(url, addresses.servers)):
                 yield FieldProblem(f"connections.{place}.{name}", problem)
     for place, target in enumerate(record.notices):
-        if not target.url.startswith("env:") and (problem := addresses.notices.problem(target.url)):
+        if not target.url.startswith("env:") and (problem := why_refused(target.url, addresses.notices)):
             yield FieldProblem(f"notices.{place}.url", problem)
-
-
-def _reach_problem(url: str, reach: Reach) -> str | None:
-    try:
-        check_url(url, reach)
-    except Refused as refused:
-        return refused.message
-    return None
 
 
 def read_change(body: JsonObject, if_match: str | None) -> RecordChange:

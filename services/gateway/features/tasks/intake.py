@@ -1,11 +1,8 @@
 """Turns a client's message into what is stored: a turn of a new task, of a known one, or a decision."""
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple, Protocol
 from uuid import NAMESPACE_OID, uuid5
-
-from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.fields import id_at, text_at
@@ -14,7 +11,6 @@ from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.model import Thread
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, digest
-from shared.domain.outgoing import Refused, check_url, tools_reach
 from shared.domain.words import Dialect, TaskState
 
 WORDS = ("approve", "reject")
@@ -58,36 +54,9 @@ class Participating(Protocol):
         """
 
 
-class NoneHeard(Participating):
-    @override
-    async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage:
-        return message
-
-
-FIELD = "metadata.tools_endpoint"
-
-
 class OwnEndpoints(Protocol):
     async def has_connection(self, tenant: str, url: str) -> bool:
         """Whether the tenant's record has a connection with that URL. May raise ``StoreUnavailable``."""
-
-
-class NoEndpoints(OwnEndpoints):
-    async def has_connection(self, tenant: str, url: str) -> bool:  # noqa: ARG002  nothing is known
-        return False
-
-
-def permitted_endpoint(url: str, *, loopback: bool, allowed_hosts: Collection[str]) -> str:
-    """Returns the URL if it may be used, as far as its text tells; else raises ``InvalidField``.
-
-    ``allowed_hosts``: as ``Reach.listed``; ``loopback``: permits this machine's own addresses. The executor checks the
-    address again when it connects.
-    """
-    try:
-        check_url(url, tools_reach(allowed_hosts, loopback=loopback))
-    except Refused as error:
-        raise InvalidField(FIELD, error.message) from None
-    return url
 
 
 class IntakeTime(NamedTuple):

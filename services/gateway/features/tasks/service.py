@@ -1,6 +1,6 @@
 """Tasks: accept messages, wait for their turns, read and cancel tasks. The same for every protocol."""
 
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import datetime
 from typing import NamedTuple
@@ -14,14 +14,11 @@ from services.gateway.features.tasks.intake import (
     Intake,
     IntakeTime,
     Join,
-    NoEndpoints,
-    NoneHeard,
     OwnEndpoints,
     Participating,
     Signal,
     fingerprint_of,
     own_id,
-    permitted_endpoint,
     take_in,
 )
 from services.gateway.features.tasks.message import ClientMessage, MessageLimits, check_size
@@ -30,7 +27,7 @@ from services.gateway.features.tasks.resolution import ResolutionWord, check_not
 from services.gateway.features.tasks.views import is_turn
 from services.gateway.features.webhooks.service import PushBook
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
-from shared.domain.outgoing import Reach
+from shared.domain.outgoing import Reach, why_refused
 from shared.domain.words import Dialect, TaskState
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, Wakes
@@ -46,9 +43,8 @@ class Rules(NamedTuple):
     blocking_limit: float = 85
     assessed_limit: float = 600
     cancel_limit: float = 15
-    loopback_endpoints: bool = False
-    allowed_hosts: Collection[str] = ()
-    own_endpoints: OwnEndpoints = NoEndpoints()
+    endpoints: Reach = Reach()
+    own_endpoints: OwnEndpoints | None = None
     limits: MessageLimits = MessageLimits()
     known_by_id: bool = True
 
@@ -91,7 +87,7 @@ class TaskService:
         files: MessageFiles | None = None,
     ) -> None:
         self._tasks, self._wakes, self._threads = tasks, wakes, threads
-        self._leaving, self._participating = leaving or Leaving(), participating or NoneHeard()
+        self._leaving, self._participating = leaving or Leaving(), participating
         self._clock, self._new_id, self._rules, self.webhooks = clock, new_id, rules, webhooks
         self.files = files or MessageFiles(None, Reach())
 
@@ -99,7 +95,7 @@ class TaskService:
         """Accept a message durably, once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
         message = message._replace(is_always_new=not self._rules.known_by_id)
-        meant = await self._participating.read_assessment(message, caller)
+        meant = await self._participating.read_assessment(message, caller) if self._participating else message
         if isinstance(meant, TaskRecord):
             return _reply(meant)
         await self._check_endpoint(meant, caller)
@@ -228,14 +224,10 @@ class TaskService:
 
     async def _check_endpoint(self, message: ClientMessage, caller: Caller) -> None:
         """Raises ``InvalidField`` for a tools endpoint that neither the operator nor the tenant's record permits."""
-        if not message.tools_endpoint:
-            return
-        loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
-        try:
-            permitted_endpoint(message.tools_endpoint, loopback=loopback, allowed_hosts=hosts)
-        except errors.InvalidField:
-            if not await self._rules.own_endpoints.has_connection(caller.tenant, message.tools_endpoint):
-                raise
+        url, own = message.tools_endpoint, self._rules.own_endpoints
+        problem = why_refused(url, self._rules.endpoints) if url else None  # the executor checks the address again
+        if url and problem and not (own and await own.has_connection(caller.tenant, url)):
+            raise errors.InvalidField("metadata.tools_endpoint", problem)
 
     def _check_webhook(self, message: ClientMessage) -> None:
         """Before anything is stored: a message whose webhook cannot be had is refused with it."""

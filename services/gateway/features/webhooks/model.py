@@ -103,11 +103,6 @@ class SignedPost(NamedTuple):
     secret: str = ""
 
 
-class UrlCheck(Protocol):
-    def problem(self, url: str) -> str | None:
-        """Why a URL may not be called, as the end of a sentence about it; None if it may, as far as its text tells."""
-
-
 LONGEST = 4096
 _VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")

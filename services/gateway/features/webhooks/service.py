@@ -8,23 +8,23 @@ from services.gateway.features.identity.model import Caller, check_operator, may
 from services.gateway.features.webhooks import model as hooks
 from services.gateway.features.webhooks.secrets import WebhookSecrets
 from shared.contracts.task import TaskRecord
+from shared.domain.outgoing import Reach, why_refused
 from shared.domain.words import Role
 
 _PATH = "pushNotificationConfig"
 
 
 class PushBook(NamedTuple):
-    """Registers webhooks. ``most``: how many a task may have."""
+    """Registers webhooks. ``reach``: where they may lead; ``most``: how many a task may have."""
 
     webhooks: hooks.WebhookStore
-    urls: hooks.UrlCheck
+    reach: Reach
     secrets: WebhookSecrets
     most: int = 10
 
     def check(self, webhook: hooks.TaskHook) -> None:
         """Raises ``InvalidField`` for a URL that may not be called."""
-        problem = self.urls.problem(webhook.url)
-        if problem:
+        if problem := why_refused(webhook.url, self.reach):
             raise InvalidField(f"{_PATH}.url", problem)
 
     async def enter(self, record: TaskRecord, webhook: hooks.TaskHook, *, from_start: bool = False) -> None:
