@@ -1,9 +1,16 @@
-"""Reads fields of a client's JSON: of the right type, or refused with the field's name."""
+"""Reads fields of a client's request: of the right type, or refused with the field's name."""
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypeVar
 
 from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject
 
 MAX_ID = 256
+Word = TypeVar("Word", bound=StrEnum)
 
 
 def object_at(source: JsonObject, key: str, path: str) -> JsonObject:
@@ -28,6 +35,48 @@ def text_at(source: JsonObject, key: str, path: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise InvalidField(path, f"must be a string, not {kind_of(value)}")
+
+
+def short_text_at(source: JsonObject, key: str, most: int, path: str = "") -> str:
+    """A text of at most ``most`` characters; empty if it is absent. ``path``: the field's name, if not the key."""
+    text = text_at(source, key, path or key) or ""
+    if len(text) > most:
+        raise InvalidField(path or key, f"must be at most {most} characters")
+    return text
+
+
+def word_at(source: JsonObject, key: str, words: type[Word]) -> Word:
+    """One of the words, in small or capital letters."""
+    try:
+        return words((text_at(source, key, key) or "").strip().lower())
+    except ValueError:
+        raise InvalidField(key, f"must be one of {', '.join(words)}") from None
+
+
+def read_moment(text: str | None, path: str) -> datetime | None:
+    """A time in a text, in UTC unless it has a zone; None if there is none."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidField(path, "must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
+
+
+def write_token(word: str, place: str) -> str:
+    """The token of a page that begins at ``place``."""
+    return base64.urlsafe_b64encode(f"{word} {place}".encode()).decode().rstrip("=")
+
+
+def read_token(token: str) -> tuple[str, str]:
+    """What ``write_token`` was given; two empty texts for a token that is none."""
+    try:
+        text = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode()
+    except (binascii.Error, ValueError):
+        return "", ""
+    word, _, place = text.partition(" ")
+    return word, place
 
 
 def id_at(source: JsonObject, key: str, path: str) -> str | None:

@@ -8,7 +8,7 @@ from uuid import NAMESPACE_OID, uuid5
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
-from services.gateway.edge.fields import required_id, text_at
+from services.gateway.edge.fields import required_id, short_text_at
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import WORDS
 from services.gateway.features.tasks.service import TaskService
@@ -222,10 +222,7 @@ def read_answer(body: JsonObject) -> ApproverAnswer:
     word = required_id(body, "decision", "decision").strip().lower()
     if word not in WORDS:
         raise InvalidField("decision", f"must be {' or '.join(WORDS)}")
-    comment = text_at(body, "comment", "comment") or ""
-    if len(comment) > _LONGEST_COMMENT:
-        raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
-    return ApproverAnswer(word, comment)
+    return ApproverAnswer(word, short_text_at(body, "comment", _LONGEST_COMMENT))
 
 
 class ApprovalService:

@@ -1,12 +1,12 @@
 """``GET /audit``: who, what, why and proof of each write, for operators."""
 
 from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from services.gateway.edge.errors import InvalidField
+from services.gateway.edge.fields import read_moment
 from services.gateway.features.audit.service import MOST, USUAL, AuditPage, AuditQuery, AuditService
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Identity
@@ -52,25 +52,13 @@ def read_query(given: Mapping[str, str]) -> AuditQuery:
         if len(given.get(name, "")) > _LONGEST:
             raise InvalidField(name, f"must be at most {_LONGEST} characters")
     return AuditQuery(
-        since=_moment(given, "since"),
-        until=_moment(given, "until"),
+        since=read_moment(given.get("since"), "since"),
+        until=read_moment(given.get("until"), "until"),
         task=given.get("task") or None,
         session=given.get("session") or None,
         size=int(limit),
         token=given.get("token", ""),
     )
-
-
-def _moment(given: Mapping[str, str], name: str) -> datetime | None:
-    """A time in the parameters, in UTC unless it has a zone; None if it is absent. Raises ``InvalidField``."""
-    text = given.get(name, "")
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise InvalidField(name, "must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
 
 
 def _wants_lines(request: Request) -> bool:

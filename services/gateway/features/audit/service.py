@@ -1,12 +1,11 @@
 """The audit export: a tenant's writes, from the store while it has them and then from the archive."""
 
-import base64
-import binascii
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTask
+from services.gateway.edge.fields import read_token, write_token
 from services.gateway.features.audit.rows import audit_rows, rows_of_record, time_of
 from services.gateway.features.identity.model import Caller
 from shared.contracts.archive import ArchivedTask
@@ -130,8 +129,8 @@ class AuditService:
             raise InvalidField("token", "is none that this server gave") from None
         rows = [row for kept in page.tasks for row in await self._rows_told(kept)]
         if page.after:
-            return rows, _write_token(_LIVE, page.after)
-        return rows, _write_token(_ARCHIVE, "") if self._archive else ""
+            return rows, write_token(_LIVE, page.after)
+        return rows, write_token(_ARCHIVE, "") if self._archive else ""
 
     async def _rows_told(self, kept: Kept) -> list[JsonObject]:
         """The task's writes, in full if the store or the archive has them, else as the record says."""
@@ -152,7 +151,7 @@ class AuditService:
                 continue
             if await self._live.find(tenant, found.record.task_id) is None:
                 rows += audit_rows(found, "archive")
-        return rows, _write_token(_ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
+        return rows, write_token(_ARCHIVE, left[query.size - 1]) if len(left) > query.size else ""
 
 
 def _check(caller: Caller) -> None:
@@ -168,18 +167,8 @@ def _falls_into(row: JsonObject, query: AuditQuery) -> bool:
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
 
 
-def _write_token(where: str, place: str) -> str:
-    return base64.urlsafe_b64encode(f"{where} {place}".encode()).decode().rstrip("=")
-
-
 def _parse_token(token: str) -> tuple[str, str]:
-    if not token:
-        return _LIVE, ""
-    try:
-        text = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode()
-    except (binascii.Error, ValueError):
-        text = ""
-    where, _, place = text.partition(" ")
+    where, place = read_token(token) if token else (_LIVE, "")
     if where not in (_LIVE, _ARCHIVE):
         raise InvalidField("token", "is none that this server gave")
     return where, place

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, RateStanding, Unauthenticated, UnknownKey
-from services.gateway.edge.fields import count_at, required_id, text_at
+from services.gateway.edge.fields import count_at, required_id, short_text_at
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check
 from shared.contracts.api_key import ApiKey
@@ -96,9 +96,7 @@ def holder(key: ApiKey) -> identity.Caller:
 
 def read_wish(body: JsonObject) -> Wish:
     """Parse ``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
-    label = text_at(body, "label", "key.label") or ""
-    if len(label) > _LONGEST_LABEL:
-        raise InvalidField("key.label", f"must be at most {_LONGEST_LABEL} characters")
+    label = short_text_at(body, "label", _LONGEST_LABEL, "key.label")
     days = count_at(body, "days", "key.days")
     if days is not None and not 1 <= days <= _MOST_DAYS:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
+from services.gateway.edge.fields import word_at
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
@@ -122,16 +123,9 @@ class WantedImport(NamedTuple):
 
 def read_import(body: JsonObject) -> WantedImport:
     """Parse ``{"file", "content", "dry_run"}``; raises ``InvalidField``."""
-    file, dry_run = _file(body), body.get("dry_run", False)
+    file, dry_run = word_at(body, "file", LearningFile), body.get("dry_run", False)
     if not isinstance(dry_run, bool):
         raise InvalidField("dry_run", "must be true or false")
     if "content" not in body:
         raise InvalidField("content", "must be the content of the file")
     return WantedImport(file, body["content"], dry_run)
-
-
-def _file(body: JsonObject) -> LearningFile:
-    try:
-        return LearningFile(str(body.get("file")))
-    except ValueError:
-        raise InvalidField("file", f"must be one of {', '.join(LearningFile)}") from None

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import text_at
+from services.gateway.edge.fields import text_at, word_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
@@ -111,7 +111,7 @@ def _accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
 
 def read_forget(body: JsonObject, caller: Caller, now: datetime, request_id: str) -> ForgetRequest:
     """Parse ``{"scope", "subject"}`` into a request to forget; raises ``InvalidField``."""
-    scope, subject = _scope(body), (text_at(body, "subject", "subject") or "").strip()
+    scope, subject = word_at(body, "scope", ForgetScope), (text_at(body, "subject", "subject") or "").strip()
     if (scope is ForgetScope.TENANT) is bool(subject):
         raise InvalidField("subject", "names the entity or the session; it is empty for all of a tenant's")
     return ForgetRequest(
@@ -122,10 +122,3 @@ def read_forget(body: JsonObject, caller: Caller, now: datetime, request_id: str
         asked_by=caller.principal.id,
         asked_at=now,
     )
-
-
-def _scope(body: JsonObject) -> ForgetScope:
-    try:
-        return ForgetScope(text_at(body, "scope", "scope") or "")
-    except ValueError:
-        raise InvalidField("scope", f"must be one of {', '.join(ForgetScope)}") from None

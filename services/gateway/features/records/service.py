@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import GatewayRefusal, InvalidField
-from services.gateway.edge.fields import count_at, text_at
+from services.gateway.edge.fields import count_at, short_text_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.policy import Policy
 from shared.contracts.tenant import TenantRecord
@@ -151,10 +151,7 @@ def read_change(body: JsonObject, if_match: str | None) -> RecordChange:
 
 
 def read_comment(body: JsonObject) -> str:
-    comment = text_at(body, "comment", "comment") or ""
-    if len(comment) > _LONGEST_COMMENT:
-        raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
-    return comment
+    return short_text_at(body, "comment", _LONGEST_COMMENT)
 
 
 def read_number(body: JsonObject) -> int:

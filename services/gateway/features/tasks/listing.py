@@ -1,12 +1,11 @@
 """Lists the tasks that a caller may see, page by page, the last changed first."""
 
-import base64
-import binascii
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField
+from services.gateway.edge.fields import read_token, write_token
 from services.gateway.features.identity.model import Caller, may_read
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
@@ -75,7 +74,7 @@ class TaskListService:
         seen = [record for record in page.records if may_read(caller.principal, record)]
         if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return ListedTasks((), "", 0)
-        return ListedTasks(seen, _write_token(page.after) if page.after else "", page.total)
+        return ListedTasks(seen, write_token(str(page.after.micros), page.after.task) if page.after else "", page.total)
 
 
 def owner_shown(caller: Caller) -> str | None:
@@ -85,17 +84,10 @@ def owner_shown(caller: Caller) -> str | None:
     return None if sees_all else principal.id
 
 
-def _write_token(place: ListPlace) -> str:
-    return base64.urlsafe_b64encode(f"{place.micros} {place.task}".encode()).decode().rstrip("=")
-
-
 def _parse_token(token: str) -> ListPlace | None:
     if not token:
         return None
-    try:
-        micros, _, task = (
-            base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode().partition(" ")
-        )
-        return ListPlace(int(micros), task)
-    except (binascii.Error, ValueError):
-        raise InvalidField("pageToken", "is none that this server gave") from None
+    micros, task = read_token(token)
+    if not (micros.isascii() and micros.isdecimal() and task):
+        raise InvalidField("pageToken", "is none that this server gave")
+    return ListPlace(int(micros), task)

@@ -1,10 +1,9 @@
 """Options of A2A requests beside their message: the form of the answer, and the page of a list."""
 
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, UnsupportedContent
-from services.gateway.edge.fields import count_at, id_at, kind_of, list_at, object_at, text_at
+from services.gateway.edge.fields import count_at, id_at, kind_of, list_at, object_at, read_moment, text_at
 from services.gateway.features.tasks.listing import MOST, USUAL, TaskQuery
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, TaskState
@@ -55,7 +54,7 @@ def list_options(params: JsonObject) -> ListOptions:
     query = TaskQuery(
         session=id_at(params, "contextId", "contextId"),
         states=_states(text_at(params, "status", "status")),
-        since=_moment(text_at(params, "statusTimestampAfter", "statusTimestampAfter")),
+        since=read_moment(text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"),
         size=_page_size(params),
         token=text_at(params, "pageToken", "pageToken") or "",
     )
@@ -111,13 +110,3 @@ def _states(word: str | None) -> tuple[TaskState, ...]:
     if word not in _STATES:
         raise InvalidField("status", f"must be one of {', '.join([*_STATES, *_NO_SUCH_TASKS])}")
     return (_STATES[word],)
-
-
-def _moment(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidField("statusTimestampAfter", "must be a time such as 2026-01-31T12:00:00Z") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import NamedTuple, cast
 from uuid import NAMESPACE_OID, uuid5
 
-from services.gateway.edge.errors import InvalidField, NothingToResolve
-from services.gateway.edge.fields import required_id, text_at
+from services.gateway.edge.errors import NothingToResolve
+from services.gateway.edge.fields import required_id, short_text_at, word_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.task import TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject
@@ -24,14 +24,7 @@ class ResolutionWord(NamedTuple):
 
 def read_word(body: JsonObject) -> ResolutionWord:
     """Parse ``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
-    word = required_id(body, "resolution", "resolution")
-    try:
-        resolution = Resolution(word.strip().lower())
-    except ValueError:
-        raise InvalidField("resolution", f"must be one of {', '.join(Resolution)}") from None
-    comment = text_at(body, "comment", "comment") or ""
-    if len(comment) > _LONGEST_COMMENT:
-        raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
+    resolution, comment = word_at(body, "resolution", Resolution), short_text_at(body, "comment", _LONGEST_COMMENT)
     return ResolutionWord(required_id(body, "call", "call"), resolution, comment)
 
 

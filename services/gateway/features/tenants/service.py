@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import text_at
+from services.gateway.edge.fields import short_text_at
 from shared.domain.exact_json import JsonObject
 
 
@@ -64,10 +64,7 @@ _NANO = 1_000_000_000
 
 def read_reason(body: JsonObject) -> str:
     """Parse ``{"reason"}``; raises ``InvalidField``."""
-    reason = text_at(body, "reason", "reason") or ""
-    if len(reason) > _LONGEST_REASON:
-        raise InvalidField("reason", f"must be at most {_LONGEST_REASON} characters")
-    return reason
+    return short_text_at(body, "reason", _LONGEST_REASON)
 
 
 def read_switch(body: JsonObject) -> bool:
