@@ -134,15 +134,19 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
     lines, hooks = RedisLines(cluster, SEAL), RedisWebhooks(cluster, SEAL)
     async with Live(cluster) as live:
         record = await accepted(TaskStore(cluster, live))
-        await hooks.put(record, TaskHook("c1", "https://a.example/", Dialect.A2A_1_0), from_start=True, most=3)
+        await hooks.put(
+            record, TaskHook(config_id="c1", url="https://a.example/", dialect=Dialect.A2A_1_0), from_start=True, most=3
+        )
         claim = await claim_of(lines)
         work = await lines.read(claim)
         assert isinstance(work, HookWork)
         begun = await begin(sessions_of(cluster, "one"))
         await begun.store.finish(an_end(begun.work))
-        await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), LineStep.DONE, 0)
+        await lines.settle(claim, work, work.told.model_copy(update={"cursor": work.events[-1][0]}), LineStep.DONE, 0)
         again = await lines.read(await claim_of(lines))
-        await lines.enqueue(SignedPost("acme", "n1", "an approval", "https://a.example/", "{}"))
+        await lines.enqueue(
+            SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://a.example/", body="{}")
+        )
         due = (await lines.look(10, 10)).due
     assert isinstance(again, HookWork)
     assert again.events[-1][1].kind == "turn_finished"

@@ -32,7 +32,7 @@ from services.gateway.features.webhooks.rows import FailingWebhooks
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import dumps, loads_object
+from shared.domain.exact_json import loads_object
 from shared.domain.partition import partition_of
 from shared.domain.words import Dialect, TaskState
 from shared.infra import keys
@@ -47,11 +47,13 @@ from tests.integration.state_stage import an_end, begin
 from tests.integration.webhook_receiver import SECRET
 
 SEAL = Seal(read_secrets(SECRET).sealing_keys())
-HOOK = TaskHook("c1", "https://hooks.example/a", Dialect.A2A_0_3)
+HOOK = TaskHook(config_id="c1", url="https://hooks.example/a", dialect=Dialect.A2A_0_3)
 
 
 def _notice(number: int, tenant: str = "acme") -> SignedPost:
-    return SignedPost(tenant, f"n{number}", "an approval", "https://hooks.example/", "{}")
+    return SignedPost(
+        tenant=tenant, delivery_id=f"n{number}", subject="an approval", url="https://hooks.example/", body="{}"
+    )
 
 
 async def claim_of(lines: RedisLines, seconds: float = 60) -> ClaimedLine:
@@ -120,7 +122,7 @@ async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Red
     work = await lines.read(claim)
     assert isinstance(work, HookWork)
     await _finish(redis, record)
-    await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), LineStep.DONE, 0)
+    await lines.settle(claim, work, work.told.model_copy(update={"cursor": work.events[-1][0]}), LineStep.DONE, 0)
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, HookWork)
     assert [event.kind for _, event in again.events][-1] == "turn_finished"
@@ -143,7 +145,9 @@ async def test_a_webhook_that_is_set_anew_is_not_bound_to_what_was_under_way(
     stale = await claim_of(lines)
     work = await lines.read(stale)
     assert work is not None
-    await RedisWebhooks(redis, SEAL).put(record, HOOK._replace(url="https://b.example/"), from_start=True, most=3)
+    await RedisWebhooks(redis, SEAL).put(
+        record, HOOK.model_copy(update={"url": "https://b.example/"}), from_start=True, most=3
+    )
     assert await lines.settle(stale, work, HookState(disabled=True), LineStep.OFF, 0) == ""
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, HookWork)
@@ -156,7 +160,7 @@ async def test_an_end_whose_events_have_left_is_told_all_the_same(
     redis: Redis, task_store: TaskStore, dialect: Dialect
 ) -> None:
     """Details leave an hour after the end, and a receiver may be away for longer."""
-    record = await _hooked(redis, task_store, HOOK._replace(dialect=dialect))
+    record = await _hooked(redis, task_store, HOOK.model_copy(update={"dialect": dialect}))
     await _finish(redis, record)
     await redis.delete(keys.task_keys(record.tenant, record.session_id, record.task_id).events)
     world = World(redis)
@@ -176,7 +180,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
         work = await lines.read(claim)
         assert isinstance(work, UnreadableLine)
         found.append((work.subject, work.config_id))
-        await lines.settle(claim, work, work.told._replace(tries=12, disabled=True), LineStep.OFF, 0)
+        await lines.settle(claim, work, work.told.model_copy(update={"tries": 12, "disabled": True}), LineStep.OFF, 0)
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
     assert await redis.exists(keys.partition_keys(partition_of("acme", "n1")).posts) == 0
     assert (await lines.look(10, 10)).due == []
@@ -254,8 +258,8 @@ async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: Dialec
     await redis.flushall()
     async with Live(redis) as live:
         store, world = TaskStore(redis, live), World(redis, fates)
-        record = await _hooked(redis, store, HOOK._replace(dialect=dialect))
-        twin = HOOK._replace(dialect=dialect, config_id="c2", url="https://twin.example/")
+        record = await _hooked(redis, store, HOOK.model_copy(update={"dialect": dialect}))
+        twin = HOOK.model_copy(update={"dialect": dialect, "config_id": "c2", "url": "https://twin.example/"})
         await RedisWebhooks(redis, SEAL).put(record, twin, from_start=True, most=3)
         await world.deliver()
         if waits:
@@ -271,7 +275,7 @@ async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: Dialec
 @pytest.mark.promise("push.killed")
 async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, task_store: TaskStore) -> None:
     """Delivery stops after the question's result; meanwhile the task goes on, and then the question itself is told."""
-    record = await _hooked(redis, task_store, HOOK._replace(dialect=Dialect.A2A_1_0))
+    record = await _hooked(redis, task_store, HOOK.model_copy(update={"dialect": Dialect.A2A_1_0}))
     await _finish(redis, record, TaskState.INPUT_REQUIRED)
     world = World(redis)
     lines = RedisLines(redis, SEAL)
@@ -297,7 +301,7 @@ async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, t
     claim = await claim_of(changed, 0)
     closed = await changed.read(claim)
     assert isinstance(closed, UnreadableLine)
-    await changed.settle(claim, closed, closed.told._replace(tries=1), LineStep.RETRY, 0)
+    await changed.settle(claim, closed, closed.told.model_copy(update={"tries": 1}), LineStep.RETRY, 0)
     await _finish(redis, record)
     world = World(redis)
     await world.deliver()
@@ -307,15 +311,15 @@ async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, t
 async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
     """One that is noted is kept up to date all the same."""
     failing, notes = (
-        Failing("T1", "c1", "a.example", "it answered 500", 1, False, None),
+        Failing(subject="T1", config_id="c1", host="a.example", error="it answered 500", tries=1, disabled=False),
         FailingWebhooks(Scripts(redis)),
     )
     await redis.hset(keys.failing_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
     await notes.note("acme", "one more", failing)
-    await notes.note("acme", "m1", failing._replace(tries=7))
+    await notes.note("acme", "m1", failing.model_copy(update={"tries": 7}))
     found = await notes.failing_of("acme")
     assert (len(found), max(one.tries for one in found)) == (1000, 7)
 
 
 def _row(failing: Failing) -> str:
-    return dumps(failing._asdict())
+    return failing.model_dump_json()

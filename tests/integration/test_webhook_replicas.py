@@ -33,7 +33,14 @@ async def claimed(lines: Lines, seconds: float) -> ClaimedLine:
 
 
 def a_notice(url: str, name: str = "n1", tenant: str = "default") -> SignedPost:
-    return SignedPost(tenant, name, "an approval", url, '{"text":"hello"}', {"X-Kind": "notice"})
+    return SignedPost(
+        tenant=tenant,
+        delivery_id=name,
+        subject="an approval",
+        url=url,
+        body='{"text":"hello"}',
+        headers={"X-Kind": "notice"},
+    )
 
 
 def _ended(taken: list[Taken]) -> int:

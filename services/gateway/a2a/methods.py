@@ -111,7 +111,7 @@ class A2aMethods:
         """CreateTaskPushNotificationConfig: a URL that receives the task's updates from now on."""
         task_id, caller = self._of_webhook(call)
         webhook = read_webhook(call.params, "pushNotificationConfig", wording.dialect)
-        webhook = webhook._replace(config_id=webhook.config_id or task_id)
+        webhook = webhook.model_copy(update={"config_id": webhook.config_id or task_id})
         await self._parts.push.enter(task_id, webhook, caller)
         return wording.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
 
@@ -295,7 +295,7 @@ class LegacyMethods:
         webhook = webhook_at(call.params, _CONFIG, path, Dialect.LEGACY)
         if webhook is None:
             raise InvalidField(path, "is required")
-        await self._push.enter(task_id, webhook._replace(shown_id=task_id), caller)
+        await self._push.enter(task_id, webhook.model_copy(update={"shown_id": task_id}), caller)
         token = {"token": webhook.token} if webhook.token else {}  # only whoever has just set it is told it again
         return {"id": task_id, _CONFIG: {**legacy_shape(webhook), **token}}
 

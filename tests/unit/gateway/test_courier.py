@@ -43,7 +43,10 @@ class OneLine(Lines):
     """A line with one notice; ``settled`` is what was made of it."""
 
     def __init__(self, told: HookState) -> None:
-        self.work: Work = SignedPostWork(SignedPost("acme", "n1", "an approval", "https://hooks.example/", "{}"), told)
+        self.work: Work = SignedPostWork(
+            SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://hooks.example/", body="{}"),
+            told,
+        )
         self.settled: list[tuple[HookState, LineStep, float]] = []
 
     @override

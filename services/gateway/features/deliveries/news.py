@@ -146,7 +146,11 @@ def _undelivered_parts(event_id: str, parts: Sequence[_NewsPart], told: HookStat
     """Yields the parts not yet delivered. Between two parts of an event the cursor stays before it."""
     for number, update in parts:
         if number > told.part:
-            after = _advance(event_id, parts, told) if number == parts[-1].number else told._replace(part=number)
+            after = (
+                _advance(event_id, parts, told)
+                if number == parts[-1].number
+                else told.model_copy(update={"part": number})
+            )
             yield News(_name(event_id, number), update, after)
 
 
@@ -158,7 +162,8 @@ def _name(event_id: str, number: int) -> str:
 def _advance(event_id: str, parts: Sequence[_NewsPart], told: HookState) -> HookState:
     cursor = told.cursor if event_id == _END else event_id
     states = [part.update.state.value for part in parts if isinstance(part.update, updates.StatusUpdate)]
-    return told._replace(cursor=cursor, part=0 if parts else told.part, state=states[-1] if states else told.state)
+    part, state = 0 if parts else told.part, states[-1] if states else told.state
+    return told.model_copy(update={"cursor": cursor, "part": part, "state": state})
 
 
 def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_NewsPart]:

@@ -165,13 +165,14 @@ class DeliveryService:
     def _judge(self, before: HookState, parcel: _Parcel, outcome: _Outcome) -> HookState:
         if outcome.error:
             return self._count_failure(before, outcome.error, gone=outcome.gone)
-        delivered, now = before.delivered + 1, self._edge.now()
-        return parcel.told._replace(tries=0, error="", delivered=delivered, at=now)
+        delivered = {"tries": 0, "error": "", "delivered": before.delivered + 1, "at": self._edge.now()}
+        return parcel.told.model_copy(update=delivered)
 
     def _count_failure(self, before: HookState, error: str, *, gone: bool) -> HookState:
         tries = before.tries + 1
         over = gone or tries >= self._rules.tries
-        return before._replace(tries=tries, error=error, disabled=over, at=self._edge.now())
+        failed = {"tries": tries, "error": error, "disabled": over, "at": self._edge.now()}
+        return before.model_copy(update=failed)
 
     def _seconds(self, told: HookState, step: deliveries.LineStep, wait: float) -> float:
         """The seconds until the next try, at least ``wait`` (the receiver's wish), up to the longest pause."""
@@ -208,7 +209,7 @@ def _tell_all(work: deliveries.HookWork | deliveries.SignedPostWork) -> HookStat
     """The line's state once everything that was read is told."""
     if isinstance(work, deliveries.SignedPostWork) or not work.events:
         return work.told
-    return work.told._replace(cursor=work.events[-1][0], part=0)
+    return work.told.model_copy(update={"cursor": work.events[-1][0], "part": 0})
 
 
 def _headers(webhook: TaskHook) -> dict[str, str]:

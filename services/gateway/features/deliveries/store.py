@@ -149,7 +149,8 @@ def _failing(work: news.Work, told: HookState) -> Failing:
     else:
         subject, config_id, url = work.record.task_id, work.webhook.config_id, work.webhook.url
     host = urlsplit(url).hostname or ""
-    return Failing(subject, config_id, host, told.error, told.tries, told.disabled, told.at)
+    whose, last = {"subject": subject, "config_id": config_id, "host": host}, {"error": told.error, "at": told.at}
+    return Failing.model_validate({**whose, **last, "tries": told.tries, "disabled": told.disabled})
 
 
 class CountedPost(news.Post):

@@ -10,12 +10,13 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, text_at
+from shared.contracts.base import Contract
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
 
 
-class TaskHook(NamedTuple):
+class TaskHook(Contract):
     """Where a client wants its task's updates, and in which protocol.
 
     ``token`` and ``credentials`` are secrets: stored encrypted, sent to ``url`` and shown to nobody. ``shown_id``: the
@@ -31,7 +32,7 @@ class TaskHook(NamedTuple):
     shown_id: str = ""
 
 
-class HookState(NamedTuple):
+class HookState(Contract):
     """How far a webhook was told. ``cursor``: the last event of which everything was delivered.
 
     ``part``: the last delivered part of the next event. ``state``: the task's state as last told. ``tries``: failures
@@ -53,7 +54,7 @@ class RegisteredWebhook(NamedTuple):
     told: HookState = HookState()
 
 
-class Failing(NamedTuple):
+class Failing(Contract):
     """A tenant's webhook or notice that fails, or was given up. ``subject``: its task, or what it is about."""
 
     subject: str
@@ -62,7 +63,7 @@ class Failing(NamedTuple):
     error: str
     tries: int
     disabled: bool
-    at: datetime | None
+    at: datetime | None = None
 
 
 class TooManyWebhooks(Exception):
@@ -87,7 +88,7 @@ class WebhookStore(Protocol):
     async def failing(self, tenant: str) -> Sequence[Failing]: ...
 
 
-class SignedPost(NamedTuple):
+class SignedPost(Contract):
     """One signed POST, tried until it is accepted. A ``delivery_id`` is enqueued only once.
 
     ``subject``: what it is about, in a word or two for people. ``secret``: signs in place of the tenant's own
@@ -145,7 +146,8 @@ def webhook_in_send(params: JsonObject, dialect: Dialect) -> TaskHook | None:
     """The webhook that comes with a message; None if none does. Raises ``InvalidField``."""
     if dialect is Dialect.LEGACY:
         early = webhook_at(params, "pushNotification", "params.pushNotification", dialect)
-        return early._replace(shown_id=id_at(params, "id", "params.id") or "") if early else None
+        shown_id = id_at(params, "id", "params.id") or ""
+        return early.model_copy(update={"shown_id": shown_id}) if early else None
     source = object_at(params, "configuration", "configuration")
     given = [webhook_at(source, name, f"configuration.{name}", dialect) for name in _IN_SEND[dialect]]
     return next((webhook for webhook in given if webhook is not None), None)
@@ -208,7 +210,7 @@ def delivery_view(registered: RegisteredWebhook) -> dict[str, JsonValue]:
 
 def failing_view(failing: Failing) -> dict[str, JsonValue]:
     at = failing.at.isoformat() if failing.at else None
-    return {**failing._asdict(), "at": at}
+    return {**failing.model_dump(exclude={"v"}), "at": at}
 
 
 def state_of(registered: RegisteredWebhook) -> str:

@@ -33,7 +33,7 @@ class PushBook(NamedTuple):
         One without an id gets the task's.
         """
         self.check(webhook)
-        named = webhook._replace(config_id=webhook.config_id or record.task_id)
+        named = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})
         try:
             await self.webhooks.put(record, named, from_start=from_start, most=self.most)
         except hooks.TooManyWebhooks:

@@ -29,7 +29,7 @@ class RedisWebhooks(hooks.WebhookStore):
             return  # a message that was sent again must not disturb what is under way
         told = hooks.HookState(cursor="0" if from_start else "")
         if known is not None and not known.told.disabled:
-            told = known.told._replace(tries=0, error="")
+            told = known.told.model_copy(update={"tries": 0, "error": ""})
         await self._write_webhook(record, member, webhook, told, most)
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
