@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from secrets import token_hex
-from time import monotonic
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -52,7 +51,7 @@ from services.gateway.features.records.service import Addresses, RecordService
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
-from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, CountedTasks, SheddingTasks, traced_tasks
+from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
 from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import Rules, TaskService
@@ -169,8 +168,8 @@ def _lifespan(
 def _build_tasks(settings: GatewaySettings, opened: _Connections, leaving: Leaving, tracer: Tracer) -> TaskService:
     state = opened.state
     resend_window = settings.message_id_window or DEDUPE_SECONDS
-    store = traced_tasks(TaskStore(state, opened.live, resend_window, settings.max_waiting_sessions), tracer)
-    tasks = CountedTasks(SheddingTasks(store, monotonic), opened.metrics.metrics)
+    store = TaskStore(state, opened.live, resend_window, settings.max_waiting_sessions)
+    tasks = GuardedTasks(store, opened.metrics.metrics, tracer)
     wakes = BestEffortWakes(ArqWakes(opened.queue))
     return TaskService(
         tasks=tasks,

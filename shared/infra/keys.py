@@ -270,9 +270,19 @@ def approval_key(partition: int, tenant: str, approval_id: str) -> str:
     return f"{_tag(partition)}:approval:{_q(tenant)}:{_q(approval_id)}"
 
 
-def api_key(key_id: str) -> str:
-    """The key of an API key's record. In a slot of its own: who sends a key names no tenant."""
-    return f"pa:key:{_q(key_id)}"
+def _own_slot(kind: str) -> Callable[[str], str]:
+    """Makes the keys of a kind about one thing each, which share a slot with no other."""
+    return lambda text: f"pa:{kind}:{_q(text)}"
+
+
+api_key = _own_slot("key")  # the record of an API key: who sends one names no tenant
+api_keys_of = _own_slot("keys")
+rpc_queue_key = _own_slot("errands")
+rpc_reply_key = _own_slot("errand")
+failing_key = _own_slot("failing")
+console_key = _own_slot("console")
+console_refused_key = _own_slot("console_refused")
+tenant_record_key = _own_slot("tenant_record")
 
 
 class RateKeys(NamedTuple):
@@ -294,30 +304,6 @@ def _rate_keys(subject: str) -> RateKeys:
     return RateKeys(f"pa:rate:{{{subject}}}:requests", f"pa:rate:{{{subject}}}:messages", f"pa:quota:{{{subject}}}")
 
 
-def api_keys_of(tenant: str) -> str:
-    return f"pa:keys:{_q(tenant)}"
-
-
-def rpc_queue_key(doer: str) -> str:
-    return f"pa:errands:{_q(doer)}"
-
-
-def rpc_reply_key(request_id: str) -> str:
-    return f"pa:errand:{_q(request_id)}"
-
-
-def failing_key(tenant: str) -> str:
-    return f"pa:failing:{_q(tenant)}"
-
-
-def console_key(name: str) -> str:
-    return f"pa:console:{_q(name)}"
-
-
-def console_refused_key(address: str) -> str:
-    return f"pa:console_refused:{_q(address)}"
-
-
 class AssessmentKeys(NamedTuple):
     order: str
     cards: str
@@ -327,10 +313,6 @@ class AssessmentKeys(NamedTuple):
 def assessment_keys(tenant: str) -> AssessmentKeys:
     """The keys of a tenant's assessments, in one slot so that one step adds one and drops the oldest."""
     return AssessmentKeys(*(f"pa:assessments:{{{_q(tenant)}}}:{name}" for name in AssessmentKeys._fields))
-
-
-def tenant_record_key(tenant: str) -> str:
-    return f"pa:tenant_record:{_q(tenant)}"
 
 
 def members_of(tenant: str) -> str:

@@ -7,9 +7,10 @@ import structlog
 from typing_extensions import override
 
 from services.gateway.edge.errors import TooManyRequests
-from services.gateway.features.tasks.guarded_tasks import SheddingTasks
+from services.gateway.features.tasks.guarded_tasks import GuardedTasks
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.words import Dialect
+from shared.ports.meter import NoMeter
 from shared.ports.tasks import Accepted, TooManyWait
 from tests.doubles.gateway_doubles import MemoryTasks
 
@@ -26,7 +27,7 @@ class FullTasks(MemoryTasks):
 @pytest.mark.promise("gateway.sheds_load")
 async def test_a_refusal_says_when_to_come_again_and_the_log_says_so_now_and_then() -> None:
     time = 100.0
-    tasks = SheddingTasks(FullTasks(), lambda: time)
+    tasks = GuardedTasks(FullTasks(), NoMeter(), clock=lambda: time)
     record = TaskRecord(
         tenant="acme",
         task_id="t1",

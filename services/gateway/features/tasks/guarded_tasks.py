@@ -1,10 +1,10 @@
-"""Wrappers of the task store: load shedding, counters, traces; and wakes that may fail."""
+"""The task store as the gateway uses it: with load shedding, counters and traces; and wakes that may fail."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from time import monotonic
 
 import structlog
-from typing_extensions import override
 
 from services.gateway.edge.errors import TooManyRequests
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
@@ -13,18 +13,49 @@ from shared.domain import span_names as spans
 from shared.ports import tasks as ports
 from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
-from shared.ports.tracing import SpanKind, Tracer
+from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
+
+RETRY_SECONDS = 5.0
+TOLD_SECONDS = 10.0  # until it is said again that messages are refused
+_WHY: dict[type[Exception], str] = {
+    TooManyRequests: "shed",
+    ports.TenantIsStopped: "stopped",
+    ports.SessionBelongsToOther: "other_session",
+    ports.TaskEnded: "ended",
+    StoreUnavailable: "store",
+}
+
+log = structlog.get_logger()
 
 
-class PassingTasks(ports.Tasks):
-    def __init__(self, tasks: ports.Tasks) -> None:
-        self._tasks = tasks
+class GuardedTasks(ports.Tasks):
+    def __init__(
+        self, tasks: ports.Tasks, meter: Meter, tracer: Tracer = NO_TRACER, clock: Callable[[], float] = monotonic
+    ) -> None:
+        """``clock``: a monotonic clock in seconds."""
+        self._tasks, self._meter, self._tracer = tasks, meter, tracer
+        self._clock, self._tell_at = clock, float("-inf")
 
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
-        return await self._tasks.accept(record, turn, dedupe)
+        """Accept a turn; raises ``TooManyRequests`` if too many sessions wait."""
+        try:
+            accepted = await self._accept(record, turn, dedupe)
+        except tuple(_WHY) as error:
+            why = next(word for kind, word in _WHY.items() if isinstance(error, kind))
+            self._meter.add(names.TURNS_REFUSED, why=why)
+            raise
+        fresh = "yes" if accepted.fresh else "no"
+        self._meter.add(names.TURNS_ACCEPTED, dialect=record.dialect.value, fresh=fresh)
+        return accepted
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        return await self._tasks.signal(tenant, session_id, turn)
+        if not self._tracer.is_on:
+            return await self._tasks.signal(tenant, session_id, turn)
+        with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
+            span.note({spans.TENANT: tenant, spans.SESSION: session_id, spans.TASK: turn.task_id})
+            span.note({spans.TURN_KIND: turn.kind.value})
+            here = {"traceparent": self._tracer.traceparent()}
+            return await self._tasks.signal(tenant, session_id, turn.model_copy(update=here))
 
     async def record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         return await self._tasks.record(tenant, task_id, session_id)
@@ -37,75 +68,17 @@ class PassingTasks(ports.Tasks):
     ) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(tenant, task_id, after, session_id)
 
-
-RETRY_SECONDS = 5.0
-TOLD_SECONDS = 10.0  # until it is said again that messages are refused
-
-log = structlog.get_logger()
-
-
-class SheddingTasks(PassingTasks):
-    def __init__(self, tasks: ports.Tasks, clock: Callable[[], float]) -> None:
-        """``clock``: a monotonic clock in seconds."""
-        super().__init__(tasks)
-        self._clock, self._tell_at = clock, float("-inf")
-
-    @override
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
-        """Accept a turn; raises ``TooManyRequests`` if too many sessions wait."""
+    async def _accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
         try:
+            if self._tracer.is_on:
+                return await self._accept_traced(record, turn, dedupe)
             return await self._tasks.accept(record, turn, dedupe)
         except ports.TooManyWait as full:
             self._log_shedding(full.waiting)
             raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from full
 
-    def _log_shedding(self, waiting: int) -> None:
-        if self._clock() >= self._tell_at:
-            self._tell_at = self._clock() + TOLD_SECONDS
-            log.warning("load_shedding", waiting=waiting)
-
-
-_WHY: dict[type[Exception], str] = {
-    TooManyRequests: "shed",
-    ports.TenantIsStopped: "stopped",
-    ports.SessionBelongsToOther: "other_session",
-    ports.TaskEnded: "ended",
-    StoreUnavailable: "store",
-}
-
-
-class CountedTasks(PassingTasks):
-    def __init__(self, tasks: ports.Tasks, meter: Meter) -> None:
-        super().__init__(tasks)
-        self._meter = meter
-
-    @override
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
-        try:
-            accepted = await self._tasks.accept(record, turn, dedupe)
-        except tuple(_WHY) as error:
-            why = next(word for kind, word in _WHY.items() if isinstance(error, kind))
-            self._meter.add(names.TURNS_REFUSED, why=why)
-            raise
-        fresh = "yes" if accepted.fresh else "no"
-        self._meter.add(names.TURNS_ACCEPTED, dialect=record.dialect.value, fresh=fresh)
-        return accepted
-
-
-def traced_tasks(tasks: ports.Tasks, tracer: Tracer) -> ports.Tasks:
-    """The tasks with spans; unchanged if tracing is off."""
-    return TracedTasks(tasks, tracer) if tracer.is_on else tasks
-
-
-class TracedTasks(PassingTasks):
-    """Traces accepts and signals. A span of accepting ends at once, so that later spans have a finished parent."""
-
-    def __init__(self, tasks: ports.Tasks, tracer: Tracer) -> None:
-        super().__init__(tasks)
-        self._tracer = tracer
-
-    @override
-    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
+    async def _accept_traced(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> ports.Accepted:
+        """Accept in a span, which ends at once, so that later spans have a finished parent."""
         with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             here = {"traceparent": self._tracer.traceparent()}
             accepted = await self._tasks.accept(record.model_copy(update=here), turn.model_copy(update=here), dedupe)
@@ -115,13 +88,10 @@ class TracedTasks(PassingTasks):
             span.note({spans.FRESH: accepted.fresh})
             return accepted
 
-    @override
-    async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        with self._tracer.span(spans.ACCEPT, SpanKind.PRODUCER) as span:
-            span.note({spans.TENANT: tenant, spans.SESSION: session_id, spans.TASK: turn.task_id})
-            span.note({spans.TURN_KIND: turn.kind.value})
-            here = {"traceparent": self._tracer.traceparent()}
-            return await self._tasks.signal(tenant, session_id, turn.model_copy(update=here))
+    def _log_shedding(self, waiting: int) -> None:
+        if self._clock() >= self._tell_at:
+            self._tell_at = self._clock() + TOLD_SECONDS
+            log.warning("load_shedding", waiting=waiting)
 
 
 _SECONDS = 1.0
