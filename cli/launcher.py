@@ -196,9 +196,7 @@ def stop_on_signals() -> None:
 
 
 @asynccontextmanager
-async def running(
-    options: StackOptions, ready_seconds: float = READY_SECONDS, tell: Tell = tell_nobody
-) -> AsyncIterator[Stack]:
+async def running(options: StackOptions, tell: Tell = tell_nobody) -> AsyncIterator[Stack]:
     """Yields a stack once it is ready, and stops everything at the end, whatever happened. Raises ``Complaint``."""
     _check_ports(options)
     _check_open(options)
@@ -218,7 +216,7 @@ async def running(
         ports = StackPorts.from_free(free_ports(StackPorts.count_needed(options.executors)))
         specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
         children = await held.enter_async_context(_children(specs, options.folder))
-        await wait_until_ready(children, ready_seconds, tell)
+        await wait_until_ready(children, READY_SECONDS, tell)
         yield Stack(options, children, redis_url, redis, queue)
 
 

@@ -68,15 +68,20 @@ def _case(row: str) -> dict[str, JsonValue]:
     return {**own, **told, "timestamp": case.at.timestamp()}
 
 
-def _bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
-    found: dict[str, dict[str, Arm]] = {}
-    for field, value in arms.items():
+def read_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
+    """The arms in their hash, by process type and strategy; raises ``ValueError``."""
+    arms: dict[str, dict[str, Arm]] = {}
+    for field, value in numbers.items():
         kind, strategy, number = keys.unpack_arm_field(field)
-        own = found.setdefault(kind, {})
+        own = arms.setdefault(kind, {})
         own[strategy] = own.get(strategy, Arm())._replace(**{number: int(value)})
+    return arms
+
+
+def _bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
     return {
         kind: {name: _arm(arm, trends.get(keys.arm_trend(kind, name), "")) for name, arm in sorted(own.items())}
-        for kind, own in sorted(found.items())
+        for kind, own in sorted(read_arms(arms).items())
     }
 
 

@@ -17,6 +17,7 @@ from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity
 from shared.domain.bandit import Arm
 from shared.infra import keys
+from shared.infra.learned_files import read_arms
 from shared.infra.lua import Argument, ScriptedStore, Scripts, answering
 from shared.ports.store import StoreUnavailable
 
@@ -208,14 +209,11 @@ def _flatten(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
 
 
 def _arms(found: object) -> Mapping[files.ArmName, Arm]:
-    arms: dict[files.ArmName, Arm] = {}
     try:
-        for field, value in cast("dict[str, str]", found).items():
-            kind, strategy, number = keys.unpack_arm_field(field)
-            arms[kind, strategy] = arms.get((kind, strategy), Arm())._replace(**{number: int(value)})
+        arms = read_arms(cast("dict[str, str]", found))
     except ValueError as error:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
-    return arms
+    return {(kind, strategy): arm for kind, own in arms.items() for strategy, arm in own.items()}
 
 
 def _rows(kind: type[Row], found: object) -> Mapping[str, Row]:

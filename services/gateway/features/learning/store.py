@@ -9,11 +9,10 @@ from redis.asyncio import Redis
 
 from services.gateway.features.learning.service import Learning, LearningFiles, LearningHistory, LearningStatistics
 from shared.contracts.learning_files import FileReport, LearningFile
-from shared.domain.bandit import Arm
 from shared.domain.estimates import Moment, moments, read_points
 from shared.domain.exact_json import Json, dumps
 from shared.infra import keys
-from shared.infra.learned_files import learned_files
+from shared.infra.learned_files import learned_files, read_arms
 from shared.infra.lua import answering
 from shared.infra.rpc import RpcQueue
 from shared.ports.store import StoreUnavailable
@@ -37,7 +36,7 @@ class RedisStatistics(LearningStatistics):
         cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", found)
         try:
             numbers = {name: int(count) for name, count in counts.items()}
-            return Learning(cases, numbers, _arms(arms), tools, synthesized)
+            return Learning(cases, numbers, read_arms(arms), tools, synthesized)
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
@@ -71,22 +70,12 @@ def _days(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
     return days
 
 
-def _arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
-    arms: dict[str, dict[str, Arm]] = defaultdict(dict)
-    for field, value in numbers.items():
-        process_type, strategy, number = keys.unpack_arm_field(field)
-        arm = arms[process_type].get(strategy, Arm())
-        arms[process_type][strategy] = arm._replace(**{number: int(value)})
-    return arms
-
-
 _IMPORT_SECONDS = 20.0
 
 
 class RedisLearningFiles(LearningFiles):
-    def __init__(self, redis: Redis, seconds: float = _IMPORT_SECONDS) -> None:
+    def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._seconds = seconds
 
     async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
         return await learned_files(self._redis, tenant)
@@ -94,7 +83,7 @@ class RedisLearningFiles(LearningFiles):
     async def bring(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
         doer = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
-        answer = await RpcQueue(self._redis, doer).ask(dumps(request), self._seconds)
+        answer = await RpcQueue(self._redis, doer).ask(dumps(request), _IMPORT_SECONDS)
         try:
             return None if answer is None else FileReport.model_validate_json(answer)
         except ValidationError as error:
