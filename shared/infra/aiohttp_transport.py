@@ -6,12 +6,14 @@ brings says ``ConnectError`` also of a connection that broke after the request w
 
 import asyncio
 import io
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import aiohttp
 import httpx2
+from aiohttp.abc import AbstractResolver
 from aiohttp.http import HttpProcessingError
 from typing_extensions import override
 from yarl import URL
@@ -35,11 +37,17 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     """An ``httpx2`` transport that sends requests with ``aiohttp``.
 
     It follows no redirect, stores no cookie, decompresses nothing, and uses no proxy. A POST is sent once; methods that
-    HTTP calls idempotent ``aiohttp`` repeats if the server had ended a kept connection meanwhile.
+    HTTP calls idempotent ``aiohttp`` repeats if the server had ended a kept connection meanwhile. ``resolver`` finds
+    the addresses for each new connection; its answers are not cached, those of the default resolver are.
     """
 
-    def __init__(self, keeping: Keeping | None = None) -> None:
-        self._keeping = keeping or Keeping()
+    def __init__(
+        self,
+        keeping: Keeping | None = None,
+        resolver: AbstractResolver | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._keeping, self._resolver, self._tls = keeping or Keeping(), resolver, tls
         self._session: aiohttp.ClientSession | None = None
 
     @override
@@ -74,7 +82,9 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         connector = aiohttp.TCPConnector(
             limit=self._keeping.most_connections,
             keepalive_timeout=self._keeping.kept_seconds,
-            ssl=trusted_certificates(),
+            resolver=self._resolver,
+            use_dns_cache=self._resolver is None,
+            ssl=self._tls or trusted_certificates(),
         )
         return aiohttp.ClientSession(
             connector=connector,
