@@ -12,11 +12,11 @@ from typing import TypeAlias
 from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.policy_http import CountedPolicy, HttpPolicy, PatientPolicy
+from services.executor.adapters.policy_http import HttpPolicy, PatientPolicy
 from services.executor.adapters.redis_intents import RedisSpend
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants, TenantsWithoutMadeTools
+from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants
 from services.executor.adapters.tool_servers import DetectingToolServers, open_servers
 from services.executor.adapters.wrapped_servers import BreakingTools, CountedTools, PatientTools, ServerHealth
 from services.executor.core.process.synthesis import refuse_bad_files
@@ -41,7 +41,6 @@ from services.executor.entrypoints.tools import (
 )
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, PartSetting
-from services.executor.ports.sandbox import NoSandbox
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
@@ -99,14 +98,12 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
             tools, standing = CountedTools(PatientTools(breaking), metrics), ServerHealth(breaking, credentials)
             stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
-            counted = CountedModel(model, _tiers(settings), metrics), CountedPolicy(PatientPolicy(policy), metrics)
-            ports = Ports(counted[0], tools, counted[1], stored(0.0), learned, daily)
+            counted = CountedModel(model, _tiers(settings), metrics)
+            ports = Ports(counted, tools, PatientPolicy(policy, metrics), stored(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
             for build_part in map(PartGroup[BuildPart]("executor").load, settings.parts):
                 equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
                 ports = equip_ports(ports)
-            if isinstance(ports.sandbox, NoSandbox):
-                ports = ports._replace(tenants=TenantsWithoutMadeTools(ports.tenants))
             archive, memories = settings.archive(), settings.session_archive()
             carrying_out = worker(ports, limits, load_prompts(), walk)
             sessions = run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)

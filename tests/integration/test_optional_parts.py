@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.stored_tenants import FileTenants, TenantsWithoutMadeTools
 from services.executor.settings import ExecutorSettings
 from services.gateway.settings import GatewaySettings
-from shared.contracts.tenant import TenantRecord
 from shared.infra.parts import PartGroup
 from shared.infra.starting import CannotStart, read_settings
 from tests.integration.gateway_stage import at, stage
@@ -111,13 +109,6 @@ def test_orchestrators_bring_the_parts_of_their_own() -> None:
     )
 
     assert settings.parts == ("files", "brainos")
-
-
-async def test_an_executor_without_the_part_makes_no_tools_whatever_the_record_says() -> None:
-    tenants = TenantsWithoutMadeTools(FileTenants(TenantRecord(id="default", made_tools=True)))
-
-    assert not (await tenants.get("default")).made_tools
-    assert not (await tenants.get_at_version("default", "1")).made_tools
 
 
 async def test_a_gateway_without_parts_serves_tasks_and_no_part(redis: Redis, redis_url: str) -> None:

@@ -12,6 +12,7 @@ import httpx
 from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials, origin_of, send_with_credential
+from services.executor.adapters.recent import Recent
 from services.executor.ports import tools
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest
@@ -95,7 +96,7 @@ class A2aAgents(tools.ToolServers):
         self._tracer, self._credentials = tracer, credentials or NoCredentials()
         plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0, verify=trusted_certificates())
         self._transport = GuardedTransport(guard, _LIMITS) if guard else plain
-        self._agents: dict[str, A2aAgent] = {}
+        self._agents = Recent[str, "A2aAgent"](MAX_REMEMBERED)
 
     async def __aenter__(self) -> Self:
         return self
@@ -175,20 +176,13 @@ class A2aAgents(tools.ToolServers):
             raise tools.ToolUnreachable(f"{tool} was not sent: {error or 'no card in time'}") from error
 
     async def _fetch_agent(self, connection: Connection) -> "A2aAgent":
-        """The agent as its card describes it now, which is kept; the one known longest is forgotten if there are too
-        many.
-        """
+        """The agent as its card describes it now, which is kept."""
         # The SDK costs half a second and 30 MB, which only a tenant that has an agent should pay.
         from services.executor.adapters.a2a_client import fetch_agent
 
         transport = AgentTransport(self._transport, self._credentials, connection, self._tracer)
         client = httpx.AsyncClient(transport=transport, headers=_HEADERS, timeout=_TIMEOUT, follow_redirects=False)
-        agent = await fetch_agent(connection, client)
-        self._agents.pop(connection.line, None)
-        self._agents[connection.line] = agent
-        if len(self._agents) > MAX_REMEMBERED:
-            self._agents.pop(next(iter(self._agents)))
-        return agent
+        return self._agents.keep(connection.line, await fetch_agent(connection, client))
 
 
 def context_of(connection: Connection, session_id: str) -> str:

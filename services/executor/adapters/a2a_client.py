@@ -80,7 +80,8 @@ def _content(parts: Iterable[types.Part]) -> Json:
     parts = list(parts)
     text = _text(parts)
     data: list[Json] = [_exact(part) for part in parts if part.WhichOneof("content") == "data"]
-    files: list[Json] = [part.filename or part.url or "a file" for part in parts if _is_file(part)]
+    sent = (part for part in parts if part.WhichOneof("content") in ("raw", "url"))
+    files: list[Json] = [part.filename or part.url or "a file" for part in sent]
     if not data and not files:
         return text
     return {"text": text, **({"data": data} if data else {}), **({"files": files} if files else {})}
@@ -88,10 +89,6 @@ def _content(parts: Iterable[types.Part]) -> Json:
 
 def _text(parts: Iterable[types.Part]) -> str:
     return "\n".join(part.text for part in parts if part.WhichOneof("content") == "text")[:_TEXT_MOST]
-
-
-def _is_file(part: types.Part) -> bool:
-    return part.WhichOneof("content") in ("raw", "url")
 
 
 def _exact(part: types.Part) -> Json:

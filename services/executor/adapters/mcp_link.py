@@ -190,16 +190,13 @@ class McpConnection:
         async with asyncio.timeout(OPEN_SECONDS) as limit:
             self._opening = limit
             try:
-                await self._keep_open(client, limit)
+                async with client:
+                    limit.reschedule(None)
+                    self._opening = None
+                    self._opened.set_result(client.session)
+                    await self._closing.wait()
             finally:
                 self._opening = None
-
-    async def _keep_open(self, client: Client, limit: asyncio.Timeout) -> None:
-        async with client:
-            limit.reschedule(None)
-            self._opening = None
-            self._opened.set_result(client.session)
-            await self._closing.wait()
 
     def _port_error(self, error: Exception) -> Exception:
         trouble = self.line.trouble(error) if isinstance(error, MCPError) else None

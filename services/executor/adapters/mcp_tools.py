@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -14,7 +15,7 @@ from typing_extensions import override
 from services.executor.adapters import mcp_content
 from services.executor.adapters.credentials import CredentialTransport, NoCredentials
 from services.executor.adapters.mcp_link import McpConnection, as_port_error
-from services.executor.adapters.mcp_wire import McpTransport, Trouble, open_line
+from services.executor.adapters.mcp_wire import Trouble, open_line
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
@@ -89,7 +90,7 @@ class McpTools(ToolServers):
 
     @property
     def open_links(self) -> int:
-        """How many servers have a session here, for metrics."""
+        """How many servers have a session here."""
         return len(self._links)
 
     @override
@@ -154,13 +155,11 @@ class McpTools(ToolServers):
         link = self._links.pop(connection.line, None)
         if link is None or not link.is_usable:
             self._close_longest_idle()
-            link = McpConnection(connection.url, lambda: self._line_to(connection))
+            shows = partial(CredentialTransport, credentials=self._credentials, connection=connection)
+            link = McpConnection(connection.url, lambda: open_line(self._guard, shows))
             self._group.create_task(link.run())
         self._links[connection.line] = link  # the latest used stands last
         return link
-
-    def _line_to(self, connection: Connection) -> McpTransport:
-        return open_line(self._guard, lambda inner: CredentialTransport(inner, self._credentials, connection))
 
     def _close_longest_idle(self) -> None:
         """Closes the link that was idle longest if there are too many: endpoints of one task may never come back."""

@@ -9,6 +9,7 @@ from urllib.parse import quote_plus
 
 import httpx
 
+from services.executor.adapters.recent import Recent
 from services.executor.ports.tools import CredentialUnavailable
 from shared.contracts.credential import Credential
 from shared.domain.exact_json import JsonObject, loads_object
@@ -46,7 +47,7 @@ class TokenEndpoints:
         tls = trusted_certificates()
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
         self._guarded = guarded_client(guard, limit) if guard else self._client
-        self._kept: dict[str, AccessToken] = {}
+        self._kept = Recent[str, AccessToken](MAX_KEPT)
         self._asking: dict[str, asyncio.Lock] = {}
         self._renewed: dict[str, float] = {}  # when a refused token was last replaced
 
@@ -81,11 +82,7 @@ class TokenEndpoints:
             token = await self._request_with_fresh_secret(self._guarded if owner else self._client, credential, secret)
             if refused:
                 self._renewed[name] = now
-            self._kept.pop(name, None)
-            self._kept[name] = token  # the latest stands last; the first is forgotten where there are too many
-            if len(self._kept) > MAX_KEPT:
-                self._kept.pop(next(iter(self._kept)))
-            return token.value
+            return self._kept.keep(name, token).value
 
     async def _request_with_fresh_secret(
         self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret

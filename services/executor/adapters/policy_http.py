@@ -1,7 +1,6 @@
 """The policy service over HTTP: a verdict that can be trusted, or none (``PolicyService``)."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from time import perf_counter
@@ -9,10 +8,9 @@ from typing import NamedTuple, TypeVar
 
 import httpx2
 
+from services.executor.adapters.recent import Recent
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
-from services.executor.ports.tools import (
-    T,
-)
+from services.executor.ports.tools import T
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, verdict_word
 from shared.contracts.policy_hash import context_hash, policy_hash
@@ -52,7 +50,7 @@ class HttpPolicy(PolicyService):
         self._tracer = tracer
         self._seconds = seconds
         self._hashes = _PolicyHashes()
-        self._foreseen: OrderedDict[str, _CachedForesight] = OrderedDict()
+        self._foreseen = Recent[str, _CachedForesight](_MOST_HASHES)
         self._timeout = httpx2.Timeout(seconds).as_dict()
         self._read_url = lru_cache(maxsize=_MOST_HASHES)(lambda path: httpx2.URL(f"{url.rstrip('/')}{path}"))
         self._transport = transport or AiohttpTransport()
@@ -61,12 +59,10 @@ class HttpPolicy(PolicyService):
         if not _depends_on_policies_alone(request):
             return await self._ask("evaluate", request, Verdict)
         named, now = self._hashes.hash_of(request.policies), asyncio.get_running_loop().time()
-        known = self._foreseen.pop(named, None)
+        known = self._foreseen.use(named)
         if known is None or known.until < now:
-            known = _CachedForesight(await self._ask("evaluate", request, Verdict), now + _FORESEEN_SECONDS)
-        self._foreseen[named] = known  # the latest used stands last
-        if len(self._foreseen) > _MOST_HASHES:
-            self._foreseen.popitem(last=False)
+            verdict = await self._ask("evaluate", request, Verdict)
+            known = self._foreseen.keep(named, _CachedForesight(verdict, now + _FORESEEN_SECONDS))
         return known.verdict.model_copy(update={"context_hash": context_hash(request)})
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
@@ -134,15 +130,11 @@ class _PolicyHashes:
     """The hash of policies, computed once for the same objects, since a turn asks often."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[int, ...], tuple[Sequence[Policy], str]] = OrderedDict()
+        self._held = Recent[tuple[int, ...], tuple[Sequence[Policy], str]](_MOST_HASHES)
 
     def hash_of(self, policies: Sequence[Policy]) -> str:
         key = tuple(map(id, policies))  # what is held keeps its ids to itself
-        held = self._held.pop(key, None) or (policies, policy_hash(policies))
-        self._held[key] = held
-        if len(self._held) > _MOST_HASHES:
-            self._held.popitem(last=False)
-        return held[1]
+        return (self._held.use(key) or self._held.keep(key, (policies, policy_hash(policies))))[1]
 
 
 def _require_hash(named: str, answer: Answer) -> Answer:
@@ -169,50 +161,36 @@ def _read(response: httpx2.Response, shape: type[Answer]) -> Answer:
 
 
 class PatientPolicy(PolicyService):
-    """A policy service that tries again when it is away: a verdict changes nothing, and without it nothing is written.
+    """A policy service that tries again when it is away, and counts what it was asked: a verdict changes nothing, and
+    without it nothing is written.
 
     A verdict that decides nothing, on a task whose text no rule speaks about, is not waited for.
     """
 
-    def __init__(self, service: PolicyService, pauses: tuple[float, ...] = PAUSES) -> None:
-        self._service = service
-        self._pauses = pauses
+    def __init__(self, service: PolicyService, meter: Meter, pauses: tuple[float, ...] = PAUSES) -> None:
+        self._service, self._meter, self._pauses = service, meter, pauses
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        if not _decides(request):
-            return await self._service.evaluate(request)
-        return await retry_patiently(lambda: self._service.evaluate(request), (PolicyUnavailable,), self._pauses)
+        decides = request.binding or any(policy.judges_texts for policy in request.policies)
+        pauses = self._pauses if decides else ()
+        return await self._ask("verdict", lambda: self._service.evaluate(request), pauses, verdict_word)
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        return await retry_patiently(lambda: self._service.allowances(request), (PolicyUnavailable,), self._pauses)
+        return await self._ask("allowances", lambda: self._service.allowances(request), self._pauses)
 
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return await retry_patiently(lambda: self._service.check_prose(request), (PolicyUnavailable,), self._pauses)
+        return await self._ask("prose", lambda: self._service.check_prose(request), self._pauses)
 
-
-def _decides(request: EvaluateRequest) -> bool:
-    return request.binding or any(policy.judges_texts for policy in request.policies)
-
-
-class CountedPolicy(PolicyService):
-    def __init__(self, service: PolicyService, meter: Meter) -> None:
-        self._service, self._meter = service, meter
-
-    async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        return await self._count_question("verdict", lambda: self._service.evaluate(request), verdict_word)
-
-    async def allowances(self, request: AllowanceRequest) -> Allowances:
-        return await self._count_question("allowances", lambda: self._service.allowances(request))
-
-    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return await self._count_question("prose", lambda: self._service.check_prose(request))
-
-    async def _count_question(
-        self, question: str, ask: Callable[[], Awaitable[T]], word: Callable[[T], str] = lambda _: "answered"
+    async def _ask(
+        self,
+        question: str,
+        ask: Callable[[], Awaitable[T]],
+        pauses: tuple[float, ...],
+        word: Callable[[T], str] = lambda _: "answered",
     ) -> T:
         began, answer = perf_counter(), "given_up"
         try:
-            found = await ask()
+            found = await retry_patiently(ask, (PolicyUnavailable,), pauses)
             answer = word(found)
         except PolicyUnavailable:
             answer = "unavailable"

@@ -60,9 +60,12 @@ class RedisEndedTasks(EndedTasks):
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task, _ in tasks:
-            calls.append(("let_go", *_let_go_arguments(task)))
-            names = [_mark(task), *_names(task), _push(task)]
-            calls.append(("archived", names, [_member(task), *seconds, keys.TASK_RETENTION_SECONDS]))
+            alias, named = keys.alias_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
+            calls.append(("let_go", [alias], [named, keys.TASK_RETENTION_SECONDS]))
+            own, unarchived = keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id).unarchived
+            names = [unarchived, own.record, own.journal, own.ledger, own.events, own.approvals, own.push]
+            member = keys.pack(keys.EndedMember(*task))
+            calls.append(("archived", names, [member, *seconds, keys.TASK_RETENTION_SECONDS]))
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
             if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving
                 log.warning("ended_task_stays", script=script, error=str(reply))
@@ -76,32 +79,10 @@ class RedisEndedTasks(EndedTasks):
         steps = [_encode(_step(step, texts)) for step in read if step.kind != OWN_TEXT]
         writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in _pairs(ledger).items()]
         asked = [row for key, row in _pairs(approvals).items() if key != "latest"]
-        told = [_fields(row)["e"] for row in cast("list[_Row]", events)]
+        told = [_pairs(flat)["e"] for _, flat in cast("list[_Row]", events)]
         parts = [f'"v":{VERSION}', f'"record":{record}', f'"journal":[{",".join(steps)}]']
         parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]']
         return ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
-
-
-def _names(task: EndedTask) -> list[str]:
-    names = keys.task_keys(*task)
-    return [names.record, names.journal, names.ledger, names.events, names.approvals]
-
-
-def _push(task: EndedTask) -> str:
-    return keys.task_keys(*task).push
-
-
-def _mark(task: EndedTask) -> str:
-    return keys.partition_keys_of(task.tenant, task.session_id).unarchived
-
-
-def _member(task: EndedTask) -> str:
-    return keys.pack(keys.EndedMember(*task))
-
-
-def _let_go_arguments(task: EndedTask) -> tuple[list[str], list[Argument]]:
-    value = f"{task.task_id}\n{task.session_id}"
-    return [keys.alias_key(task.tenant, task.task_id)], [value, keys.TASK_RETENTION_SECONDS]
 
 
 def _step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
@@ -112,10 +93,6 @@ def _step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | l
     known = {**texts, **dict.fromkeys(lost, _LOST)}
     said: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.data(known)}
     return {**said, "at_ms": step.at_ms, **({"lost": lost} if lost else {})}
-
-
-def _fields(row: _Row) -> dict[str, str]:
-    return _pairs(row[1])
 
 
 def _pairs(flat: object) -> dict[str, str]:

@@ -122,7 +122,8 @@ class RedisSessions(Sessions):
         session, partition = _keys_of(lease)
         record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
         names = [session.lease, session.signals, session.turns, session.inbox, session.begun, session.open, record]
-        names += [partition.dead_turns, partition.outcomes, partition.unarchived, _asked_key(lease)]
+        asked = keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
+        names += [partition.dead_turns, partition.outcomes, partition.unarchived, asked]
         arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.stored_json(), outcome.event_id]
         ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
         arguments += [outcome.stored_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS]
@@ -138,12 +139,9 @@ class RedisSessions(Sessions):
             raise StoreUnavailable(str(problem))
 
     def turn_store(self, lease: Lease, work: Work, held: HeldLease | None = None) -> TurnStore:
-        parts = (self._lease_ms, self._is_halted, held, self._archive)
+        parts = (self._lease_ms, lambda: self._halted, held, self._archive)
         on = isinstance(self._redis, ClusterRedis)
         return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
-
-    def _is_halted(self) -> bool:
-        return self._halted
 
     async def _record(self, lease: Lease, turn: Turn) -> tuple[str, str, str | None]:
         """The record, as in ``Opening``, of a turn that does not name its task's keys yet."""
@@ -166,10 +164,6 @@ def _unreadable(
     task_id = turn.task_id if turn else named[1] if named else ""
     wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
     return UnreadableTurn(f"{error.title}: {wrong}", turn_id, task_id, attempts, now, turn)
-
-
-def _asked_key(lease: Lease) -> str:
-    return keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
 
 
 def _keys_of(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:

@@ -120,32 +120,33 @@ class RedisTurnStore(ports.TurnStore):
         if (opening := self._opening) is not None and opening.task:
             rows = opening.journal
         else:
-            rows = cast("list[Row]", await self._read("XRANGE", self._task.journal, "-", "+"))
+            rows = cast("list[Row]", await self._scripts.command("XRANGE", self._task.journal, "-", "+"))
         return await self._journal.read(rows)
 
     async def ledger(self) -> Mapping[str, LedgerEntry]:
         """The entries in the order in which they were sent, since a Redis hash keeps none."""
         if self._ledger is None:
             self._ledger = await self._read_ledger()
-        return dict(sorted(self._ledger.items(), key=lambda entry: _sending_order(entry[1])))
+        return dict(self._ledger)
 
     async def _read_ledger(self) -> dict[str, LedgerEntry]:
         if (opening := self._opening) is not None and opening.task:
             rows = opening.ledger
         else:
-            rows = cast(dict[str, str], await self._read("HGETALL", self._task.ledger))
-        return {key: read_entry(row) for key, row in rows.items()}
+            rows = cast(dict[str, str], await self._scripts.command("HGETALL", self._task.ledger))
+        found = ((key, read_entry(row)) for key, row in rows.items())
+        return dict(sorted(found, key=lambda pair: _sending_order(pair[1])))
 
     async def approval(self) -> Approval | None:
         if (opening := self._opening) is not None and opening.task:
             return Approval.model_validate_json(opening.approval) if opening.approval else None
-        latest = await self._read("HGET", self._task.approvals, "latest")
+        latest = await self._scripts.command("HGET", self._task.approvals, "latest")
         if latest is None:
             return None
-        return Approval.model_validate_json(str(await self._read("HGET", self._task.approvals, str(latest))))
+        return Approval.model_validate_json(str(await self._scripts.command("HGET", self._task.approvals, str(latest))))
 
     async def session(self) -> ports.SessionState:
-        found = self._memory or await self._read("HMGET", self._session.session, "state", "evicted", "owner")
+        found = self._memory or await self._scripts.command("HMGET", self._session.session, "state", "evicted", "owner")
         state, evicted, owner = (value or None for value in cast("list[str | None]", found))
         if state is not None:
             return _SESSION.validate_json(state)
@@ -252,7 +253,8 @@ class RedisTurnStore(ports.TurnStore):
 
     def _note_entry(self, entry: LedgerEntry) -> None:
         if self._ledger is not None:
-            self._ledger[entry.key] = entry
+            known = {**self._ledger, entry.key: entry}
+            self._ledger = dict(sorted(known.items(), key=lambda pair: _sending_order(pair[1])))
 
     async def _store(self, batch: ports.Unstored, write: Sequence[Argument] = _NO_WRITE) -> ports.Pulse:
         """Stores one step of the turn: see ``append.lua``."""
@@ -401,9 +403,6 @@ class RedisTurnStore(ports.TurnStore):
         turns = (Turn.model_validate_json(signal) for signal in signals if signal)
         mine = (turn for turn in turns if turn.kind is TurnKind.CANCEL and turn.task_id == self._work.turn.task_id)
         return next(mine, None)
-
-    async def _read(self, *words: str) -> object:
-        return await self._scripts.command(*words)
 
 
 def moment_of(pulse: Sequence[str]) -> datetime:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 import structlog
 from typing_extensions import override
 
+from services.executor.adapters.recent import Recent
 from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, TenantVersion, read_record, with_addresses
@@ -68,7 +69,7 @@ class StoredTenants(Tenants):
     ) -> None:
         self._records, self._default = records, default
         self._tool_server, self._seconds = tool_server, seconds
-        self._kept: dict[str, _CachedRecord] = {}
+        self._kept = Recent[str, _CachedRecord](MAX_KEPT)
 
     async def get(self, tenant: str) -> TenantRecord:
         """The tenant's record. For one that this process cannot read it raises ``UnknownTenant``, and does not use the
@@ -80,8 +81,7 @@ class StoredTenants(Tenants):
         number = await self._records.latest(tenant)
         if kept is None or kept.number != number:
             kept = _CachedRecord(number, await self._read(tenant, number), now)
-        self._keep(tenant, kept._replace(seen=now))
-        return kept.record
+        return self._kept.keep(tenant, kept._replace(seen=now)).record
 
     @override
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
@@ -128,30 +128,3 @@ class StoredTenants(Tenants):
             raise UnknownTenant(f"version {found.version} of the record of tenant {tenant!r} cannot be read") from error
         tool_server = self._tool_server if tenant == self._default.record.id else ""
         return record.model_copy(update={"connections": with_addresses(record.connections, tool_server)})
-
-    def _keep(self, tenant: str, kept: _CachedRecord) -> None:
-        """Caches a record; the one used longest ago is forgotten if there are too many."""
-        self._kept.pop(tenant, None)
-        self._kept[tenant] = kept
-        if len(self._kept) > MAX_KEPT:
-            self._kept.pop(next(iter(self._kept)))
-
-
-class TenantsWithoutMadeTools(Tenants):
-    """Tenants' records with made tools off, whatever they say: no model is asked for a program that nothing here could
-    run.
-    """
-
-    def __init__(self, tenants: Tenants) -> None:
-        self._tenants = tenants
-
-    async def get(self, tenant: str) -> TenantRecord:
-        return _switch_off(await self._tenants.get(tenant))
-
-    @override
-    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
-        return _switch_off(await self._tenants.get_at_version(tenant, version))
-
-
-def _switch_off(record: TenantRecord) -> TenantRecord:
-    return record.model_copy(update={"made_tools": False})

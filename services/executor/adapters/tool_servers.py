@@ -12,6 +12,7 @@ from typing_extensions import override
 from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.recent import Recent
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.wrapped_servers import DiscreetServers
 from services.executor.ports import tools as ports
@@ -42,7 +43,7 @@ class DetectingToolServers(ports.WrappedServers):
         self._mcp = mcp
         self._rest = rest
         self._agents = agents
-        self._spoken: dict[str, ports.ToolServers] = {}
+        self._spoken = Recent[str, ports.ToolServers](MAX_REMEMBERED)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
@@ -50,15 +51,15 @@ class DetectingToolServers(ports.WrappedServers):
         if stated is not None:
             return await stated.discover(connection, session_id)
         remembered = self._spoken.get(connection.url)
-        if remembered is None:
-            return await self._detect(connection, session_id)
         try:
-            return await remembered.discover(connection, session_id)
+            if remembered is not None:
+                return await remembered.discover(connection, session_id)
         except ports.OtherProtocol:
-            return await self._detect(connection, session_id)
+            log.info("tool_protocol_changed", connection=connection.id)
         except ports.ToolSilent:
             self._spoken.pop(connection.url, None)  # the next discovery asks anew
             raise
+        return (await self._detect(connection, session_id))[1]
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -104,23 +105,24 @@ class DetectingToolServers(ports.WrappedServers):
         """The servers of the detected protocol. Whatever error is raised here, the call itself was not sent."""
         try:
             async with asyncio.timeout_at(deadline):
-                await self._detect(question.connection, question.session_id)
+                return (await self._detect(question.connection, question.session_id))[0]
         except (TimeoutError, ports.ToolSilent) as error:
             what = f"{question.tool} was not sent: {error or 'no protocol was found in time'}"
             raise ports.ToolUnreachable(what) from error
-        return self._spoken[question.connection.url]
 
-    async def _detect(self, connection: Connection, session_id: str) -> tuple[ports.Tool, ...]:
-        """The tools by whichever protocol lists them. A server that fails while it speaks MCP is not asked further."""
+    async def _detect(
+        self, connection: Connection, session_id: str
+    ) -> tuple[ports.ToolServers, tuple[ports.Tool, ...]]:
+        """The protocol that lists tools, and these. A server that fails while it speaks MCP is not asked further."""
         spoken = self._mcp
         try:
             tools = await self._mcp.discover(connection, session_id)
         except ports.OtherProtocol as not_mcp:
             spoken = self._rest
             tools = await self._discover_by_rest(connection, session_id, not_mcp)
-        self._remember(connection.url, spoken)
+        self._spoken.keep(connection.url, spoken)
         log.info("tool_protocol", connection=connection.id, protocol="mcp" if spoken is self._mcp else "rest")
-        return tools
+        return spoken, tools
 
     async def _discover_by_rest(
         self, connection: Connection, session_id: str, not_mcp: ports.OtherProtocol
@@ -129,13 +131,6 @@ class DetectingToolServers(ports.WrappedServers):
             return await self._rest.discover(connection, session_id)
         except ports.OtherProtocol as not_rest:
             raise ports.ToolSilent(f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})") from not_rest
-
-    def _remember(self, url: str, spoken: ports.ToolServers) -> None:
-        """Remembers the protocol of a server; the one used longest ago is forgotten if there are too many."""
-        self._spoken.pop(url, None)
-        self._spoken[url] = spoken
-        if len(self._spoken) > MAX_REMEMBERED:
-            self._spoken.pop(next(iter(self._spoken)))
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.credentials import ResolvedCredentials
+from services.executor.adapters.recent import Recent
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain import metric_names as names
@@ -261,7 +262,7 @@ class BreakingTools(ports.WrappedServers):
         self._limits = limits
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._news = asyncio.Event()
-        self._breakers: dict[str, Breaker] = {}
+        self._breakers = Recent[str, Breaker](MAX_REMEMBERED)
 
     @property
     def circuits(self) -> Mapping[str, int]:
@@ -275,7 +276,8 @@ class BreakingTools(ports.WrappedServers):
         time.
         """
         connection, tool, timeout = question.connection, question.tool, question.timeout
-        breaker, began = self._breaker(connection.line), self._clock()
+        began, line = self._clock(), connection.line
+        breaker = self._breakers.use(line) or self._breakers.keep(line, Breaker(self._limits))
         await self._wait_for_decision(breaker, timeout)
         if not breaker.passes(self._clock()):
             left = breaker.seconds_left(self._clock())
@@ -320,14 +322,6 @@ class BreakingTools(ports.WrappedServers):
         breaker.record_failure(self._clock())
         if before is Circuit.CLOSED and breaker.state(self._clock()) is Circuit.OPEN:
             log.warning("tool_server_left_alone", connection=connection.id)
-
-    def _breaker(self, line: str) -> Breaker:
-        """The server's breaker, made if there is none; the one used longest ago is forgotten if there are too many."""
-        breaker = self._breakers.pop(line, None) or Breaker(self._limits)
-        self._breakers[line] = breaker
-        if len(self._breakers) > MAX_REMEMBERED:
-            self._breakers.pop(next(iter(self._breakers)))
-        return breaker
 
 
 class ServerHealth(NamedTuple):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.adapters.policy_http import CountedPolicy
+from services.executor.adapters.policy_http import PatientPolicy
 from services.executor.adapters.wrapped_servers import CountedTools
 from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
@@ -28,7 +28,7 @@ class Counted:
     async def run(self, turn: Turn | None = None) -> TaskState:
         stage, meter = self.stage, self.metrics
         model = CountedModel(stage.model, {Tier.HAIKU: "small", Tier.SONNET: "large"}, meter)
-        policy, tools = CountedPolicy(stage.policy, meter), CountedTools(stage.servers, meter)
+        policy, tools = PatientPolicy(stage.policy, meter, ()), CountedTools(stage.servers, meter)
         ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily, meter=meter)
         worker = Worker(ports, stage.limits, load(), walk)
         await worker.run(stage.turns.work(turn or message("Approve claim C-1 of 120.50")), stage.turns)

@@ -8,6 +8,7 @@ import pytest_asyncio
 from services.executor.adapters.made_tools import MontySandbox
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import latest
+from services.executor.ports.sandbox import NoSandbox
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass
 from tests.doubles.memory_turns import Died
@@ -53,6 +54,17 @@ async def test_nothing_is_made_unless_the_tenant_says_so(stage: MadeStage) -> No
     assert not stage.asked("TOOL GAP")
     assert not any(offers_made_tool(tool) for request in stage.model.requests for tool in request.tools)
     assert "unknown operation 'net_margin'" in stage.refused[0]
+
+
+@pytest.mark.promise("parts.optional")
+async def test_an_executor_without_the_part_makes_no_tools_whatever_the_record_says() -> None:
+    stage = MadeStage(NoSandbox())
+
+    record = await stage.run()
+
+    assert record.state is TaskState.COMPLETED
+    assert not stage.asked("MAKE TOOL")
+    assert not stage.asked("TOOL GAP")
 
 
 @pytest.mark.promise("made.used")

@@ -9,7 +9,14 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import NamedTuple, cast
 
-from services.executor.core.authorize.verdicts import ends_escalated, find_unruled, reasons
+from services.executor.core.authorize.verdicts import (
+    binding_hash,
+    ends_escalated,
+    find_unruled,
+    reasons,
+    refuse_if_blocked,
+    refuse_if_refused,
+)
 from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
@@ -104,6 +111,25 @@ async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> 
         )
     ctx.last_verdict.plan_hash, ctx.last_verdict.at = request.plan_hash or "", ctx.journal.now
     return verdict
+
+
+async def renew_verdict(ctx: TurnContext, fresh: Progress) -> Verdict:
+    """A fresh verdict on the plan by its present inputs. Raises what ``verdict_on`` does, and ``Rejected`` if it says
+    no.
+    """
+    verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
+    refuse_if_blocked(verdict, fresh.dossier.plan)
+    refuse_if_refused(verdict)
+    return verdict
+
+
+def still_stands(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> bool:
+    """Whether the plan, as it was let through, may go on by the renewed ``verdict`` on ``fresh`` inputs."""
+    before, renewed = progress.dossier.verdict, fresh.update_dossier(verdict=verdict)
+    asks_now = needs_person(ctx, progress.update_dossier(verdict=verdict)) and not needs_person(ctx, progress)
+    if before is not None and binding_hash(verdict) == binding_hash(before) and not asks_now:
+        return True
+    return progress.dossier.approved_hash is not None and not needs_person(ctx, renewed)
 
 
 def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
@@ -240,11 +266,6 @@ def needs_person(ctx: TurnContext, progress: Progress) -> bool:
     if verdict is None or template.confirmations or why_process_asks(ctx, progress):
         return True
     return verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
-
-
-def asks_now(ctx: TurnContext, progress: Progress, verdict: Verdict) -> bool:
-    """Whether a renewed verdict asks for a person and the one before did not."""
-    return needs_person(ctx, progress.update_dossier(verdict=verdict)) and not needs_person(ctx, progress)
 
 
 def persons_needed(progress: Progress) -> int:

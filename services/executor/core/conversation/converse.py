@@ -30,6 +30,7 @@ from services.executor.core.conversation.understanding import (
     with_parts,
     with_process,
 )
+from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import Exchange, Talk, opening_sections
 from services.executor.core.plan.closing import Closing
@@ -224,7 +225,7 @@ class Conversation:
             made = await dispatch.run(uses, self._draft.held, self._setting, self._known_by_now)
         self._exchange.begin({**understood, **made.results})
         self._talk.so_far += made.shown
-        if self._local.calculates({use.name for use in uses}):
+        if any(use.name == CALCULATE.name for use in uses):
             await self._reach(FsmState.COMPUTE)
         self._learn()
         if is_first and self._local_thinks and made.writes:

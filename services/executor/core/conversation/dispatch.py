@@ -103,8 +103,10 @@ class Dispatch:
         calls = self._sort([unwrap(use) for use in uses if use.id not in heard.use_ids], places)
         new_reads = [use.name for use, tool in calls.reads if tool and not self._reader.is_known(use, tool)]
         read = await self._read_all(calls.reads, places, self._find_misled([use for use, _ in calls.reads], known))
-        results = {use.id: _result(use, fact) for (use, _), fact in zip(calls.reads, read, strict=True)}
-        shown = [_as_data(use, fact) for (use, _), fact in zip(calls.reads, read, strict=True)]
+        results, shown = dict[str, ToolResult](), list[Json]()
+        for (use, _), made in zip(calls.reads, read, strict=True):
+            results[use.id], data = _present_read(use, made)
+            shown.append(data)
         for use in calls.local:
             results[use.id] = await self._local.call(f"{self._key}:local:{places[use.id]}", use, self._reader.facts)
             if use.name != UNDERSTAND:
@@ -230,26 +232,20 @@ class Dispatch:
         return _ReplyProposals(proposals=tuple(proposals))
 
 
-def _result(use: ToolUse, made: Fact | str) -> ToolResult:
+def _present_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
+    """A read as the result of its call, and as data for a history that begins anew."""
+    asked: dict[str, Json] = {"tool": use.name, "arguments": use.input}
     if isinstance(made, str):
-        return _error(use, made)
+        return _error(use, made), {**asked, "error": made}
     seen, note = shorten_result(made.result)
     said = " ".join(filter(None, (made.note, note)))
-    return ToolResult(use.id, f"{dumps(seen)}\n[{made.ref}{f': {said}' if said else ''}]", is_error=not made.ok)
+    told: dict[str, Json] = {"note": said} if said else {}
+    text = f"{dumps(seen)}\n[{made.ref}{f': {said}' if said else ''}]"
+    return ToolResult(use.id, text, is_error=not made.ok), {"ref": made.ref, **asked, "result": seen, **told}
 
 
 def _error(use: ToolUse, why: str) -> ToolResult:
     return ToolResult(use.id, why, is_error=True)
-
-
-def _as_data(use: ToolUse, made: Fact | str) -> Json:
-    """A read as data for a history that begins anew."""
-    if isinstance(made, str):
-        return {"tool": use.name, "arguments": use.input, "error": made}
-    seen, note = shorten_result(made.result)
-    said = " ".join(filter(None, (made.note, note)))
-    told: dict[str, Json] = {"note": said} if said else {}
-    return {"ref": made.ref, "tool": use.name, "arguments": use.input, "result": seen, **told}
 
 
 def _said_as_data(use: ToolUse, result: ToolResult) -> Json:

@@ -1,7 +1,7 @@
 """The local tools of a conversation: pure, or answered by the policy service; none of them reaches a server."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -13,7 +13,6 @@ from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     CannotUnderstand,
     Understanding,
-    problems_of,
     read_understanding,
     sentences_not_taken_up,
     understand_tool,
@@ -134,16 +133,12 @@ class LocalTools:
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """The definitions of the local tools, which every task has."""
         return (
-            understand_tool(self.ctx.processes),
+            understand_tool(tuple(self.ctx.processes)),
             _calculate_tool(self.made),
             LOOK,
             LEAVE_PART,
             WHAT_WOULD_POLICY_SAY,
         )
-
-    def calculates(self, names: Collection[str]) -> bool:
-        """Whether one of these tools calculates."""
-        return CALCULATE.name in names
 
     @property
     def figures(self) -> tuple[NamedValue, ...]:
@@ -185,7 +180,8 @@ class LocalTools:
         self.understanding = read_understanding(given, user_texts(self.ctx))
         if self.understanding.parts:
             self.not_taken_up = sentences_not_taken_up(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
-        problems = [*self.understanding.problems, *problems_of(self.not_taken_up)]
+        left = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
+        problems: list[Json] = [*self.understanding.problems, *left]
         parts: list[Json] = [part.as_json() for part in self.understanding.parts]
         return {"parts": parts, **({"problems": problems} if problems else {})}
 

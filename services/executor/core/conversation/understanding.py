@@ -91,13 +91,9 @@ class _Said(BaseModel):
     answer_form: Literal["prose", "list"] = "prose"
 
 
-def understand_tool(processes: Iterable[str]) -> ToolDefinition:
-    """The definition of the tool ``understand``; ``processes`` are the names of the known kinds of task."""
-    return _define_understand(tuple(processes))
-
-
 @lru_cache(maxsize=256)
-def _define_understand(processes: tuple[str, ...]) -> ToolDefinition:
+def understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
+    """The definition of the tool ``understand``; ``processes`` are the names of the known kinds of task."""
     return ToolDefinition(
         UNDERSTAND,
         "Once, in your first reply: split the task into its parts, in order. Each "
@@ -183,10 +179,6 @@ def still_missing(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]
     return tuple(sentence for sentence in sentences if set(_keys(sentence)) - named)
 
 
-def problems_of(sentences: Iterable[str]) -> list[Json]:
-    return [f"no part takes up: {sentence!r}" for sentence in sentences]
-
-
 def _keys(text: str) -> Iterator[tuple[str, ...]]:
     return (identifier_key(code.text) for code in find_codes(text))
 
@@ -196,22 +188,9 @@ _NO_DESIGN = (BadTemplate, NotAnswered, UnusableAnswer)
 _EXAMPLE_SHOWN = 800  # characters of the task that a process is designed for
 
 
-class NamedProcess(NamedTuple):
-    """The process of a task. ``by``: who determined it. ``problem``: why another one than the named is followed."""
-
-    template: Template
-    by: str
-    problem: str = ""
-    model_calls: int = 0
-
-    def as_note(self) -> dict[str, JsonValue]:
-        """The classification as clients and the outcome see it."""
-        return {"by": self.by, **({"problem": self.problem} if self.problem else {})}
-
-
 class _FoundProcess(Contract):
-    """The process of a task as its journal step stores it. A built-in template is stored by name: a replay uses
-    today's.
+    """The process of a task as its journal step stores it. ``by``: who determined it. ``problem``: why another one than
+    the named is followed. A built-in template is stored by name: a replay uses today's.
     """
 
     process_type: str
@@ -221,20 +200,10 @@ class _FoundProcess(Contract):
     template: Template | None = None
 
 
-async def settle_process(ctx: TurnContext, named: str, *, acts: bool) -> NamedProcess:
+async def _find(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
     """The process for the name that the model gave. A task that only asks takes the short way, and nothing is designed
     for it.
     """
-
-    async def find() -> str:
-        return (await _find(ctx, process_name(named), acts=acts)).model_dump_json()
-
-    found = _FoundProcess.model_validate_json(await ctx.journal.run_step(_STEP, "note", find))
-    template = found.template or ctx.processes.get(found.process_type, GENERAL)
-    return NamedProcess(template, found.by, found.problem, found.model_calls)
-
-
-async def _find(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
     if name in ctx.processes or name in ("", GENERAL.process_type):
         return _FoundProcess(process_type=name or GENERAL.process_type, by="model")
     if not acts:
@@ -287,13 +256,18 @@ async def _design(ctx: TurnContext, kind: str) -> Template:
 async def settle_task(ctx: TurnContext, progress: Progress, said: Understanding) -> tuple[TurnContext, Progress]:
     """The progress with process and strategy, and the context with what is known of tasks of that kind."""
     acts = bool(parts_to_do(said.parts))
+
+    async def find() -> str:
+        return (await _find(ctx, process_name(said.process), acts=acts)).model_dump_json()
+
     if not ctx.process.settled:
-        named = await settle_process(ctx, said.process, acts=acts)
+        found = _FoundProcess.model_validate_json(await ctx.journal.run_step(_STEP, "note", find))
+        classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
         progress = progress.model_copy(
             update={
-                "template": named.template,
-                "notes": {**progress.notes, "classification": named.as_note()},
-                "model_calls": progress.model_calls + named.model_calls,
+                "template": found.template or ctx.processes.get(found.process_type, GENERAL),
+                "notes": {**progress.notes, "classification": classified},
+                "model_calls": progress.model_calls + found.model_calls,
             }
         )
     if progress.process_type != ctx.process.process_type:  # else PRIME has recalled it

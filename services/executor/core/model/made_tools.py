@@ -31,7 +31,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA
-from services.executor.ports.sandbox import CodeFailed, Sandbox, SandboxUnavailable
+from services.executor.ports.sandbox import CodeFailed, NoSandbox, Sandbox, SandboxUnavailable
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.domain.exact_json import Json, digest, dumps, loads_object
@@ -105,6 +105,8 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
         return progress, NOTHING
 
     async def find() -> str:
+        if isinstance(ctx.ports.sandbox, NoSandbox):  # no model is asked for a program that nothing here could run
+            return _FoundTools().model_dump_json()
         return (await _ToolMaking(ctx, key).find_tools()).model_dump_json()
 
     found = _FoundTools.model_validate_json(await ctx.journal.run_step(key, "note", find))
@@ -305,13 +307,8 @@ class _Function(BaseModel):
     cannot: str = ""
 
 
-class _MadeCase(BaseModel):
-    inputs: tuple[str, ...]
-    expected: str
-
-
 class _Cases(BaseModel):
-    cases: tuple[_MadeCase, ...]
+    cases: tuple[MadeCase, ...]
     cannot: str = ""
 
 
@@ -347,7 +344,7 @@ async def ask_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, .
     if found.cannot:
         raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
     try:
-        return checked_cases([MadeCase(inputs=case.inputs, expected=case.expected) for case in found.cases], spec)
+        return checked_cases(found.cases, spec)
     except BadCases as error:
         raise NotMade(f"the cases cannot be used: {error}") from error
 

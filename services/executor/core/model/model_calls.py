@@ -5,23 +5,25 @@ is asked for once more.
 import asyncio
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal
 from typing import Generic, NamedTuple, NoReturn, TypeVar, cast
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, JsonValue, ValidationError
-from typing_extensions import override
 
 from services.executor.core.model.masking import mask_before, mask_request, restore_values
-from services.executor.core.model.payment import Payer, Payment
 from services.executor.core.session.budget import (
     BudgetShare,
     BudgetSpent,
     Pressure,
+    Reservation,
     Settlement,
     Thrift,
+    bill_reply,
+    dollars,
     estimate_cost,
     size_of,
     thrift,
@@ -30,16 +32,17 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.session.side_by_side import run_beside
 from services.executor.core.states.prompts import STABLE, render
-from services.executor.ports.turns import HandedOver
+from services.executor.ports.turns import Charge, DayCaps, HandedOver
+from shared.contracts.tenant import TenantRecord
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.identity_cache import IdentityCache
+from shared.domain.model_price import NANO
 from shared.ports.models import (
     Block,
     Effort,
     ImageBlock,
     Message,
-    Model,
     ModelAway,
     ModelReply,
     ModelRequest,
@@ -66,6 +69,101 @@ class UnusableAnswer(ValueError):
     """The model's structured answer does not fit; the message can be shown to the model."""
 
 
+class Payment:
+    """The payment of one call: ``reserve`` before it, ``cost`` when its reply is there. The tenant's day is told with a
+    later call, or when the turn has ended.
+    """
+
+    def __init__(
+        self,
+        ctx: TurnContext,
+        key: str,
+        request: ModelRequest,
+        purse: BudgetShare,
+        *,
+        cheaper: bool = False,
+        before: ModelRequest | None = None,
+    ) -> None:
+        """``cheaper``: the request is put to a lower tier than its state's. ``before``: the request, as it was sent, of
+        the same history that was answered last.
+        """
+        self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
+        self._key, self._request, self._purse, self._cheaper = key, request, purse, cheaper
+        self._size = size_of(request, before)
+        self._ceilings = ctx.limits.ceilings
+        today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
+        self._day = (ctx.record.tenant, today)  # by which the port knows the tenant's day
+        self._caps = caps_of(ctx.tenant)
+        self._reservation: Reservation | None = None
+
+    @property
+    def affordable(self) -> ModelRequest:
+        """The request, with its answer limited to what was reserved for it."""
+        return self._request._replace(max_tokens=self._reserved.max_tokens)
+
+    async def reserve(self) -> None:
+        """Reserves the cost of the call. Raises ``BudgetSpent``, or whatever says that this run may not go on; then
+        nothing stays reserved.
+        """
+        price = self._ceilings.tariff.of_tier(self._request.tier)
+        output, spending = self._request.max_tokens, self._journal.spending
+        self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._purse)
+        if self._caps and not await self._reserve_in_day(self._caps):
+            spending.release(self._reserved.name)
+            raise BudgetSpent(_day_is_spent(self._caps, self._day[1]))
+        try:
+            await self._journal.reserve(self._reserved)
+        except (RunEnds, TenantStopped, HandedOver):  # the call is not made
+            self._journal.release(self._reserved)
+            await self._give_back()
+            raise
+
+    def cost(self, reply: ModelReply) -> Settlement:
+        """The settlement of what the reply cost, which counts from now on."""
+        price = self._ceilings.tariff.price_of(reply.asked or reply.model)
+        amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
+        name, reserved = self._reserved.name, self._caps is not None
+        settlement = Settlement(name, amount, self._day[1], self._cheaper, doubt, reserved)
+        self._journal.spending.settle(settlement)
+        return settlement
+
+    async def _reserve_in_day(self, caps: DayCaps) -> bool:
+        """Whether the call fits in the tenant's day, in which it is then reserved. The same step settles earlier calls
+        of this run whose replies are stored.
+        """
+        over = [settlement.charge(self._task) for settlement in self._journal.take_counted(self._day[1])]
+        return await self._daily.reserve(*self._day, self._charge(), caps, over)
+
+    async def _give_back(self) -> None:
+        if self._caps:
+            nothing = self._charge()._replace(tokens=0, nanos=0, reserved=True)
+            await self._daily.settle(*self._day, [nothing])
+
+    def _charge(self) -> Charge:
+        amount = self._reserved.amount
+        return Charge(f"{self._task}:{self._reserved.name}", amount.tokens, amount.nanos)
+
+    @property
+    def _reserved(self) -> Reservation:
+        if self._reservation is None:
+            raise AssertionError("nothing was set aside for this call")
+        return self._reservation
+
+
+def caps_of(tenant: TenantRecord) -> DayCaps | None:
+    """What the tenant may use in a day; None if nothing limits it."""
+    if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
+        return None
+    money = tenant.dollars_per_day
+    return DayCaps(tenant.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
+
+
+def _day_is_spent(caps: DayCaps, day: str) -> str:
+    tokens = [] if caps.tokens is None else [f"{caps.tokens:,} tokens"]
+    money = [] if caps.nanos is None else [f"{dollars(caps.nanos)} US dollars"]
+    return f"the tenant's budget of {' and '.join([*tokens, *money])} for {day} does not allow a further model call"
+
+
 def request_digest(request: ModelRequest) -> str:
     """A short hash of everything in the request that its answer may depend on."""
     tools = _tools_text(request.tools)
@@ -86,31 +184,36 @@ async def ask(
     request: ModelRequest,
     purse: BudgetShare = BudgetShare.READING,
     before: ModelRequest | None = None,
+    *,
+    seconds: float = math.inf,
 ) -> ModelReply:
     """The model's reply, stored as the journal step ``key``. Raises ``Failed`` if the model cannot be had, or
     ``BudgetSpent``.
 
     ``before``: the request of the same history that was answered last, on the tier that answered it; its messages are
-    counted already. The model sees placeholders for what the privacy guard marks; the reply has the values again.
+    counted already. ``seconds``: how long the model may take. The model sees placeholders for what the privacy guard
+    marks; the reply has the values again.
     """
     hidden = mask_request(request, ctx.task)
     ctx.journal.hide(hidden.kinds)
     way = thrift_of(ctx, key, request.tier, purse)
     cheaper = way.tier is not request.tier
     paid = before and mask_before(before, request, hidden, ctx.task)
-    payer = Payer(ctx.journal, ctx.ports.daily, ctx.limits.ceilings, ctx.record, ctx.tenant)
-    payment = Payment(payer, key, _with_budget_hint(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
+    payment = Payment(ctx, key, _with_budget_hint(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
 
     async def call() -> str:
         with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
             try:
-                async with asyncio.timeout(ctx.journal.seconds_left):
+                async with asyncio.timeout(min(left := ctx.journal.seconds_left, seconds)):
                     reply = restore_values(await _unless_stopped(ctx, payment.affordable), hidden)
             except ModelAway as error:
                 raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
             except ModelUnavailable as error:
                 raise Failed(f"the model did not answer: {error}", "model") from error
             except TimeoutError as error:
+                if seconds < left:
+                    why = f"the model did not answer: no answer within {seconds:g} seconds"
+                    raise Failed(why, "model") from error
                 raise ctx.journal.out_of_time() from error
             spent = payment.cost(reply)
             _note_usage(span, reply, spent, way.tier)
@@ -147,17 +250,13 @@ async def ask_if_possible(
     purse: BudgetShare = BudgetShare.READING,
     before: ModelRequest | None = None,
     *,
-    seconds: float | None = None,
+    seconds: float = math.inf,
 ) -> ModelReply:
     """Does what ``ask`` does, for a request that the task can do without. Raises ``NotAnswered`` if the model cannot be
     had or paid for.
-
-    ``seconds``: how long the model may take. Only the model is cut off, so that the caller still stores what was done.
     """
-    if seconds is not None:
-        ctx = replace(ctx, ports=ctx.ports._replace(model=_BoundedModel(ctx.ports.model, seconds)))
     try:
-        return await ask(ctx, key, request, purse, before)
+        return await ask(ctx, key, request, purse, before, seconds=seconds)
     except (Failed, BudgetSpent) as error:
         if isinstance(error, Failed) and error.part != "model":
             raise
@@ -327,22 +426,6 @@ def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], purse: Budge
     return all(most is None or used <= purse.share(most) for used, most in bounds)
 
 
-class _BoundedModel(Model):
-    """A model that raises ``ModelUnavailable`` after so many seconds."""
-
-    def __init__(self, model: Model, seconds: float) -> None:
-        self._model = model
-        self._seconds = seconds
-
-    @override
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await self._model.complete(request)
-        except TimeoutError as error:
-            raise ModelUnavailable(f"no answer within {self._seconds:g} seconds") from error
-
-
 Checked = TypeVar("Checked")
 Shape = TypeVar("Shape", bound=BaseModel)
 ATTEMPTS = 2
@@ -380,11 +463,6 @@ class StructuredAnswer(NamedTuple, Generic[Checked]):
 
 class Unanswered(RunEnds):
     """The model could not give a usable answer."""
-
-
-async def ask_structured(ctx: TurnContext, question: ModelQuestion, shape: type[Shape]) -> StructuredAnswer[Shape]:
-    """The answer as ``shape``; raises ``Unanswered`` if none fits in two attempts."""
-    return await ask_checked(ctx, question, shape, lambda value: value)
 
 
 async def ask_checked(

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_structured
+from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_checked
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed, Part
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
@@ -215,7 +215,7 @@ async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[Know
         schema=TRANSLATION_SCHEMA,
         max_tokens=4096,
     )
-    proposals = (await ask_structured(ctx, question, Proposals)).value
+    proposals = (await ask_checked(ctx, question, Proposals, lambda found: found)).value
     candidates = tuple(_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
     fields = tuple(sorted({field for tool in tools for field in tool.fields}))
     return await ctx.ports.policy.check_prose(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.executor.core.session.endings import RunEnds
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
-from services.executor.core.turn.notes import Begun, EarlyEnding, read_ending, read_turn
+from services.executor.core.turn.recording import Begun, EarlyEnding, read_ending, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry

@@ -27,12 +27,12 @@ from services.executor.core.turn.course import (
     attempts_of,
     writes_begin,
 )
-from services.executor.core.turn.notes import read_session
 from services.executor.core.turn.recording import (
     call_name,
     parse_tools,
     policy_name,
     raise_failure,
+    read_session,
     read_verdict,
     tools_name,
 )
@@ -175,18 +175,18 @@ class ReplayStore(TurnStore):
         self.end = end
 
 
-class NoModel(Model):
+class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
+    """Everything outside of the run, as the archived attempt was given it. What it was not given raises the difference,
+    or what ended the attempt.
+    """
+
     def __init__(self, course: Course) -> None:
         self._course = course
+        self._asked: Counter[str] = Counter()
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
         raise self._course.absent("model", "a model would be asked")
-
-
-class ReplayTools(ToolServers):
-    def __init__(self, course: Course) -> None:
-        self._course = course
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
@@ -195,6 +195,10 @@ class ReplayTools(ToolServers):
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return self._recorded_tools(connection)[1]
+
+    def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
+        noted = self._course.recorded_input(tools_name(connection), "its tools were not listed then")
+        return parse_tools(noted, connection)
 
     @override
     async def call(
@@ -210,17 +214,6 @@ class ReplayTools(ToolServers):
             raise StoppedHere
         raise ToolUnreachable("nothing is called in a replay")
 
-    def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-        return parse_tools(
-            self._course.recorded_input(tools_name(connection), "its tools were not listed then"), connection
-        )
-
-
-class ReplayPolicy(PolicyService):
-    def __init__(self, course: Course) -> None:
-        self._course = course
-        self._asked: Counter[str] = Counter()
-
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         name = policy_name(request.to_json(), self._asked)
@@ -234,21 +227,10 @@ class ReplayPolicy(PolicyService):
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
         raise self._course.absent("prose", "a prose policy would be checked")
 
-
-class ReplayTenants(Tenants):
-    def __init__(self, course: Course) -> None:
-        self._course = course
-
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        return TenantRecord.model_validate_json(
-            self._course.recorded_input("tenant", "the tenant's record was not read then")
-        )
-
-
-class ReplayLearned(Learned):
-    def __init__(self, course: Course) -> None:
-        self._course = course
+        noted = self._course.recorded_input("tenant", "the tenant's record was not read then")
+        return TenantRecord.model_validate_json(noted)
 
     @override
     async def recall(self, tenant: str, process_type: str) -> Experience:
@@ -319,9 +301,8 @@ async def _run(course: Course, standing: _ReplayedTask, limits: Limits, prompts:
     """Runs one attempt to its end, or to where it stopped."""
     attempt = course.attempt
     store = ReplayStore(course, standing.record, standing.approval)
-    ports = Ports(
-        NoModel(course), ReplayTools(course), ReplayPolicy(course), ReplayTenants(course), ReplayLearned(course)
-    )
+    world = ArchivedWorld(course)
+    ports = Ports(world, world, world, world, world)
     worker = Worker(ports, attempt.begun.limits(limits), prompts, walk, partial(ReplayJournal, course))
     try:
         await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)

@@ -202,7 +202,7 @@ class Runner:
             log.warning("seat_not_left", session=name[1], error=str(error))
 
     def _start(self, name: tuple[str, str], lease: Lease) -> None:
-        task = self._group.create_task(self._sitting(name, lease))
+        task = self._group.create_task(self._session(name, lease))
         self._running.add(task)
         self._mark_capacity()
         task.add_done_callback(lambda ended: self._forget_task(name, ended))
@@ -234,13 +234,7 @@ class Runner:
         else:
             self.has_free_slot.clear()
 
-    async def _sitting(self, name: tuple[str, str], lease: Lease) -> None:
-        try:
-            await self._session(lease)
-        finally:
-            await self._leave(name)
-
-    async def _session(self, lease: Lease) -> None:
+    async def _session(self, name: tuple[str, str], lease: Lease) -> None:
         try:
             await self._work_under_lease(lease)
         except asyncio.CancelledError:
@@ -253,6 +247,8 @@ class Runner:
         except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
             log.exception("session_failed", session=lease.session_id, error=repr(error))
             await self._give_back(lease, self._limits.retry_seconds_most, error=error)
+        finally:
+            await self._leave(name)
 
     async def _work_under_lease(self, lease: Lease) -> None:
         """Works off the session's turns while the heartbeat runs; if that stops, the work is cancelled."""

@@ -276,8 +276,7 @@ async def end_with_question(ctx: TurnContext, progress: Progress, why: tuple[str
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
-    progress = _add_worked_time(progress, ctx)
-    ctx.checkpoints.save(progress, f"asked:{ctx.turn.turn_id}")
+    progress = _store_waiting(ctx, progress, f"asked:{ctx.turn.turn_id}")
     approval = ask_for_approval(
         plan,
         verdict,
@@ -291,28 +290,21 @@ async def end_with_question(ctx: TurnContext, progress: Progress, why: tuple[str
         grounds=grounds(progress, verdict, ctx.task),
         notices=ctx.tenant.notices,
     )
-    ctx.journal.tell("approval", status="waiting", level=approval.level, **_question(approval))
+    asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
+    ctx.journal.tell("approval", status="waiting", level=approval.level, **asked)
     return _waiting(approval, progress, note=""), approval
 
 
-def _question(approval: Approval) -> dict[str, JsonValue]:
-    return {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
-
-
-async def end_still_waiting(opened: OpenedTurn, waiting: StillWaiting) -> FinishedRun:
+def end_still_waiting(opened: OpenedTurn, waiting: StillWaiting) -> FinishedRun:
     """The end of a run that asks the same question as before, with the reason why the turn did not answer it."""
     return _waiting(waiting.approval, opened.checkpoints.latest, waiting.note)
 
 
 async def end_in_doubt(opened: OpenedTurn, note: str = "") -> FinishedRun:
-    """The end of a run that waits for an operator's decision on its writes in doubt. The time worked so far is stored;
-    waiting costs none.
-    """
+    """The end of a run that waits for an operator's decision on its writes in doubt."""
     ledger = tuple((await opened.store.ledger()).values())
-    progress = opened.checkpoints.latest
-    if progress is not None:
-        progress = _add_worked_time(progress, opened)
-        opened.checkpoints.save(progress, f"doubt:{opened.work.turn.turn_id}")
+    known = opened.checkpoints.latest
+    progress = _store_waiting(opened, known, f"doubt:{opened.work.turn.turn_id}") if known else None
     doubts = open_doubts(ledger)
     named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
     reason = "; ".join(
@@ -333,10 +325,8 @@ async def end_in_doubt(opened: OpenedTurn, note: str = "") -> FinishedRun:
 
 async def end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> FinishedRun:
     """The end of a run that passes a remote agent's question to the requester; the next message answers it."""
-    progress = opened.checkpoints.latest
-    if progress is not None:
-        progress = _add_worked_time(progress, opened)
-        opened.checkpoints.save(progress, f"question:{opened.work.turn.turn_id}")
+    known = opened.checkpoints.latest
+    progress = _store_waiting(opened, known, f"question:{opened.work.turn.turn_id}") if known else None
     question = entry.agent.question if entry.agent else ""
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""
     asked = f"The agent {entry.call.connection_id!r} asks, to go on with {entry.call.call_id} {entry.call.tool}:"
@@ -348,16 +338,18 @@ async def end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Fin
 
 async def end_resting(ctx: TurnContext, progress: Progress, rest: Rest) -> FinishedRun:
     """The end of a run that goes on by itself when the time has come; until then no lease is held."""
-    progress = _add_worked_time(progress, ctx)
-    ctx.checkpoints.save(progress, f"rests:{ctx.turn.turn_id}")
+    progress = _store_waiting(ctx, progress, f"rests:{ctx.turn.turn_id}")
     ctx.journal.tell("note", rests_until=rest.until.isoformat(), why=rest.why)
     writes = tuple((await ctx.store.ledger()).values())
     return FinishedRun(TaskState.WORKING, None, rest.why, rest.why, progress, writes, timer=rest.timer)
 
 
-def _add_worked_time(progress: Progress, at: TurnContext | OpenedTurn) -> Progress:
-    """The progress with the time that this turn was worked on added."""
-    return progress.model_copy(update={"worked_ms": progress.worked_ms + round(at.journal.worked_seconds * 1000)})
+def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
+    """The progress with the time that this turn was worked on added, stored under that label; waiting costs none."""
+    worked = progress.worked_ms + round(at.journal.worked_seconds * 1000)
+    progress = progress.model_copy(update={"worked_ms": worked})
+    at.checkpoints.save(progress, label)
+    return progress
 
 
 def _waiting(approval: Approval, progress: Progress | None, note: str) -> FinishedRun:

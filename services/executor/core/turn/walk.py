@@ -5,13 +5,12 @@ from pydantic import JsonValue
 from services.executor.core.authorize.approval import is_let_through, let_through
 from services.executor.core.authorize.policy import (
     approval_needed,
-    asks_now,
     has_fresh_verdict,
     needs_person,
     persons_needed,
-    verdict_on,
+    renew_verdict,
+    still_stands,
 )
-from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
 from services.executor.core.conversation.converse import (
     AnswerFound,
     Conversation,
@@ -58,13 +57,9 @@ from shared.domain.words import FsmState, ToolClass, WriteStatus
 
 def with_insight(progress: Progress) -> Progress:
     """The progress with its insight: an event and a part of the outcome, stored with the end of the turn."""
-    return progress.model_copy(update={"insight": {**progress.insight, **_insight_of(progress)}})
-
-
-def _insight_of(progress: Progress) -> dict[str, JsonValue]:
     dossier = progress.dossier
     answered = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
-    return {
+    insight: dict[str, JsonValue] = {
         "strategy": progress.strategy.value,
         "parts": len(dossier.parts),
         "plans": len(dossier.every_plan),
@@ -75,18 +70,10 @@ def _insight_of(progress: Progress) -> dict[str, JsonValue]:
         "writes": [call.tool for plan in dossier.every_plan for call in plan.calls],
         "model_calls": progress.model_calls,
     }
+    return progress.model_copy(update={"insight": {**progress.insight, **insight}})
 
 
 _NOTHING = "Nothing was written."
-
-
-async def ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress at its end, with each write and its status as the answer."""
-    entries = sorted((await ctx.store.ledger()).values(), key=lambda entry: entry.call.call_id)
-    lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in entries]
-    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
-
-
 _OUTDATED = "plan:{}:outdated"
 
 
@@ -185,22 +172,18 @@ async def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress 
         made: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
         ctx.journal.add(reads_key(name.value), "note", dumps(made))
         ctx.journal.add(key, "note", failed.reason)
-    return pass_over(progress, failed.reason)
-
-
-def pass_over(progress: Progress, why: str) -> Progress:
-    """The progress for the next orchestrator, which begins its own conversation."""
-    name = progress.orchestrator.value
-    update = {
-        "orchestrators": progress.orchestrators[1:],
-        "passed_over": {**progress.passed_over, name: why},
-        "replies": 0,
-    }
+    passed_over = {**progress.passed_over, name.value: failed.reason}
+    update = {"orchestrators": progress.orchestrators[1:], "passed_over": passed_over, "replies": 0}
     return progress.model_copy(update=update)
 
 
 async def _finished_by_ledger(conversation: Conversation) -> Finished:
-    conversation.progress = await ledger_answer(conversation.ctx, conversation.progress)
+    """The task at its end, with each write and its status as the answer."""
+    ledger, progress = await conversation.ctx.store.ledger(), conversation.progress
+    written = sorted(ledger.values(), key=lambda entry: entry.call.call_id)
+    lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
+    ended = progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or _NOTHING)
+    conversation.progress = ended
     return await _finish(conversation)
 
 
@@ -254,25 +237,12 @@ async def refuse_stale_plan(ctx: TurnContext, progress: Progress) -> None:
     if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
         return
     fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
-    verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
-    refuse_if_blocked(verdict, fresh.dossier.plan)
-    refuse_if_refused(verdict)
-    _compare(ctx, progress, fresh, verdict, await answers_to(ctx, progress.dossier.plans))
-
-
-def _compare(
-    ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict, written: tuple[Fact, ...]
-) -> None:
-    strange = _without_source(ctx, fresh, written)
-    if strange:
+    verdict = await renew_verdict(ctx, fresh)
+    if strange := _without_source(ctx, fresh, await answers_to(ctx, progress.dossier.plans)):
         raise Stale(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
     if persons_needed(fresh) > persons_needed(progress):
         raise Stale(fresh, "what was read since then asks for more people than have approved")
-    before = progress.dossier.verdict
-    same = before is None or binding_hash(verdict) == binding_hash(before)
-    if same and not asks_now(ctx, progress, verdict):
-        return
-    if progress.dossier.approved_hash is None or needs_person(ctx, fresh.update_dossier(verdict=verdict)):
+    if not still_stands(ctx, progress, fresh, verdict):
         raise Stale(fresh, "the inputs or the rules changed since the plan was approved")
 
 

@@ -44,8 +44,15 @@ from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.template import TEMPLATES, Processes
-from services.executor.core.turn.notes import note_ending, note_session, note_turn, tell_beginning, tell_end, turn_span
-from services.executor.core.turn.recording import record_inputs
+from services.executor.core.turn.recording import (
+    note_ending,
+    note_session,
+    note_turn,
+    record_inputs,
+    tell_beginning,
+    tell_end,
+    turn_span,
+)
 from services.executor.core.turn.waits import (
     StillInDoubt,
     StillWaiting,
@@ -169,7 +176,7 @@ class Worker:
                 ctx = await self._prime_turn(opened, progress)
             return await self._execute(ctx, progress)
         except StillWaiting as waiting:
-            return await end_still_waiting(opened, waiting), waiting.approval
+            return end_still_waiting(opened, waiting), waiting.approval
         except StillInDoubt as waiting_on:
             return await end_in_doubt(opened, waiting_on.note), _decided_approval(opened)
         except AgentAsks as asks_person:

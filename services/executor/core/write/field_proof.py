@@ -229,9 +229,7 @@ def _compare(
     for claim in claims.own:
         if _is_id_of(claim, node):
             continue
-        leaf = leaf_for(claim, leaves)
-        if leaf is None:
-            leaf = next((one for one in leaves if is_listed_under(claim, one)), None)
+        leaf = leaf_for(claim, leaves) or next((one for one in leaves if is_listed_under(claim, one)), None)
         if leaf is None or not says_the_same(claim, leaf):
             near = next((one for one in changed if is_near(claim, one) and says_the_same(claim, one)), None)
             if near is None and earlier is not None and claim.name not in claims.exact:

@@ -1,11 +1,10 @@
 """MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through intent, call, result and proof (I3, I4)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from services.executor.core.authorize.policy import asks_now, has_fresh_verdict, needs_person, verdict_on
-from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked, refuse_if_refused
+from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict, still_stands
 from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
@@ -41,6 +40,7 @@ class PlannedWrite(NamedTuple):
 
 
 _FAILED = (WriteStatus.REFUSED, WriteStatus.UNSENT)
+_STANDS = (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT)
 _SETTLED = (
     WriteStatus.VERIFIED,
     WriteStatus.UNVERIFIED,
@@ -60,7 +60,8 @@ async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
     if plan is None or has_fresh_verdict(ctx, plan.hash):
         return
     try:
-        await _renew(ctx, progress)
+        if not still_stands(ctx, progress, progress, await renew_verdict(ctx, progress)):
+            raise Failed("the rules changed since the plan was let through")
     except (Failed, Rejected) as error:
         if not any(has_begun(entry) for entry in (await entries(ctx.store, plan)).values()):
             raise
@@ -85,7 +86,7 @@ async def send_plan_calls(ctx: TurnContext, progress: Progress, state: FsmState,
         write = PlannedWrite(ctx, progress, plan, call, state)
         failure = await _carry_out_call(write)
         if failure is not None and call.on_failure == "compensate":
-            raise await take_back(ctx, plan, call, failure, partial(_make_compensation, write))
+            raise await _take_back(write, failure)
 
 
 async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
@@ -96,18 +97,6 @@ async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
     for entry in (await ctx.store.ledger()).values():
         if ends or not is_with_agent(entry):
             await find_truth(ctx, entry, may_resend=False)
-
-
-async def _renew(ctx: TurnContext, progress: Progress) -> None:
-    before = progress.dossier.verdict
-    verdict = await verdict_on(ctx, progress.template, progress.dossier)
-    refuse_if_blocked(verdict, progress.dossier.plan)
-    refuse_if_refused(verdict)
-    same = before is not None and binding_hash(verdict) == binding_hash(before)
-    if same and not asks_now(ctx, progress, verdict):
-        return
-    if progress.dossier.approved_hash is None or needs_person(ctx, progress.update_dossier(verdict=verdict)):
-        raise Failed("the rules changed since the plan was let through")
 
 
 async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
@@ -141,11 +130,9 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
 
 
 async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
-    """Makes a call's compensation, once, like any write. Returns why it did not take hold; empty if it did."""
-    if call.compensation is None:
-        return ""
+    """Makes a compensation, once, like any write. Returns why it did not take hold; empty if it did."""
     try:
-        entry = await _settle_call(write._replace(call=call.compensation, state=FsmState.MUTATE))
+        entry = await _settle_call(write._replace(call=call, state=FsmState.MUTATE))
     except (Failed, Escalated, Rejected) as error:
         return f" ({error.reason})"
     return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
@@ -208,70 +195,37 @@ async def _send_call(write: PlannedWrite, known: LedgerEntry | None) -> LedgerEn
     return await send(ctx, sending, partial(renew_if_old, ctx, progress))
 
 
-# Makes the compensation of a call, and says why it did not take hold; empty where it did.
-MakesCompensation: TypeAlias = Callable[[PlannedCall], Awaitable[str]]
+async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:
+    """Compensates what the calls of its part before the failed one did, the latest first, and returns how the run ends.
 
-
-async def take_back(
-    ctx: TurnContext, plan: WritePlan, failed: PlannedCall, failure: Failed, compensate: MakesCompensation
-) -> RunEnds:
-    """Compensates what the calls before the failed one did, the latest first, and returns how the run ends.
-
-    Stops at the first compensation that fails: a person decides about the rest.
+    Only what was proved, or what an operator said, counts as done: an unproved write is never taken back blindly. Stops
+    at the first compensation that fails: a person decides about the rest.
     """
-    done: list[str] = []
-    problem = ""
-    for call in to_take_back(plan, await entries(ctx.store, plan), failed):
-        problem = await compensate(call)
-        if problem:
+    ctx, plan, failed = write.ctx, write.plan, write.call
+    before = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
+    known, done, problem = await entries(ctx.store, plan), list[str](), ""
+    for call in reversed(before):
+        if call.compensation is None or not took_hold(known.get(call.call_id)):
+            continue
+        if problem := await _make_compensation(write, call.compensation):
             break
         done.append(f"{call.call_id} {call.tool}")
-    left = still_standing(plan, await entries(ctx.store, plan), failed)
-    reason = f"{failure.reason}; {TakenBack(done, left)}{problem}"
+    known = await entries(ctx.store, plan)
+    undone = {entry.compensates for entry in known.values() if entry.compensates and took_hold(entry)}
+    left = [
+        f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
+        for call in before
+        if call.call_id in known and known[call.call_id].status in _STANDS and call.call_id not in undone
+    ]
+    taken_back = f"taken back: {', '.join(done)}" if done else "nothing was taken back"
+    standing = f"; still standing: {', '.join(left)}" if left else ""
+    reason = f"{failure.reason}; {taken_back}{standing}{problem}"
     return Escalated(reason) if left or problem else Failed(reason)
 
 
 async def is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
     """Whether an attempt has begun to take back what the plan did: then nothing of the plan itself is sent."""
     return any(entry.compensates is not None for entry in (await entries(ctx.store, plan)).values())
-
-
-class TakenBack(NamedTuple):
-    """What was taken back; ``left`` names what took hold, or may have, and still stands."""
-
-    done: Sequence[str] = ()
-    left: Sequence[str] = ()
-
-    def __str__(self) -> str:
-        done = f"taken back: {', '.join(self.done)}" if self.done else "nothing was taken back"
-        return f"{done}; still standing: {', '.join(self.left)}" if self.left else done
-
-
-def to_take_back(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: PlannedCall) -> list[PlannedCall]:
-    """The earlier calls that took hold and name their compensation, the latest first.
-
-    Only what was proved, or what an operator said, counts as taken hold: an unproved write is never taken back blindly.
-    """
-    earlier = reversed(_calls_before(plan, failed))
-    return [call for call in earlier if call.compensation and took_hold(known.get(call.call_id))]
-
-
-def still_standing(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: PlannedCall) -> list[str]:
-    """What took hold, or may have, of the failed call's part, and was not taken back."""
-    undone = {entry.compensates for entry in known.values() if entry.compensates and took_hold(entry)}
-    return [
-        f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
-        for call in _calls_before(plan, failed)
-        if call.call_id in known and known[call.call_id].status in _STANDS and call.call_id not in undone
-    ]
-
-
-_STANDS = (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT)
-
-
-def _calls_before(plan: WritePlan, failed: PlannedCall) -> Sequence[PlannedCall]:
-    """The calls before the failed one that carry out the same part of the task."""
-    return [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
 
 
 async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
