@@ -13,6 +13,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.doubles.scripted_talk import results_in, texts_in
+from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import APPROVE, SaidPolicy, Stage
 
 SOURCE = "approve_claim may only be called once. Be kind."
@@ -263,3 +264,15 @@ async def test_the_metadata_says_what_of_a_requests_own_policy_was_not_enforced(
 async def test_of_a_tenants_own_policy_the_request_is_told_nothing() -> None:
     record = await _play().run()
     assert "policy_unenforced" not in record.metadata
+
+
+@pytest.mark.promise("replay.same_end")
+@pytest.mark.parametrize("enforce", [False, True])
+async def test_a_task_of_a_tenant_with_prose_policies_is_replayed_by_whoever_has_no_settings(enforce: bool) -> None:
+    """The translator is the executor's setting; a replay has none, and the archive says which one it was."""
+    play = _play(enforce=enforce)
+    play.limits = play.limits._replace(translator="a-small-model")
+    record = await play.run()
+    done = await replayed(play)
+    assert done.is_same, f"{done.at}: {done.difference}"
+    assert done.state is record.state

@@ -1,5 +1,6 @@
 """A task whose budget is spent, and a task whose tenant is stopped."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -42,15 +43,42 @@ class MemorySpend(DailySpend):
 
 
 @pytest.mark.promise("budget.task")
-async def test_a_task_whose_budget_is_spent_while_reading_ends_partial() -> None:
-    """Completed, marked, with the reason; no further model call, nothing written."""
+async def test_a_question_whose_budget_is_spent_before_it_found_anything_fails() -> None:
+    """It fails with the reason; no further model call, nothing written."""
+    stage = costing(Stage(), first=19_900)
+    stage.only_asks()
+    stage.limits = stage.limits._replace(ceilings=ROOMY)
+    record = await stage.run()
+    assert (record.state, record.metadata["partial"]) == (TaskState.FAILED, False)
+    assert "TASK_TOKENS" in str(record.reason)
+    assert str(record.reason).endswith("nothing was found or done until then")
+    assert (len(stage.model.requests), stage.claims.applied) == (1, [])
+
+
+@pytest.mark.promise("budget.task")
+async def test_a_task_with_something_to_do_of_which_nothing_was_done_fails_and_names_it() -> None:
     stage = costing(Stage(), first=18_000)
     stage.limits = stage.limits._replace(ceilings=ROOMY)
     record = await stage.run()
-    assert (record.state, record.metadata["partial"]) == (TaskState.COMPLETED, True)
-    assert "TASK_TOKENS" in str(record.reason)
-    assert str(record.answer).startswith("Partial result")
+    assert (record.state, record.metadata["partial"]) == (TaskState.FAILED, False)
+    assert "TASK_TOKENS) and 0 US dollars (TASK_MONEY)" in str(record.reason)
+    assert f"not done: {stage.turns.record.request.text}" in str(record.reason)
     assert (len(stage.model.requests), stage.claims.applied) == (1, [])
+
+
+@pytest.mark.promise("budget.task")
+@pytest.mark.parametrize("task", ["Approve claim C-1. ", "Which claims are open? "])
+async def test_a_task_whose_text_is_too_long_for_its_budget_fails_and_names_size_and_limit(task: str) -> None:
+    """No model was asked, so that nothing is known: that is no result, whatever the task was."""
+    stage = Stage(task * 4_000)
+    stage.limits = stage.limits._replace(ceilings=ROOMY)
+    record = await stage.run()
+    asked = re.search(r"the call's request alone takes about ([\d,]+) tokens", str(record.reason))
+    assert record.state is TaskState.FAILED
+    assert "0 of 20,000 tokens (TASK_TOKENS)" in str(record.reason)
+    assert asked is not None
+    assert int(asked[1].replace(",", "")) > 15_000
+    assert stage.model.requests == []
 
 
 @pytest.mark.promise("budget.task")

@@ -23,6 +23,7 @@ from services.executor.core.session.budget import (
     size_of,
 )
 from services.executor.core.session.dossier import Dossier, Progress
+from services.executor.core.session.values import DO, FIND_OUT, NamedValue, PartOfTask
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -206,9 +207,20 @@ def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
     plan = WritePlan(task_id="t", calls=(call,))
     progress = Progress(path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=plan))
     entry = status and LedgerEntry(key="k", call=call, arguments_json="{}", plan_hash=plan.hash, status=status)
-    end = budget_ending(BudgetSpent("the budget is spent"), progress, [entry] if entry else [])
+    end = budget_ending(BudgetSpent("the budget is spent"), progress, {"k": entry} if entry else {})
     assert (end.state, end.partial) == (state, state is TaskState.COMPLETED)
     assert ("planned and not done: pay" in end.reason) is (state is TaskState.FAILED)
+
+
+@pytest.mark.parametrize("figure", ["", "840"])
+@pytest.mark.parametrize("left", [False, True])
+def test_a_task_is_partial_only_if_it_has_something_to_tell_and_no_part_is_left_undone(figure: str, left: bool) -> None:
+    part = PartOfTask(number=1, quote="the open claims", kind=DO if left else FIND_OUT)
+    values = (NamedValue(name="total", operation="sum", operands=(), value=figure),) if figure else ()
+    progress = Progress(path=(), visited=(FsmState.COMPUTE,), dossier=Dossier(parts=(part,), values=values))
+    end = budget_ending(BudgetSpent("the budget is spent"), progress, {})
+    assert end.partial is (bool(figure) and not left)
+    assert ("not done: the open claims" in end.reason) is left
 
 
 Call = tuple[int, int, int, bool]

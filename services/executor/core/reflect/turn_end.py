@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from services.executor.core.plan.outcomes import parts_not_done
 from services.executor.core.reflect.documents import DocumentAbout, Material, document
 from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of, score
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import KEY, Progress, artifacts, is_dry_run
+from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts, is_dry_run
 from services.executor.core.session.endings import DONE, UNDECIDED, Failed, RunEnds, ends_rest
 from services.executor.core.session.ledger import of_facts, of_writes, remember_calls
+from services.executor.core.session.values import parts_to_do
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -281,17 +283,22 @@ def _message(role: str, text: str, message_id: str, at: datetime) -> HistoryMess
     return HistoryMessage(role=role, text=text, message_id=message_id, at=at)
 
 
-def budget_ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
-    """How a run ends whose budget is spent: ``Partial`` if no write is open and no planned one is left undone, else
-    ``Failed``.
+def budget_ending(spent: BudgetSpent, progress: Progress | None, ledger: Mapping[str, LedgerEntry]) -> RunEnds:
+    """How a run ends whose budget is spent: ``Partial`` if it has values or writes to tell of, no write is open, and no
+    planned call and no part to be done is left undone; else ``Failed``.
     """
-    plan = progress.dossier.plan if progress else None
+    dossier = progress.dossier if progress else Dossier()
+    writes, plan = tuple(ledger.values()), dossier.plan
     done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in DONE}
     undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
     if undone:
         return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
+    if left := parts_not_done(parts_to_do(dossier.parts), dossier.every_plan, ledger):
+        return Failed(f"{spent.reason}; not done: {'; '.join(part.quote[:120] for part, _ in left)}")
     if any(entry.status in UNDECIDED for entry in writes):
         return Failed(spent.reason)
+    if not (done or dossier.values):
+        return Failed(f"{spent.reason}; nothing was found or done until then")
     return Partial(spent.reason)
 
 

@@ -266,7 +266,7 @@ class TaskSpending:
         """
         affordable = min(output, self._longest_answer(size, ceilings, price, purse))
         if affordable < min(output, FEWEST):
-            raise BudgetSpent(self._reason(ceilings, purse))
+            raise BudgetSpent(self._reason(estimate_cost(size, 0, price), ceilings, purse))
         self._reserved += 1
         reservation = Reservation(f"reserve:{self._reserved}:{key}", estimate_cost(size, affordable, price), affordable)
         self._open[reservation.name] = reservation.amount
@@ -306,7 +306,8 @@ class TaskSpending:
             left.append(money // price.output if price.output else (0 if money < 0 else _ANY))
         return min(left, default=_ANY)
 
-    def _reason(self, ceilings: Ceilings, purse: BudgetShare) -> str:
+    def _reason(self, asked: CallCost, ceilings: Ceilings, purse: BudgetShare) -> str:
+        """Why a call does not fit whose request alone costs ``asked``."""
         counted = self.counted
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
@@ -318,7 +319,8 @@ class TaskSpending:
         return (
             "the task's budget does not allow a further model call: "
             f"{counted.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
-            f"{dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{kept}"
+            f"{dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{kept}; the "
+            f"call's request alone takes about {asked.tokens:,} tokens and {dollars(asked.nanos)} US dollars"
         )
 
     def _read(self, entry: JournalEntry) -> None:

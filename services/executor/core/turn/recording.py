@@ -74,6 +74,7 @@ class Begun(NamedTuple):
             trusts_requests=bool(said["trusts_requests"]),
             answers=_answer_rules(self.settings),
             audits_values=self.settings.get("audits_values") is True,  # runs of an older release had no such audit
+            translator=str(self.settings.get("translator", today.translator)),
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
             orchestrators=tuple(Orchestrating(str(name)) for name in cast("list[str]", said["orchestrators"])),
         )
@@ -94,7 +95,7 @@ def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], l
     parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
     settings |= {"formula": limits.answers.formula.value, "reviews": limits.answers.reviews}
-    settings |= {"audits_values": limits.audits_values}
+    settings |= {"audits_values": limits.audits_values, "translator": limits.translator}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
     journal.note_attempt(turn.turn_id, "{" + ",".join(parts) + "}")
 

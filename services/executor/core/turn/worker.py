@@ -378,10 +378,11 @@ async def _end_or_wait(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
 
 async def _end_early(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
     """The end of a run that ended before its answer: the reason, and what took hold until then."""
-    writes = tuple((await opened.store.ledger()).values())
+    ledger = await opened.store.ledger()
+    writes = tuple(ledger.values())
     progress, answer = opened.checkpoints.latest, early.reason
     if isinstance(early, BudgetSpent):
-        early = budget_ending(early, progress, writes)
+        early = budget_ending(early, progress, ledger)
         answer = known_so_far(early.reason, progress) if early.partial else early.reason
     return FinishedRun(
         early.state,
