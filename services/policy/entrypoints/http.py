@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
+from typing_extensions import override
 
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache
@@ -154,9 +155,22 @@ class PolicyHealth(BaseModel):
     status: Literal["ok"] = "ok"
 
 
+class PolicyApp(FastAPI):
+    """An application that describes the bodies it reads by itself; not before somebody asks what it does."""
+
+    @override
+    def openapi(self) -> dict[str, Any]:  # as FastAPI types it
+        if self.openapi_schema is None:
+            schemas = super().openapi().setdefault("components", {}).setdefault("schemas", {})
+            for model in (EvaluateRequest, AllowanceRequest, ProseRequest):
+                described = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
+                schemas.update(described.pop("$defs", {}) | {model.__name__: described})
+        return super().openapi()
+
+
 def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = _NOBODY) -> FastAPI:
     """The service as an ASGI application. Between requests it keeps only prepared policies and conditions."""
-    app = FastAPI(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
+    app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     app.add_exception_handler(RequestRejected, answer_refused)
     app.add_exception_handler(TooMuch, answer_too_much)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
@@ -203,7 +217,6 @@ def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = 
         """The service can give verdicts: it needs nothing but itself."""
         return PolicyHealth()
 
-    with_schemas(app, EvaluateRequest, AllowanceRequest, ProseRequest)
     return app
 
 
@@ -244,11 +257,3 @@ def request_body(model: type[BaseModel]) -> dict[str, object]:
     """The OpenAPI fragment for an operation whose body is ``model``."""
     content = {"application/json": {"schema": {"$ref": _SCHEMAS.format(model=model.__name__)}}}
     return {"requestBody": {"required": True, "content": content}}
-
-
-def with_schemas(app: FastAPI, *models: type[BaseModel]) -> None:
-    """Add the models, with those they refer to, to the application's OpenAPI document."""
-    for model in models:
-        described = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
-        parts = described.pop("$defs", {}) | {model.__name__: described}
-        app.openapi().setdefault("components", {}).setdefault("schemas", {}).update(parts)
