@@ -143,12 +143,6 @@ def test_a_name_of_two_peoples_parts_is_not_enough() -> None:
     assert not trace("recipient", "Ada Lovelace", sources("", {"c1": people})).strictness_met
 
 
-def test_an_end_is_a_fields_start_plus_the_length_that_the_task_says() -> None:
-    known = sources("Move it to 90 minutes", {"c1": {"id": "E1", "start": "2026-03-05T09:30:00+01:00"}})
-    assert trace("end", "2026-03-05T11:00:00+01:00", known).origin is OriginKind.FACT
-    assert trace("end", "2026-03-05T11:30:00+01:00", known).origin is OriginKind.NONE
-
-
 def test_a_value_from_nowhere_has_no_origin() -> None:
     found = trace("amount", 77, sources("Pay EXP-1", {"c1": _CLAIMS}))
     assert (found.origin, found.strictness_met) == (OriginKind.NONE, False)

@@ -31,8 +31,10 @@ def describe_reading(text: str) -> dict[str, object]:
             [one.text, [_write(value) for value in one.values], _currency(one.money), one.unit.name if one.unit else ""]
             for one in found.numbers
         ],
-        "dates": [[one.text, [_period(period) for period in one.periods], one.step] for one in found.dates],
-        "times": [[one.text, [str(time) for time in one.times]] for one in found.times],
+        "dates": [
+            [text[one.start : one.end], [_period(period) for period in one.periods], one.step] for one in found.dates
+        ],
+        "times": [[text[one.start : one.end], [str(time) for time in one.times]] for one in found.times],
         "identifiers": [one.text for one in found.identifiers],
         "amount": [_write(amount.number), amount.style, amount.unit] if amount else None,
         "figure": _write(number) if (number := figure(text)) is not None else None,

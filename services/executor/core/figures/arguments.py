@@ -10,6 +10,7 @@ from typing import NamedTuple
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit, split_name
+from services.executor.core.tools.record_tree import names_a_record
 from shared.domain.exact_json import Json, JsonObject, loads
 
 
@@ -147,13 +148,8 @@ def identifies_a_record(name: str) -> bool:
     """Whether a field of this name tells one record from another: ``id``, ``claimId``, ``invoice_number``, ``ref``."""
     words = split_name(name)
     if not words or words[-1] not in _IDENTIFIER:
-        return len(words) == 1 and words[0].endswith("id") and words[0] in _JOINED_IDS
+        return len(words) == 1 and names_a_record(name)
     return _NO_IDENTIFIER.isdisjoint(words[:-1]) and not _RECIPIENT.intersection(words)
-
-
-_JOINED_IDS = _words(
-    "orderid userid customerid invoiceid claimid accountid taskid employeeid ticketid bookingid paymentid"
-)
 
 
 def _kind_of_number(words: tuple[str, ...], schema: JsonObject) -> ArgumentKind:
@@ -244,10 +240,9 @@ class FieldStanding(StrEnum):
 
 
 class FieldRecord(NamedTuple):
-    """The nearest object around a value that has an identifier: its path, the identifying field and the identifier."""
+    """The nearest object around a value that has an identifier: its path and the identifier."""
 
     path: str
-    field: str
     identifier: str
 
 
@@ -344,7 +339,7 @@ def _identifying_keys(fact_id: str, step: _FieldStep, value: JsonObject) -> Iter
         if isinstance(inner, dict) and _looks_like_code(key):
             place = _join_names(step.parent, step.name)
             standing = FieldStanding.FREE_TEXT if step.is_free else FieldStanding.STRUCTURED
-            yield ReadField(fact_id, place, key, FieldRecord(_join_names(place, key), "", key), key, standing)
+            yield ReadField(fact_id, place, key, FieldRecord(_join_names(place, key), key), key, standing)
 
 
 def _standing(step: _FieldStep, value: Json) -> FieldStanding:
@@ -372,11 +367,11 @@ def _record_of(item: JsonObject, path: str, name: str) -> FieldRecord | None:
     for key, value in item.items():
         if identifies_a_record(key) and isinstance(value, str | int) and not isinstance(value, bool):
             if key.lower() in _OWN_ID:
-                return FieldRecord(path, key, str(value))
+                return FieldRecord(path, str(value))
             best = best or key
     if best:
-        return FieldRecord(path, best, str(item[best]))
-    return FieldRecord(path, "", name) if _looks_like_code(name) else None
+        return FieldRecord(path, str(item[best]))
+    return FieldRecord(path, name) if _looks_like_code(name) else None
 
 
 @lru_cache(maxsize=1024)

@@ -41,7 +41,7 @@ from services.executor.core.figures.operations import (
     takes_percent,
 )
 from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
-from services.executor.core.tools.paginate import page_in, shorten_content
+from services.executor.core.tools.paginate import shorten_content
 from services.executor.core.tools.record_tree import NoSuchPath, is_empty
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 from shared.ports.models import ToolDefinition
@@ -209,8 +209,6 @@ def _limit(sign: str, value: str, operands: Iterable[Operand], sources: OperandS
             return Operand(source="row", path=value)
         return named or sources.find(value, free=FREE_LIMITS)
     if sign in ("=", "!="):
-        if value.startswith("row."):
-            return Operand(source="row", path=value.removeprefix("row."))
         return sources.find_named(value) or Operand(source="constant", literal=value)
     return Operand(source="constant", literal=value)
 
@@ -294,13 +292,10 @@ def _rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
         raise CannotCalculate(f"no result has the reference {ref!r}; there are {', '.join(f.ref for f in facts)}")
     path = read_text(given.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
     selection = select_cells(fact.result, path)
+    selection = selection if path else open_rows(selection)
     if selection.is_list:
         return fact, _wrap_rows(selection.cells)
     cell = selection.cells[0]
-    page = None if path else page_in(cell.value)
-    if page is not None:
-        own = [cell.value] if isinstance(cell.value, dict) else []
-        return fact, _wrap_rows([Cell(row, (*cell.records, *own), page.place[-1]) for row in page.rows])
     if isinstance(cell.value, str):
         return fact, [Cell({"line": at, "text": text}) for at, text in enumerate(_lines(cell.value), 1)]
     return fact, [cell]
@@ -384,8 +379,6 @@ def _take_fitting(rows: Sequence[Json]) -> list[Json]:
 
 
 def _names(given: Json) -> list[str]:
-    if isinstance(given, str):
-        return [name.strip() for name in given.split(",") if name.strip()]
     return [read_text(name) for name in given] if isinstance(given, list) else []
 
 

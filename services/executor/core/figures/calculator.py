@@ -16,6 +16,7 @@ from shared.contracts.made_tool import MadeTool
 
 Figures = Sequence[Decimal]
 HUNDRED = Decimal(100)
+RATIO_PLACES = 6
 _Formula = Callable[..., Decimal]
 
 
@@ -30,7 +31,8 @@ class CalculatorResult(StrEnum):
 
 @dataclass(frozen=True)
 class Calculator:
-    """A formula with its arguments. ``arguments``: names by comma; the last ends in ``...`` if it may repeat.
+    """A formula with its arguments. ``arguments``: names by comma, in brackets if it may be left out; the last ends in
+    ``...`` if it may repeat.
     ``dates``: its figures are days.
     """
 
@@ -45,9 +47,16 @@ class Calculator:
 
     def fits(self, number: int) -> bool:
         """Whether it takes this number of figures."""
-        names = self.arguments.split(", ")
-        single = [name for name in names if not name.endswith("...")]
-        return number == len(single) if len(single) == len(names) else number >= max(len(single), 1)
+        return takes(self.arguments, number)
+
+
+def takes(arguments: str, number: int) -> bool:
+    """Whether a call with these arguments takes this number of figures: those in brackets may be left out, and the last
+    may repeat where it ends in ``...``.
+    """
+    names = arguments.split(", ")
+    needed = sum(not name.startswith("[") for name in names)
+    return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
 
 
 def money(arguments: str) -> Callable[[_Formula], Calculator]:
@@ -141,8 +150,7 @@ def decimal_text(value: Decimal) -> str:
     return format(value, "f")
 
 
-_RATIO_PLACES = 6
-_LONGEST_RESULT, _MOST_DIGITS = 120, 24
+_LONGEST_RESULT = 120
 
 
 class ToolRun(NamedTuple):
@@ -192,7 +200,7 @@ class MadeToolResults:
             raise CannotCalculate(f"{operation} needs {', '.join(tool.arguments)}; got {len(operands)} operands")
         too_long = next((operand for operand in operands if not fits(operand)), None)
         if too_long is not None:
-            raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
+            raise CannotCalculate(f"{operation} takes figures of up to {MOST_DIGITS} digits, and {too_long} has more")
         call = ToolRun(tool, tuple(map(decimal_text, operands)))
         outcome = self._outcomes.get((operation, call.figures))
         if outcome is None:
@@ -200,7 +208,7 @@ class MadeToolResults:
         if outcome.error:
             raise CannotCalculate(f"{operation}: {outcome.error}")
         with localcontext(prec=_LONGEST_RESULT * 2):
-            return to_minor_unit(Decimal(outcome.value), places if tool.result == "money" else _RATIO_PLACES)
+            return to_minor_unit(Decimal(outcome.value), places if tool.result == "money" else RATIO_PLACES)
 
 
 def parse_outcome(text: str) -> Outcome:
@@ -209,7 +217,7 @@ def parse_outcome(text: str) -> Outcome:
         number = Decimal(text[:_LONGEST_RESULT])
     except ArithmeticError:
         return Outcome(error="it came to no decimal")
-    if len(text) > _LONGEST_RESULT or not fits(number, _LONGEST_RESULT) or number.adjusted() > _MOST_DIGITS:
+    if len(text) > _LONGEST_RESULT or not fits(number, _LONGEST_RESULT) or number.adjusted() > MOST_DIGITS:
         return Outcome(error="it came to no figure of a sensible size")
     return Outcome(value=decimal_text(number))
 

@@ -6,6 +6,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOper
 from services.executor.core.figures import contracts, valuation
 from services.executor.core.figures.calculator import (
     MOST_DIGITS,
+    RATIO_PLACES,
     Calculator,
     CalculatorResult,
     CannotCalculate,
@@ -14,13 +15,10 @@ from services.executor.core.figures.calculator import (
     to_minor_unit,
 )
 
-PLAIN_OPERATIONS = ("sum", "difference", "product", "quotient", "percentage", "minimum", "maximum", "count", "average")
-RATIO_PLACES = 6
 _ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
 CALCULATORS: Mapping[str, Calculator] = {
     name: one for module in (contracts, valuation) for name, one in vars(module).items() if isinstance(one, Calculator)
 }
-OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 
 
 def describe_calculators() -> str:

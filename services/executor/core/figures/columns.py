@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import (
@@ -338,7 +338,6 @@ def _moment(value: Json) -> datetime | None:
         return None
 
 
-Holds: TypeAlias = Callable[[Json], bool]
 _SIGNS = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
 CONDITION = rf"[^\[\]'=!<>]+?\s*(?:{_SIGNS})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
 _PARTS = re.compile(rf"([^=!<>]+?)\s*({_SIGNS})\s*(.*)", re.DOTALL)
@@ -352,22 +351,6 @@ ORDERINGS = tuple(_COMPARISONS)
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
 OVERDUE = "overdue"
 SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE)
-
-
-def condition(text: str) -> Holds:
-    """Whether a record meets it. Figures count by their value and days by the calendar; ``null`` is nothing there.
-
-    A record without the field meets no comparison; nor does one whose value cannot be compared with the other. Words
-    are compared as they are written, case and all."""
-    field, sign, literal = parse_condition(text)
-
-    def holds(record: Json) -> bool:
-        value = record.get(field) if isinstance(record, dict) else None
-        if sign in ("=", "!="):
-            return (identity(value) == identity(literal)) is (sign == "=")
-        return meets(value, sign, literal)
-
-    return holds
 
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:
@@ -389,8 +372,8 @@ def identity(value: Json) -> Decimal | str | None:
     return value if value is None or isinstance(value, str) else dumps(value)
 
 
-def meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
-    """Whether a value stands in the relation ``sign`` to another; a value that cannot be compared meets only ``!=``."""
+def _meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
+    """Whether a value stands in a relation other than ``=`` and ``!=`` to another."""
     if sign == IS_EMPTY:
         return is_empty(value)
     if sign == IS_NOT_EMPTY:
@@ -402,8 +385,6 @@ def meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool:
         return said.casefold() in ("" if value is None else as_text(value)).casefold()
     if sign == ONE_OF:
         return any(are_same(value, one.strip(), order) for one in said.split(","))
-    if sign in ("=", "!="):
-        return are_same(value, against, order) is (sign == "=")
     compared = compare(value, against, order)
     return compared is not None and _COMPARISONS[sign](compared)
 
@@ -414,7 +395,7 @@ def find_meeting(values: Sequence[Json], sign: str, against: Sequence[Json], ord
     """
     pairs = list(zip(values, against, strict=True))
     if sign not in ("=", "!="):
-        return [meets(value, sign, other, order) for value, other in pairs]
+        return [_meets(value, sign, other, order) for value, other in pairs]
     same = [_are_exactly_same(value, other, order) for value, other in pairs]
     if not any(same):
         same = [are_same(value, other, order) for value, other in pairs]

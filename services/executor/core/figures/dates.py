@@ -37,7 +37,6 @@ class DateMention(NamedTuple):
 
     start: int
     end: int
-    text: str
     periods: tuple[Period, ...]
     is_relative: bool = False
     step: str = ""
@@ -80,10 +79,10 @@ def find_dates(
     numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_numeric(match, today)) is not None]
     words = _words(text, tokens, spelled, numeric)
     signs = "".join(word.sign for word in words)
-    found = sorted([*numeric, *_read_words(text, words, signs, today)])
+    found = sorted([*numeric, *_read_words(words, signs, today)])
     found = _shift_by_offsets(text, words, signs, found)
     found = sorted([*found, *_find_days_without_month(text, found, today)])
-    joined = [*found, *_join_ranges(text, words, signs, found), *_repetitions(text, words, signs)]
+    joined = [*found, *_join_ranges(words, signs, found), *_repetitions(words, signs)]
     return joined if relative else [mention for mention in joined if not mention.is_relative and not mention.step]
 
 
@@ -108,7 +107,7 @@ def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
             periods = nearest_days([(second, first), (first, second)], today)
         case _:
             periods = []
-    return DateMention(*match.span(), match[0], tuple(dict.fromkeys(periods))) if periods else None
+    return DateMention(*match.span(), tuple(dict.fromkeys(periods))) if periods else None
 
 
 def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
@@ -120,7 +119,7 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
             days = days_written([(one.year, one.month, number) for one in months])
             start = match.start(match.lastindex or 0)
             ahead = [day for day in days if day.first >= today]
-            yield DateMention(start, match.end(), text[start : match.end()], tuple(ahead or days), is_relative=True)
+            yield DateMention(start, match.end(), tuple(ahead or days), is_relative=True)
 
 
 def _words(
@@ -193,7 +192,7 @@ _BETWEEN = re.compile(r"o*[r&]o*")
 _REPEATED = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
 
 
-def _read_words(text: str, words: Sequence[_Word], signs: str, today: date) -> Iterator[DateMention]:
+def _read_words(words: Sequence[_Word], signs: str, today: date) -> Iterator[DateMention]:
     taken = bytearray(len(signs))
     for pattern, read, is_relative in GRAMMAR:
         for match in pattern.finditer(signs):
@@ -203,7 +202,7 @@ def _read_words(text: str, words: Sequence[_Word], signs: str, today: date) -> I
             periods = read(_group(match, words, today))
             if periods:
                 taken[first:after] = b"\1" * (after - first)
-                yield _mention(text, words, (first, after), tuple(dict.fromkeys(periods)), is_relative)
+                yield _mention(words, (first, after), tuple(dict.fromkeys(periods)), is_relative)
 
 
 _ALIASES = {"V": "W", "U": "W", "L": "N", "K": "N"}
@@ -215,7 +214,6 @@ def _group(match: re.Match[str], words: Sequence[_Word], today: date) -> DateWor
 
 
 def _mention(
-    text: str,
     words: Sequence[_Word],
     span: tuple[int, int],
     periods: tuple[Period, ...],
@@ -223,7 +221,7 @@ def _mention(
     step: str = "",
 ) -> DateMention:
     start, end = words[span[0]].start, words[span[1] - 1].end
-    return DateMention(start, end, text[start:end], periods, is_relative, step)
+    return DateMention(start, end, periods, is_relative, step)
 
 
 def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> list[DateMention]:
@@ -239,7 +237,7 @@ def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequ
         if before and "," in text[words[before.start()].start : mention.start]:
             before = None  # "1 of 3 months, from 5 January"
         offset = before or _offset_after(text, words, signs, bisect_left(starts, mention.end))
-        shifted.append(_shift(text, words, mention, offset) if offset else mention)
+        shifted.append(_shift(words, mention, offset) if offset else mention)
     return shifted
 
 
@@ -253,17 +251,17 @@ def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> 
     return _OFFSET_AFTER.match(signs, place) if is_joined else None
 
 
-def _shift(text: str, words: Sequence[_Word], mention: DateMention, offset: re.Match[str]) -> DateMention:
+def _shift(words: Sequence[_Word], mention: DateMention, offset: re.Match[str]) -> DateMention:
     count = words[offset.start("N")].value if offset["N"] else 1
     count = -count if offset["side"] and offset["side"] in "pv" else count
     days = [move_day(one.first, count, offset["u"], bool(offset["w"])) for one in mention.periods]
     start = min(mention.start, words[offset.start()].start)
     end = max(mention.end, words[offset.end() - 1].end)
     periods = tuple(each_day(*(day for day in days if day is not None)))
-    return DateMention(start, end, text[start:end], periods, mention.is_relative, "", mention.periods)
+    return DateMention(start, end, periods, mention.is_relative, "", mention.periods)
 
 
-def _join_ranges(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> Iterator[DateMention]:
+def _join_ranges(words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> Iterator[DateMention]:
     """Yields the periods between two dates: ``from Monday to Friday``, ``4 March - 2 April``."""
     starts = [word.start for word in words]
     for one, other in pairwise(found):
@@ -272,7 +270,7 @@ def _join_ranges(text: str, words: Sequence[_Word], signs: str, found: Sequence[
             ends = [(first.first, _not_before(last, first)) for first in one.periods for last in other.periods]
             periods = tuple(Period(first, last) for first, last in ends if first <= last)
             is_relative = one.is_relative or other.is_relative
-            yield DateMention(one.start, other.end, text[one.start : other.end], periods, is_relative)
+            yield DateMention(one.start, other.end, periods, is_relative)
 
 
 def _not_before(end: Period, start: Period) -> date:
@@ -283,13 +281,13 @@ def _not_before(end: Period, start: Period) -> date:
     return end.last + timedelta(weeks=1) if is_within_a_week else end.last
 
 
-def _repetitions(text: str, words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
+def _repetitions(words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
     """Yields repetitions, which have a distance between days and no days of their own: ``every Monday``, ``one per
     working day``.
     """
     for match in _REPEATED.finditer(signs):
         step = "K" if match["day"] else "w" if match["w"] else match["u"]
-        yield _mention(text, words, match.span(), (), True, step)
+        yield _mention(words, match.span(), (), True, step)
 
 
 DateOrder = Literal["", "day_first", "month_first"]

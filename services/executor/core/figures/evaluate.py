@@ -52,11 +52,11 @@ _NO_GROUP = "(none)"
 _AS_IT_IS = Context(prec=1000)
 
 
-def evaluate(asked: NamedValue, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
+def evaluate(asked: NamedValue, known: KnownFigures) -> NamedValue:
     """The value as computed from its operands over these facts. Raises ``CannotCalculate`` or ``NoSuchPath``, which
     name what does not fit, and ``NotRun`` for a made tool that has to run first.
     """
-    return evaluate_over(OperandSources(known), asked, made)
+    return evaluate_over(OperandSources(known), asked)
 
 
 def evaluate_over(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:

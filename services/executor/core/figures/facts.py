@@ -101,13 +101,6 @@ class FactsIndex:
         """The structured fields that consist of exactly these words."""
         return tuple(_origin(field, is_whole=True) for field in self._texts.get(spaced_words(words), ()))
 
-    def moments_on(self, day: date) -> Iterator[tuple[datetime, FactOrigin]]:
-        """Yields the moments of a day that fields show, in the zone of ``now`` and without it."""
-        for field in self._days_by_any_writing.get(day, ()):
-            moment = read_machine_moment(str(field.value), self._now.tzinfo)
-            if moment is not None and moment.day is not None and moment.hour is not None:
-                yield datetime.combine(moment.day, moment.hour), _origin(field, is_whole=True)
-
     def _add_text(self, field: ReadField, value: str) -> None:
         self._texts.setdefault(spaced_words(value), []).append(field)
         if " " in value:

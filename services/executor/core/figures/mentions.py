@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from services.executor.core.figures.date_grammar import Period
-from services.executor.core.figures.dates import DateMention, find_dates
+from services.executor.core.figures.dates import DateMention, find_dates, read_machine_moment
 from services.executor.core.figures.identifiers import (
     WrittenIdentifier,
     find_codes,
@@ -25,7 +25,7 @@ from services.executor.core.figures.numbers import (
     read_amount,
     read_implied_word,
 )
-from services.executor.core.figures.times import TimeMention, find_iso_moments, find_times
+from services.executor.core.figures.times import TimeMention, find_times
 from services.executor.core.figures.vocabulary import (
     PIECE,
     fold,
@@ -37,6 +37,8 @@ from services.executor.core.figures.vocabulary import (
 
 _FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
 _DAY = 86_400  # seconds
+_DAY_LENGTH = len("2026-03-04")
+_ISO = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
 _ANY_DAY = date(2000, 1, 1)
 _LETTERS = re.compile(r"[^\W\d_]+")
 
@@ -132,11 +134,9 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
     special = free.claim(find_special_identifiers(text))
     days = find_dates(text, tokens, spelled, now.date(), relative=relative)
     days = free.claim(days, may_overlap=True)
-    moments = [*find_iso_moments(text, now.tzinfo)]
-    times = free.claim([*(moment.mention for moment in moments), *find_times(text, tokens, spelled)])
-    # In the reader's zone: late in the evening here is the next day elsewhere.
-    spans_of_days = [(one.mention.start - len("2026-03-04"), one.mention.start, one.day) for one in moments]
-    days += [DateMention(start, end, text[start:end], (Period(day, day),)) for start, end, day in spans_of_days]
+    moments = [*_iso_moments(text, now.tzinfo)]
+    times = free.claim([*(hour for _, hour in moments), *find_times(text, tokens, spelled)])
+    days += [day for day, _ in moments]
     lengths = _lengths_told_as_dates(numbers, days)
     counted = free.claim(sorted(numbers, key=lambda one: (one.start, -one.end)))  # "2 dozen" before "2"
     counted += join_major_and_minor(text, counted)
@@ -155,6 +155,16 @@ def find_mentions(text: str, now: datetime, *, relative: bool = True) -> Mention
     )
 
 
+def _iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, TimeMention]]:
+    """Yields the day and the time of moments such as ``2026-03-04T10:00:00Z``, in the reader's zone."""
+    for match in _ISO.finditer(text):
+        read = read_machine_moment(match[0], zone)
+        if read is not None and read.day is not None and read.hour is not None:
+            joint = match.start() + _DAY_LENGTH
+            day = DateMention(match.start(), joint, (Period(read.day, read.day),))
+            yield day, TimeMention(joint, match.end(), (read.hour,))
+
+
 def _moments_told_from_now(
     text: str, numbers: Sequence[NumberMention], now: datetime
 ) -> Iterator[tuple[DateMention, TimeMention]]:
@@ -165,7 +175,7 @@ def _moments_told_from_now(
         if unit is not None and is_short and _FROM_NOW.search(text, 0, number.start):
             seconds = Fraction(value) * unit.size
             moment = (now + timedelta(seconds=int(seconds))).replace(second=0, microsecond=0)
-            span = (number.start, number.end, number.text)
+            span = (number.start, number.end)
             day = DateMention(*span, (Period(moment.date(), moment.date()),), is_relative=True)
             yield day, TimeMention(*span, (moment.time(),))
 

@@ -275,7 +275,6 @@ class OperandSources:
             self._find_named(asked)
             or self._at_path(asked)
             or self._check_stated(asked, free, as_percent)
-            or self._at_bare_path(asked)
             or (Operand(source="constant", literal=asked) if is_word else None)
         )
         if found is None:
@@ -310,29 +309,11 @@ class OperandSources:
         if not fact.ok:
             raise CannotCalculate(f"{fact.ref} is an error and states no figures")
         path = match["rest"].removeprefix(".").removesuffix("}")
-        return Operand(source="result", ref=fact.ref, path=self._path_inside(fact, path))
-
-    def _path_inside(self, fact: Fact, path: str) -> str:
-        """The path in the form that leads somewhere: with or without a ``result`` before it. Raises
-        ``CannotCalculate``.
-        """
         try:
             select_cells(self.result(fact.ref), path)
         except (NoSuchPath, ValueError) as error:
-            if path.startswith(("result.", "result[")):
-                return self._path_inside(fact, path.removeprefix("result").removeprefix("."))
             raise CannotCalculate(f"{fact.ref}: {error}") from None
-        return path
-
-    def _at_bare_path(self, asked: str) -> Operand | None:
-        """The operand at a path that lacks its reference, if exactly one result has that path."""
-        if _LOOKS_LIKE_A_REF.match(asked) or not re.match(r"[A-Za-z_\[]", asked):
-            return None
-        found = [fact for fact in self.known.facts if fact.ok and _leads(self.result(fact.ref), asked)]
-        if len(found) > 1:
-            told = " or ".join(f"{fact.ref}.{asked}" for fact in found[:4])
-            raise CannotCalculate(f"{asked!r} stands in several results: write {told}")
-        return Operand(source="result", ref=found[0].ref, path=asked) if found else None
+        return Operand(source="result", ref=fact.ref, path=path)
 
     def _check_stated(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
         """The operand for a plain figure, date or currency, from what the user says, a value, a result, or by
@@ -467,13 +448,6 @@ def _states_same(writing: str, asked: str) -> bool:
 def _by_definition(amount: WrittenAmount, asked: str, free: frozenset[int]) -> Operand | None:
     is_free = not amount.style and any(Fraction(amount.number) == number for number in free)
     return Operand(source="constant", literal=asked) if is_free else None
-
-
-def _leads(result: Json, path: str) -> bool:
-    try:
-        return bool(select_cells(result, path).cells)
-    except (NoSuchPath, ValueError):
-        return False
 
 
 def read_operand_texts(given: Json) -> list[str]:

@@ -7,8 +7,15 @@ from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import NamedTuple
 
-from services.executor.core.figures.calculator import CalculatorResult, CannotCalculate, MadeToolResults, decimal_text
-from services.executor.core.figures.catalogue import CALCULATORS, RATIO_PLACES, calculate
+from services.executor.core.figures.calculator import (
+    RATIO_PLACES,
+    CalculatorResult,
+    CannotCalculate,
+    MadeToolResults,
+    decimal_text,
+    takes,
+)
+from services.executor.core.figures.catalogue import CALCULATORS, calculate
 from services.executor.core.figures.columns import (
     Cell,
     ListColumn,
@@ -96,11 +103,6 @@ class CalculationOperation(NamedTuple):
     takes_lists: bool = False  # empty cells and rows without the field are left out
     takes_currency: bool = False  # as an operand of its own
 
-    def fits(self, number: int) -> bool:
-        names = self.arguments.split(", ")
-        needed = sum(not name.startswith("[") for name in names)
-        return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
-
 
 OPERATIONS: dict[str, CalculationOperation] = {}
 _Act = Callable[[CalculationCall], OperationResult]
@@ -150,7 +152,7 @@ def perform(call: CalculationCall, made: MadeToolResults) -> OperationResult:
     if operation is None:
         raise CannotCalculate(f"unknown operation {call.operation!r}; known: {', '.join([*OPERATIONS, *CALCULATORS])}")
     number = len(call.columns if operation.takes_currency else find_figure_columns(call.columns))
-    if not operation.fits(number):
+    if not takes(operation.arguments, number):
         raise CannotCalculate(f"{call.operation} needs {operation.arguments}; got {number} operands")
     return operation.act(call)
 

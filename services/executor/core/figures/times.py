@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime, time, tzinfo
+from datetime import time
 from typing import NamedTuple
 
 from services.executor.core.figures.vocabulary import SpelledNumber, WrittenToken
@@ -15,7 +15,6 @@ class TimeMention(NamedTuple):
 
     start: int
     end: int
-    text: str
     times: tuple[time, ...]
 
 
@@ -45,31 +44,9 @@ _FRENCH_PARTS: Mapping[tuple[str, ...], int] = {
     ("et", "quart"): 15,
     ("moins", "le", "quart"): -15,
 }
-_ISO = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
-_DAY_LENGTH = len("2026-03-04")
 _HOURS = re.compile(
     r"(?<![\w.,:/-])(\d{1,2})(?:\s?[-–]\s?|\s+(?:to|until|till|bis|à)\s+)(?=(\d{1,2})\s?([ap])\.?m\b)", re.I
 )
-
-
-class IsoMoment(NamedTuple):
-    """A day and a time in ISO 8601, in the zone of the reader."""
-
-    day: date
-    mention: TimeMention
-
-
-def find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[IsoMoment]:
-    """Yields moments such as ``2026-03-04T10:00:00Z``; the mention is of the time alone, from the mark before it."""
-    for match in _ISO.finditer(text):
-        try:
-            moment = datetime.fromisoformat(match[0])
-            local = moment.astimezone(zone) if moment.tzinfo and zone else moment
-        except (ValueError, OverflowError):
-            continue
-        start = match.start() + _DAY_LENGTH
-        hour = local.time().replace(microsecond=0)
-        yield IsoMoment(local.date(), TimeMention(start, match.end(), text[start : match.end()], (hour,)))
 
 
 def _first_hours(text: str) -> Iterator[TimeMention]:
@@ -79,7 +56,7 @@ def _first_hours(text: str) -> Iterator[TimeMention]:
         if 0 < first <= _HALF_DAY and 0 < last <= _HALF_DAY:
             is_afternoon = match[3].lower() == "p" and first % _HALF_DAY <= last % _HALF_DAY
             hour = first % _HALF_DAY + (_HALF_DAY if is_afternoon else 0)
-            yield TimeMention(*match.span(1), match[1], (time(hour),))
+            yield TimeMention(*match.span(1), (time(hour),))
 
 
 def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> Iterator[TimeMention]:
@@ -94,11 +71,10 @@ def find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spel
     numbers |= {place: (int(token.written), place + 1) for place, token in enumerate(tokens) if _is_hour(token.written)}
     for place, token in enumerate(tokens):
         if (named := _NAMED.get(token.folded)) is not None:
-            yield TimeMention(token.start, token.end, token.written, (named,))
+            yield TimeMention(token.start, token.end, (named,))
         elif (read := _read_words(tokens, numbers, place)) is not None:
             minutes, after = read
-            end = tokens[after - 1].end
-            yield TimeMention(token.start, end, text[token.start : end], _both_halves(minutes))
+            yield TimeMention(token.start, tokens[after - 1].end, _both_halves(minutes))
 
 
 def _is_hour(written: str) -> bool:
@@ -120,7 +96,7 @@ def _read_digits(match: re.Match[str]) -> TimeMention | None:
 
 
 def _mention(match: re.Match[str], hours: Sequence[int], minute: int, second: int) -> TimeMention:
-    return TimeMention(*match.span(), match[0], tuple(time(hour, minute, second) for hour in hours))
+    return TimeMention(*match.span(), tuple(time(hour, minute, second) for hour in hours))
 
 
 def _read_words(

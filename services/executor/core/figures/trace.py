@@ -23,7 +23,7 @@ from services.executor.core.figures.facts import FactOrigin, FactsIndex
 from services.executor.core.figures.identifiers import identifier_key, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import Number, NumberMention, read_number
-from services.executor.core.figures.support import duration_of, is_supported
+from services.executor.core.figures.support import is_supported
 from services.executor.core.figures.vocabulary import Unit
 from shared.domain.exact_json import Json, JsonObject
 
@@ -221,13 +221,11 @@ def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime
 
 
 def _trace_built(name: str, value: Json, kind: ArgumentKind, sources: TraceSources) -> Trace | None:
-    """The source of a value that is put together: an end, the names of a person of one record, a name with an address.
-    None if a part has no source.
+    """The source of a value that is put together: the names of a person of one record, a name with an address. None if
+    a part has no source.
     """
     if not isinstance(value, str):
         return None
-    if (end := _end_of_fact(value, sources)) is not None:
-        return _of_fact(name, kind, (end,))
     if (person := _words_of_one_record(value, sources.facts)) is not None:
         is_met = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
         return _of_fact(name, kind, (person,), is_met=is_met)
@@ -240,21 +238,6 @@ def _trace_address(name: str, value: str, sources: TraceSources) -> Trace | None
     if whole_form(address) is None or "<" in address:
         return None
     return trace_scalar(name, {}, address, sources)
-
-
-def _end_of_fact(value: str, sources: TraceSources) -> FactOrigin | None:
-    """The field with the start of an end, if the task says the length between the two."""
-    moment = read_machine_moment(value, sources.now.tzinfo)
-    if moment is None or moment.day is None or moment.hour is None:
-        return None
-    end = datetime.combine(moment.day, moment.hour)
-    for mention in sources.task.numbers:
-        length = duration_of(mention)
-        if length is not None:
-            for start, origin in sources.facts.moments_on((end - length).date()):
-                if start == end - length:
-                    return origin
-    return None
 
 
 def _words_of_one_record(value: str, facts: FactsIndex) -> FactOrigin | None:

@@ -326,7 +326,7 @@ def days_between(first: Decimal, last: Decimal) -> Decimal:
     return last - first
 
 
-@ratio("from, to, holiday...", dates=True)
+@ratio("from, to, [holiday...]", dates=True)
 def business_days(*figures: Decimal) -> Decimal:
     """Mondays to Fridays from the first day up to but without the last, less the holidays among them."""
     first, last, *free = (whole(figure, "a day", high=_LAST_DAY) for figure in figures)

@@ -9,7 +9,8 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.calculator import NOTHING, MadeToolResults, NotRun, Outcome, ToolRun, parse_outcome
-from services.executor.core.figures.catalogue import OPERATIONS, describe_calculators
+from services.executor.core.figures.catalogue import CALCULATORS, describe_calculators
+from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.model.made_code import (
     BadCode,
     BadSpec,
@@ -78,7 +79,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: ToolRun) -> Outcome:
 
 
 _SHORTEST = 100  # characters of a task that a model is asked about
-_LOCAL = frozenset({*OPERATIONS, "calculate", "look"})
+_LOCAL = frozenset({*OPERATIONS, *CALCULATORS, "calculate", "look"})
 
 
 class _UnfilledGap(Contract):

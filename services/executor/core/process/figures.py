@@ -13,11 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate, decimal_text
-from services.executor.core.figures.columns import condition
 from services.executor.core.figures.evaluate import evaluate
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
-from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.figures.operands import KnownFigures, select_cells
 from services.executor.core.process.rows import (
     Ambiguous,
     ChosenRows,
@@ -346,8 +345,9 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
         rows = rows_of(pattern(template.routed), around)
     except (Ambiguous, NotThere):
         return []
-    tests = [[condition(text) for text in alternative] for alternative in rows.alternatives]
-    return [record for record in rows.records if any(all(holds(record.record) for holds in each) for each in tests)]
+    paths = (f"{rows.first.rows}{''.join(f'[{one}]' for one in each)}" for each in rows.alternatives)
+    meant = [cell.value for path in paths for cell in select_cells(rows.first.fact.result, path).cells]
+    return [record for record in rows.records if record.record in meant]
 
 
 def _due_row(template: Template, record: Seen) -> Iterator[DueRow]:

@@ -83,14 +83,20 @@ def joint_remainders(
     left: dict[str, dict[str, Decimal]] = {}
     for figure in (one for one in template.figures if one.remainder and found.shared):
         ids = ids_of_kind(figure, find_records(facts))
-        named = (records_named(figure, call.arguments, ids) for call in changes_resting_on(figure, calls))
-        written = frozenset[str]().union(*named)
-        for shared in found.shared.get(figure.name, ()):
-            together = shared.ids & written
-            least = joint_remainder(figure, together, shared, found) if len(together) > 1 else None
-            if least is not None:
+        named = [records_named(figure, call.arguments, ids) for call in changes_resting_on(figure, calls)]
+        for shared, together in _find_joint_draws(figure, named, found):
+            if (least := joint_remainder(figure, together, shared, found)) is not None:
                 left.setdefault(figure.name, {}).update(dict.fromkeys(together, least))
     return left
+
+
+def _find_joint_draws(
+    figure: Figure, named: Iterable[frozenset[str]], found: FigureResults
+) -> Iterator[tuple[Shared, frozenset[str]]]:
+    """Yields each amount that several of the named records draw on, with these."""
+    written = frozenset[str]().union(*named)
+    shares = ((shared, shared.ids & written) for shared in found.shared.get(figure.name, ()))
+    return ((shared, together) for shared, together in shares if len(together) > 1)
 
 
 def figures_left(arguments: JsonObject, figures: Mapping[str, Decimal], left: Left) -> dict[str, Decimal]:
@@ -134,22 +140,19 @@ def _of_figure(
     for call in changes:
         if why := _why_unknown(figure.name, call, named[call.call_id], subjects, found):
             yield UnknownInput(figure.name, why, frozenset({verb_of(call.tool)}))
-    written = frozenset().union(*named.values())
-    for shared in found.shared.get(figure.name, ()):
-        if why := _why_too_much(figure, sorted(shared.ids & written), shared, found):
+    for shared, together in _find_joint_draws(figure, named.values(), found):
+        if why := _why_too_much(figure, together, shared, found):
             yield UnknownInput(figure.name, why, frozenset(verb_of(call.tool) for call in changes))
 
 
-def _why_too_much(figure: Figure, together: Sequence[str], shared: Shared, found: FigureResults) -> str:
-    """Why records that draw on the same amount may take too much together; empty for one alone, and if what all leave
-    is known and not negative.
+def _why_too_much(figure: Figure, together: Collection[str], shared: Shared, found: FigureResults) -> str:
+    """Why records that draw on the same amount may take too much together; empty if what all leave is known and not
+    negative.
     """
-    if len(together) < 2:
-        return ""
     left = joint_remainder(figure, together, shared, found)
     if left is not None and left >= 0:
         return ""
-    why = f"{figure.name} is known of each alone, and {', '.join(together)} draw on the same"
+    why = f"{figure.name} is known of each alone, and {', '.join(sorted(together))} draw on the same"
     return why if left is None else f"{why}: {decimal_text(left)} is left after all of them"
 
 

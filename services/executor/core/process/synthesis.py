@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from services.executor.core.figures.catalogue import OPERATIONS
+from services.executor.core.figures.catalogue import CALCULATORS
+from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states.machine import with_gate
 from services.executor.core.states.template import (
     GENERAL,
@@ -91,7 +92,7 @@ def _uncomputable(template: Template) -> Iterator[str]:
     """Yields a sentence for each figure that no facts could ever make computable."""
     before: set[str] = set()
     for figure in template.figures:
-        if figure.operation not in OPERATIONS:
+        if figure.operation not in OPERATIONS and figure.operation not in CALCULATORS:
             yield f"figure {figure.name}: there is no operation {figure.operation}"
         if figure.remainder and not (figure.required and figure.operation == "difference"):
             yield f"figure {figure.name}: only a required difference is a remainder"
