@@ -26,6 +26,16 @@ settings.load_profile("quick")
 trust_one_authority()
 
 
+def _reset_logs() -> None:
+    """Logs are told on a console, with plain tracebacks: to draw one with its variables takes half a second."""
+    structlog.reset_defaults()
+    telling = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], telling])
+
+
+_reset_logs()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is collected stays to the end: no look for garbage has to go over all of it, now or later."""
@@ -61,7 +71,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _logs_as_they_were() -> Iterator[None]:
     """A test that starts a service in this process has its logs as that service has them; the next one has not."""
     yield
-    structlog.reset_defaults()
+    _reset_logs()
 
 
 @pytest.fixture(scope="session")
