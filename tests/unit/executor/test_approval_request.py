@@ -50,7 +50,7 @@ async def test_the_brief_says_the_same_in_words() -> None:
     (approval,) = stage.turns.approvals
     said = stage.turns.record.answer or ""
     for part in (
-        "Approval needed from a manager (2 different people) before anything is written.",
+        "Approval needed from a manager (2 different people) before these calls are made.",
         '- approve_claim(claim_id="C-1")',
         '- notify_person(text="Claim C-1 is approved.")',
         f"The plan's hash: {approval.plan_hash}",

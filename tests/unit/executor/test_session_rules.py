@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from services.executor.core.session.ledger import remember_calls
+from services.executor.core.turn.attempt import give_up, settle_blindly
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts.allowance import Bar, ToolAllowance, counts
@@ -15,13 +16,17 @@ from shared.contracts.policy import (
     EvaluateRequest,
     PastCall,
     Policy,
+    Rule,
     ToolRule,
     Verdict,
 )
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from tests.doubles.memory_turns import Died
 from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import APPROVE, SaidPolicy, Stage, decision, message
+from tests.unit.executor.stage import APPROVE, READ, SaidPolicy, Stage, decision, message
+from tests.unit.executor.test_worker_doubts import listed
 
 
 class _OnceInAll(SaidPolicy):
@@ -108,6 +113,63 @@ async def test_a_write_in_doubt_counts_for_other_tasks_of_the_session() -> None:
     assert (await second.turns.session()).calls == (
         SessionCall("approve_claim", "unknown", '{"claim_id":"C-1"}', open_task="task-1"),
     )
+
+
+_ONCE = ToolRule(id="ONCE", kind="at_most", tool="approve_claim", per=("claim_id",))
+_OTHER = ("approve_claim", {"claim_id": "C-2"})
+
+
+async def _next_task(first: Stage) -> TaskRecord:
+    """The end of the session's next task, which makes the same call at the same servers."""
+    second = _play(_ONCE)
+    second.policy = RealPolicy()
+    second.servers.add("approve_claim", first.claims.approve, ToolClass.CHANGE)
+    second.turns.record = second.turns.record.model_copy(update={"task_id": "task-2"})
+    second.turns.remembered = await first.turns.session()
+    return await second.run()
+
+
+def asks_about_the_second_plan() -> Stage:
+    """A task that approves one claim in its first plan and asks a person about another in its second."""
+    ask = Rule(id="ASK", condition='claim_id == "C-2"', action="require_approval", level="manager")
+    play = _play(_ONCE, "Approve claims C-1 and C-2")
+    play.policy = RealPolicy()
+    policies = (Policy(id="p", rules=(ask,), tool_rules=(_ONCE,)),)
+    play.tenants.record = play.tenants.record.model_copy(update={"policies": policies})
+    play.talk.rounds = [[READ, ("get_claim", {"claim_id": "C-2"})], [APPROVE], [_OTHER]]
+    return play
+
+
+@pytest.mark.promise("tools.once_only")
+async def test_what_a_task_wrote_counts_for_others_of_its_session_while_it_waits_for_an_approval() -> None:
+    first = asks_about_the_second_plan()
+    waiting = await first.run()
+    refused = await _next_task(first)
+    assert (waiting.state, refused.state, first.claims.applied) == ("input-required", "failed", ["C-1"])
+    assert [(one["tool"], one["status"]) for one in listed(waiting, "writes")] == [("approve_claim", "verified")]
+
+
+@pytest.mark.promise("tools.once_beside_a_doubt")
+@pytest.mark.parametrize("looked", [True, False], ids=["read back", "in doubt"])
+async def test_what_a_task_wrote_counts_for_others_of_its_session_when_its_turn_is_given_up(looked: bool) -> None:
+    first, turn = _play(_ONCE), message("Approve claim C-1 of 120.50")
+
+    def dies(given: JsonObject) -> Json:
+        first.claims.approve(given)
+        raise Died
+
+    first.servers.add("approve_claim", dies, ToolClass.CHANGE)
+    with pytest.raises(Died):
+        await first.run(turn)
+    work = first.turns.work(turn, attempts=6)
+    if looked:
+        await first.worker.settle(work, first.turns)
+    await settle_blindly(work, first.turns, "nobody could read")
+    end = await give_up(work, first.turns, 5)
+    await first.turns.finish(end)
+    refused = await _next_task(first)
+    assert (end.record.state, refused.state) == ("failed" if looked else "input-required", "failed")
+    assert first.claims.applied == ["C-1"]
 
 
 async def test_a_tasks_own_calls_are_told_once_however_many_turns_it_has() -> None:

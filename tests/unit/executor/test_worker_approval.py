@@ -4,10 +4,23 @@ from datetime import timedelta
 
 import pytest
 
+from services.executor.ports.policy import PolicyUnavailable
+from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.task import Principal
 from shared.domain.words import Role, TaskState
 from tests.doubles.scripted_talk import results_in
+from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import CLERK, Stage, cancel, deadline, decision, message
+from tests.unit.executor.test_session_rules import asks_about_the_second_plan
+
+
+class _AwayLater(RealPolicy):
+    """A policy service that is away once the task's second plan is to be judged."""
+
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        if any(call.fields.get("claim_id") == "C-2" for call in request.calls):
+            raise PolicyUnavailable("the policy service cannot be reached")
+        return await super().evaluate(request)
 
 
 async def _waiting(**says: object) -> Stage:
@@ -40,6 +53,23 @@ async def test_a_rejection_ends_the_task_without_a_write() -> None:
     record = await stage.run(decision("reject"))
     assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
     assert "rejected by boss" in (record.reason or "")
+
+
+async def test_a_task_whose_earlier_plan_wrote_does_not_say_that_nothing_was_written() -> None:
+    """Its second plan is rejected: the approver was told of the first one's write, and so is who asked."""
+    stage = asks_about_the_second_plan()
+    waiting = await stage.run()
+    rejected = await stage.run(decision("reject"))
+    assert (rejected.state, rejected.reason) == (TaskState.REJECTED, "rejected by boss; nothing more was written")
+    assert all('approve_claim {"claim_id":"C-1"}: verified' in (one.answer or "") for one in (waiting, rejected))
+
+
+async def test_nor_does_it_without_a_verdict_on_its_second_plan() -> None:
+    stage = asks_about_the_second_plan()
+    stage.policy = _AwayLater()
+    failed = await stage.run()
+    assert (failed.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    assert "so nothing more was written" in (failed.reason or "")
 
 
 @pytest.mark.promise("I7.who_may_decide")

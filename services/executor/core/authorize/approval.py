@@ -238,7 +238,7 @@ def approver_brief(approval: Approval) -> str:
     silence = f"then it goes on to {decider(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
     return "\n".join(
         [
-            f"{_question_title(approval)} needed from {_who(approval)} before anything is written.",
+            f"{_question_title(approval)} needed from {_who(approval)} before these calls are made.",
             *(f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in confirmed),
             *(f"Not decided by {decider(one.level)} before {_time(one.deadline)}." for one in approval.escalations),
             "Proposed calls:",

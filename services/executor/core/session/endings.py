@@ -1,7 +1,10 @@
 """The ways in which a run can end before its answer, with their reasons."""
 
+import re
+from collections.abc import Iterable
 from typing import Literal
 
+from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import DOUBTS, FsmState, TaskState, WriteStatus
 
@@ -28,6 +31,14 @@ class RunEnds(Exception):
         super().__init__(reason)
         self.reason = reason
         self.part = part
+
+    def tell_of_writes(self, ledger: Iterable[LedgerEntry]) -> None:
+        """Makes a reason that says that nothing was written, of the plan at hand, true of a task that has written."""
+        if any(entry.status in DONE | UNDECIDED for entry in ledger):
+            self.reason = _NOTHING_WRITTEN.sub(r"\1othing more was written", self.reason)
+
+
+_NOTHING_WRITTEN = re.compile(r"\b([Nn])othing was written\b")
 
 
 class TenantStopped(Exception):

@@ -10,18 +10,27 @@ import structlog
 
 from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
-from services.executor.core.session.context import begins_anew, is_practice
+from services.executor.core.session.context import begins_anew, is_practice, own_memory
 from services.executor.core.session.dossier import is_dry_run
 from services.executor.core.session.endings import UNDECIDED
-from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import brief_operator, doubts_deadline, find_taken_over, open_doubts
+from services.executor.core.session.journal import Journal, latest
+from services.executor.core.session.ledger import (
+    brief_operator,
+    doubts_deadline,
+    find_taken_over,
+    of_facts,
+    of_writes,
+    open_doubts,
+    remember_calls,
+)
 from services.executor.core.turn.upkeep import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, Work
-from services.executor.ports.turns import HandedOver, LeaseLost, SessionState, TurnEnd, TurnStore
+from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable, SessionState, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import marked_values
 from shared.domain.redaction import redact_text, without_marks
@@ -124,11 +133,46 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     record = work.record.model_copy(update=update)
     return TurnEnd(
         record=record,
-        session=SessionState() if begins_anew(record) else None,
+        session=await _remember_calls(record, store, entries, ended=not waits),
         events=(_status(record),),
         timer=doubts_deadline(doubts) if waits else None,
         outcome=None if waits else await known_outcome(record, store),
     )
+
+
+async def _remember_calls(
+    record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, ended: bool
+) -> SessionState | None:
+    """The session's memory with the task's calls, for rules that ask for them; None, so that it stays as it is, if
+    there are none or it cannot be read.
+
+    Every write is kept where nobody can read which tools the rules name: that may be what broke the turn.
+    """
+    made, names = await _calls_made(record, store, entries)
+    if not (made and names):
+        return SessionState() if begins_anew(record) else None
+    try:
+        session = own_memory(await store.session(), record)
+    except MemoryUnavailable:  # put off until the archive is back
+        raise
+    except (StoreUnavailable, ValueError) as error:
+        log.warning("memory_not_read", task=record.task_id, error=repr(error))
+        return None
+    return session._replace(calls=remember_calls(session.calls, made, names, record.task_id, ended=ended))
+
+
+async def _calls_made(
+    record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry]
+) -> tuple[tuple[PastCall, ...], tuple[str, ...]]:
+    """The task's calls, and the tools or patterns of tools that rules name."""
+    try:
+        progress = latest(await store.journal())
+    except ValueError as error:
+        log.warning("progress_not_read", task=record.task_id, error=repr(error))
+        return of_writes(entries), ("*",)
+    if progress is None:
+        return of_writes(entries), ()
+    return (*of_facts(progress.dossier.facts), *of_writes(entries)), progress.ruled_tools
 
 
 def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:

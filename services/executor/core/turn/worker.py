@@ -1,6 +1,6 @@
 """The AI worker: PRIME, EXECUTE, REFLECT, once for each turn of a task."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -74,6 +74,7 @@ from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain import span_names as names
 from shared.domain.answer import is_exact_match
@@ -176,7 +177,7 @@ class Worker:
                 ctx = await self._prime_turn(opened, progress)
             return await self._execute(ctx, progress)
         except StillWaiting as waiting:
-            return end_still_waiting(opened, waiting), waiting.approval
+            return await end_still_waiting(opened, waiting), waiting.approval
         except StillInDoubt as waiting_on:
             return await end_in_doubt(opened, waiting_on.note), _decided_approval(opened)
         except AgentAsks as asks_person:
@@ -369,17 +370,17 @@ async def _end_or_wait(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
     """The end of a run that ended early; a write in doubt keeps the task open for an operator, unless somebody gave it
     up.
     """
-    doubts = open_doubts((await opened.store.ledger()).values())
+    ledger = await opened.store.ledger()
+    early.tell_of_writes(ledger.values())
+    doubts = open_doubts(ledger.values())
     if doubts and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
         note = "" if early.reason == IN_DOUBT else early.reason
         return await end_in_doubt(opened, note)
-    return await _end_early(opened, early)
+    return _end_early(opened, early, ledger)
 
 
-async def _end_early(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
+def _end_early(opened: OpenedTurn, early: RunEnds, ledger: Mapping[str, LedgerEntry]) -> FinishedRun:
     """The end of a run that ended before its answer: the reason, and what took hold until then."""
-    ledger = await opened.store.ledger()
-    writes = tuple(ledger.values())
     progress, answer = opened.checkpoints.latest, early.reason
     if isinstance(early, BudgetSpent):
         early = budget_ending(early, progress, ledger)
@@ -390,7 +391,7 @@ async def _end_early(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
         early.reason,
         answer,
         progress,
-        writes,
+        tuple(ledger.values()),
         escalated=early.escalated,
         failed_part=early.part,
         partial=early.partial,

@@ -75,7 +75,7 @@ def headline(told: ApprovalNews) -> str:
         case NoticeEvent.ESCALATED:
             return f"{what} was not decided in time and is for {who} now, until {_time(approval.deadline)}."
         case NoticeEvent.EXPIRED:
-            return f"{what} was not decided in time: nothing was written."
+            return f"{what} was not decided in time: its calls are not made."
         case NoticeEvent.DECIDED:
             by = ", ".join(one.by.id for one in approval.decisions)
             return f"{what} is {approval.status.value}{f' by {by}' if by else ''}."

@@ -41,7 +41,7 @@ _ORDER = re.compile(
 )
 _REFUSAL = re.compile(  # says by itself that there is no answer
     r"\b(?:sorry|apolog\w+|unfortunately|unable to|not able to|cannot|can't|can not|could not|couldn't|won't|will not"
-    r"|did not|didn't|failed to|not possible|nothing was|timed out|against (?:the |our )?polic\w+)\b"
+    r"|did not|didn't|failed to|not possible|nothing (?:more )?was|timed out|against (?:the |our )?polic\w+)\b"
     r"|\b(?:request|task|question|access|permission|call|change|write|this|that|it) (?:was|is|has been|were|are)"
     r" (?:\w+ )?(?:refused|rejected|denied|declined|blocked|forbidden|prohibited|not \w+)\b"
     r"|^(?:access|permission|request|task) (?:denied|refused|rejected|declined|failed|blocked)\b"
