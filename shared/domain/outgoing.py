@@ -9,6 +9,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from shared.domain.address_ranges import Address, Network, Range, range_of
 
@@ -20,6 +21,7 @@ _URL = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?#].*)?",
     re.IGNORECASE,
 )
+_DOTS = frozenset({".", ".."})
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
@@ -203,7 +205,27 @@ def _match_url(url: str) -> re.Match[str]:
     found = _URL.fullmatch(url)
     if found is None:
         raise Refused(OutgoingRule.SPELLING, "must be a URL of scheme, host and perhaps port and path, without a user")
+    if _leaves_its_path(found["rest"] or ""):
+        raise Refused(OutgoingRule.SPELLING, "must have no '.' or '..' as a part of its path, in whatever spelling")
     return found
+
+
+def is_under(url: str, servers: Collection[str]) -> bool:
+    """Whether a request to the URL stays at one of the servers, or below its path."""
+    rest = url.partition("://")[2].partition("/")[2]
+    bases = [server.rstrip("/") for server in servers]
+    return not _leaves_its_path(rest) and any(url == base or url.startswith(f"{base}/") for base in bases)
+
+
+def _leaves_its_path(rest: str) -> bool:
+    """Whether clients, proxies or servers may read a part of the path as this directory or the one above it.
+
+    ``%2e`` and ``%2f`` are decoded by some, twice by others, and some cut off what follows ``;`` in a part.
+    """
+    path = re.split(r"[?#]", rest, maxsplit=1)[0]
+    for _ in range(2):
+        path = unquote(path)
+    return any(part.partition(";")[0] in _DOTS for part in re.split(r"[/\\]", path))
 
 
 def _target(scheme: str, host: str, port: str | None) -> Target:

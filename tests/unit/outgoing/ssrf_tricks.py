@@ -107,6 +107,13 @@ TRICKS = {
     "one slash": "http:/127.0.0.1/",
     "three slashes": "http:///127.0.0.1/",
     "a template": "http://${jndi}/",
+    "a way up": "http://public.test/worlds/../erp",
+    "a way up at the end": "http://public.test/worlds/..",
+    "a way up with dots encoded": "http://public.test/worlds/.%2E/erp",
+    "a way up with dots encoded twice": "http://public.test/worlds/%252e%252e/erp",
+    "a way up with a slash encoded": "http://public.test/worlds/..%2ferp",
+    "a way up with a parameter": "http://public.test/worlds/..;a=b/erp",
+    "a dot as a directory": "http://public.test/worlds/./erp",
     "a comma": "http://public.test,127.0.0.1/",
     "a very long path": "http://public.test/" + "a" * 2048,
     # ports

@@ -18,6 +18,7 @@ from shared.domain.outgoing import (
     Target,
     check_address,
     check_url,
+    is_under,
     operators_reach,
     reach_entries,
 )
@@ -40,6 +41,23 @@ def permits(host: str, address: str, reach: Reach, port: int = 443) -> bool:
     except Refused:
         return False
     return True
+
+
+@pytest.mark.promise("I10.assessed_world")
+@each_row(
+    "url, under",
+    [
+        ("http://tools.test/worlds", True),
+        ("http://tools.test/worlds/w1/bridge..old", True),
+        ("http://tools.test/worldship", False),
+        ("http://tools.test/worlds/../erp", False),
+        ("http://tools.test/worlds/%2e%2E/erp", False),
+        ("http://tools.test/worlds/x%2f..%2f..%2ferp", False),
+        ("http://other.test/worlds", False),
+    ],
+)
+def test_a_url_is_under_a_server_only_if_no_request_to_it_leaves_that(url: str, under: bool) -> None:
+    assert is_under(url, ("http://tools.test/worlds/",)) is under
 
 
 @pytest.mark.promise("ssrf.rules")

@@ -31,6 +31,7 @@ from shared.contracts.task import SentFile, TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.outgoing import is_under
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, Strategy
 from shared.ports.meter import Meter, NoMeter
@@ -179,15 +180,11 @@ def tenant_of_practice(tenant: TenantRecord, record: TaskRecord, servers: Sequen
     This holds only at a tool server under one of ``servers``, which the operator of the installation lists: the word of
     a request opens nothing elsewhere. Raises ``Rejected`` for practice that the tenant refuses.
     """
-    if not is_practice(record) or not _is_under(record.request.tools_endpoint or "", servers):
+    if not is_practice(record) or not is_under(record.request.tools_endpoint or "", servers):
         return tenant
     if tenant.practice == "refuse":
         raise Rejected("This tenant takes part in no practice.")
     return tenant.model_copy(update={"unruled_writes": tenant.practice})
-
-
-def _is_under(url: str, servers: Sequence[str]) -> bool:
-    return any(url == server.rstrip("/") or url.startswith(f"{server.rstrip('/')}/") for server in servers)
 
 
 def begins_anew(record: TaskRecord) -> bool:
