@@ -221,6 +221,7 @@ def _read_by(tool: JsonObject) -> Text:
     """The read that proves a write, or the arguments by which a list is paged."""
     read_back = tool.get("read_back")
     if isinstance(read_back, dict):
-        return Text(str(read_back.get("tool")) + ("" if read_back.get("usable") else " cannot be asked"))
+        doubt = ", a guess" if read_back.get("guess") else "" if read_back.get("usable") else " cannot be asked"
+        return Text(f"{read_back.get('tool')}{doubt}")
     nothing = "nothing proves it" if tool.get("class") == ToolClass.CHANGE.value else ""
     return Text(str(tool.get("pages") or nothing))

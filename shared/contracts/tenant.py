@@ -15,10 +15,14 @@ from shared.domain.words import ToolClass
 
 
 class CatalogueEntry(Contract):
-    """What an operator states about a tool. Only this can lower a tool's class (I1)."""
+    """What an operator states about a tool. Only this can lower a tool's class (I1).
+
+    ``read_back``: the read tool that proves this write; None if the worker is to choose one, and false if no read shows
+    what this tool writes.
+    """
 
     tool_class: ToolClass | None = None
-    read_back: str | None = None  # the read tool that proves this write
+    read_back: str | Literal[False] | None = None
     expect: dict[str, JsonValue] = Field(default={})  # what that read shows once it took hold, whatever was sent
     idempotency_field: str | None = None  # the argument in which the server honours our key
     compensated_by: str | None = None  # the tool that takes this write back, where a later one of its part fails

@@ -14,8 +14,9 @@ from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.entrypoints.tools import CatalogueExists, ServerListing, describe_tools, document, write
+from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
-from shared.domain.exact_json import Json, JsonObject, loads_object
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company
 
@@ -154,3 +155,21 @@ async def test_the_table_is_read_at_a_hundred_columns(tmp_path: Path) -> None:
     assert max(map(len, lines)) <= NARROW
     (row,) = [line for line in lines if "approve_purchase_order" in line]
     assert [cell.strip() for cell in row.split("│")[1:4]] == ["approve_purchase_order", "change", "get_purchase_order"]
+
+
+def test_a_list_of_another_kind_than_what_a_write_makes_is_marked_as_a_guess() -> None:
+    """Its name is not written as the proof, and what the operator said of it stays, also that nothing proves it."""
+    listed = [_tool("list_parts", ToolClass.READ), _tool("order_part", ToolClass.CHANGE, "part_id", "quantity")]
+    guessed = document(ServerListing("mcp", False, listed, Connection(id="depot", url="http://depot")))
+    mine = Connection(id="depot", url="http://depot", catalogue={"order_part": CatalogueEntry(read_back=False)})
+    told = [one._replace(catalogue=mine.catalogue.get(one.name, one.catalogue)) for one in listed]
+    kept = document(ServerListing("mcp", False, told, mine))
+    entries = [Connection.model_validate(one).catalogue["order_part"] for one in (guessed, kept)]
+    assert [entry.read_back for entry in entries] == [None, False]
+    assert "read_back_guess" in dumps(guessed)
+    assert "read_back_guess" not in dumps(kept)
+
+
+def _tool(name: str, tool_class: ToolClass, *arguments: str) -> Tool:
+    schema: JsonObject = {"type": "object", "properties": {one: {"type": "string"} for one in arguments}}
+    return Tool("depot", name, "", schema, tool_class, "as the test says", CatalogueEntry())

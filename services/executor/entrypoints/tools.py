@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from services.executor.core.records.read_backs import likely_proof
+from services.executor.core.tools.classes import identifies, subject_of, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.paginate import ListPage, PagingWord, paging_of
 from services.executor.core.tools.toolbox import key_field
@@ -90,7 +91,26 @@ def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
     if named and not (found and found.by_operator):
         why = "the operator's catalogue names it, but it is no read that can be asked for this"
         return {"tool": named, "why": why, "usable": False}
-    return {"tool": found.reader, "why": found.why, "usable": True} if found else None
+    if found is None:
+        return None
+    if not found.by_operator and _is_guess(tool, found.reader, tools):
+        return {
+            "tool": found.reader,
+            "why": f"{found.why}; it may not show what this makes",
+            "usable": True,
+            "guess": True,
+        }
+    return {"tool": found.reader, "why": found.why, "usable": True}
+
+
+def _is_guess(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
+    """Whether the read lists things of another kind than what the write makes: ``list_parts`` for ``order_part``."""
+    words, shown = words_of_tool(tool.name), words_of_tool(reader)
+    takes = next((one.parameters for one in tools if one.name == reader), {})
+    if not words.may_make or words.is_akin_to(shown.nouns) or not set(takes).isdisjoint(tool.parameters):
+        return False
+    about = [subject_of(name, words.nouns) for name in tool.parameters if identifies(name)]
+    return shown.head != words.head or any(words.head in noun for noun in about)
 
 
 def _pages(tool: Tool) -> str | None:
@@ -173,15 +193,16 @@ def document(found: ServerListing) -> JsonObject:
 def _entry(connection: Connection, name: str, told: Mapping[str, object]) -> JsonObject:
     known = connection.catalogue.get(name, _NO_ENTRY)
     found: JsonObject = {key: str(told[key]) for key in ("class", "why", "pages", "key_offered") if told.get(key)}
+    proposed = told.get("read_back")
+    read_back = proposed if isinstance(proposed, dict) else {}
+    if read_back.get("guess"):
+        found["read_back_guess"] = f"{read_back['tool']}: {read_back['why']}"
+    likely = None if read_back.get("guess") else read_back.get("tool")
     return {
         "tool_class": known.tool_class.value if known.tool_class else None,
-        "read_back": known.read_back or _proposed_tool(told.get("read_back")),
+        "read_back": likely if known.read_back is None else known.read_back,
         "idempotency_field": known.idempotency_field,
         "compensated_by": known.compensated_by,
         "errors_change_nothing": known.errors_change_nothing,
         "found": found or "not listed by the server",
     }
-
-
-def _proposed_tool(read_back: object) -> str | None:
-    return str(read_back["tool"]) if isinstance(read_back, dict) else None

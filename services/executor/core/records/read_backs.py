@@ -109,20 +109,24 @@ def choose_read_back(
     call_id: str,
     barred: Callable[[str], str | None] = lambda _: None,
 ) -> ReadBack | None:
-    """The read that will prove the call; None for a notice, and where no read fits.
+    """The read that will prove the call; None for a notice, and where no read fits or the catalogue says so.
 
     The first of these that can be asked: the read that the operator's catalogue names; for what the call makes, a
     read of that kind; the read of this task that showed the named record; a read that takes an id of the
     call; a read under the id that only the answer gives; a list of the kind. ``barred`` says why a read tool must not
     be called, or None.
     """
-    if tool.tool_class is not ToolClass.CHANGE:
+    if not _has_read_back(tool):
         return None
     write = _put_holder_first(_describe_write(tool, arguments, call_id), facts)
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
     return _first_read_back(
         tool, chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts))
     )
+
+
+def _has_read_back(tool: Tool) -> bool:
+    return tool.tool_class is ToolClass.CHANGE and tool.catalogue.read_back is not False
 
 
 def _first_read_back(tool: Tool, ways: Iterable[AskedRead]) -> ReadBack | None:
@@ -145,7 +149,7 @@ class LikelyProof(NamedTuple):
 
 def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
     """What ``choose_read_back`` would choose for a call with all arguments of the schema, before anything is read."""
-    if tool.tool_class is not ToolClass.CHANGE:
+    if not _has_read_back(tool):
         return None
     write = _describe_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
     beside = {one.name: one for one in tools if one.connection_id == tool.connection_id}

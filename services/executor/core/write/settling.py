@@ -2,25 +2,31 @@
 
 import asyncio
 import base64
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from services.executor.core.reads.one_call import dispatch_call
+from services.executor.core.records.called_records import looks_like_a_name
+from services.executor.core.records.record_match import find_subjects, identifiers_in, is_near, leaf_for
 from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import results, with_attempt
+from services.executor.core.tools.classes import ToolWords, subject_of, words_of_tool
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, says_absent
+from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.paginate_walk import listing, read_to_end
-from services.executor.core.tools.record_tree import NoSuchPath
+from services.executor.core.tools.record_tree import Leaf, NoSuchPath, leaves_of, names_a_record
 from services.executor.core.tools.toolbox import MOST_SENDINGS
-from services.executor.core.write.field_proof import WriteEvidence, find_proof, shows_already
+from services.executor.core.write.field_proof import WriteEvidence, find_proof, participles, shows_already
 from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import FILE_ID
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
+from shared.domain.keywords import stem
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 
@@ -124,6 +130,10 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
     return found.merge_rows(first)
 
 
+_NOT_SHOWN = "the read-back does not show what was written"
+_CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it makes"
+
+
 class WriteJudgement(NamedTuple):
     """The status of a write, with a note. ``contradicted``: a read shows something else than what was to be written,
     and not merely nothing of it.
@@ -145,7 +155,7 @@ def judge(evidence: WriteEvidence) -> WriteJudgement:
     if found.also_before:
         note = f"the read-back shows it, but it did so before the call as well: {', '.join(found.also_before)}"
         return WriteJudgement(WriteStatus.UNVERIFIED, note)
-    note = "the read-back shows something else" if found.denied else "the read-back does not show what was written"
+    note = "the read-back shows something else" if found.denied else _NOT_SHOWN
     return WriteJudgement(WriteStatus.UNVERIFIED, note, found.denied)
 
 
@@ -188,6 +198,48 @@ def judge_unread(entry: LedgerEntry) -> WriteJudgement:
     return WriteJudgement(
         WriteStatus.IN_DOUBT, f"the server answered with an error, {unread}; it said: {entry.refusal}"
     )
+
+
+_STATES = frozenset("status state stage phase".split())  # words of a field that tells what became of its record
+_SETTING = frozenset("update change set edit modify correct adjust amend patch replace overwrite".split())
+
+
+def can_show(reader: str, evidence: WriteEvidence) -> bool:
+    """Whether that read could show the write: before the call it showed a field that the call sets, of a record that
+    the call names; or it shows records of the kind that the call makes. The silence of one that cannot says nothing.
+    """
+    before = evidence.after if evidence.before is None else evidence.before
+    words, shown = words_of_tool(evidence.tool), words_of_tool(reader)
+    records = [node.record for node in find_subjects(before, evidence.arguments, None, evidence.asked).direct]
+    if words.removes:
+        return bool(records)
+    if words.may_make and _shows_made_kind(words, shown, evidence, records):
+        return True
+    set_fields = [leaf for leaf in leaves_of({**evidence.arguments, **evidence.expect}) if _is_set_by(leaf)]
+    leaves = [leaf for record in records for leaf in leaves_of(record)]
+    if any(leaf_for(field, leaves) or any(is_near(field, leaf) for leaf in leaves) for field in set_fields):
+        return True
+    if set_fields and (words.may_make or words.verb in _SETTING):
+        return False
+    done = _STATES | participles(evidence.tool)
+    return any(not done.isdisjoint(words_of(leaf.name)) for leaf in leaves)
+
+
+def _shows_made_kind(
+    words: ToolWords, shown: ToolWords, evidence: WriteEvidence, records: Sequence[JsonObject]
+) -> bool:
+    """Whether the read is of what the call makes, or its records have a list of that: ``notes`` for ``add_note``."""
+    if words.is_akin_to(shown.nouns):
+        return True
+    ids = [name for name in identifiers_in(evidence.arguments) if words.head in subject_of(name, words.nouns)]
+    if ids and records:  # the call names the thing itself, which is there: it makes none
+        return False
+    kept = {stem(word) for record in records for key in record for word in words_of(key)}
+    return words.head in {shown.head, *kept}
+
+
+def _is_set_by(leaf: Leaf) -> bool:
+    return leaf.value is not None and not names_a_record(leaf.name) and not looks_like_a_name(leaf.value)
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
@@ -332,6 +384,8 @@ async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     seen = evidence(entry, after)
     said, again = entry.refusal or "", bool(entry.earlier)
     judgement = judge_unread(entry) if after is None else judge_refused(seen, said, was_sent_before=again)
+    if judgement.status is WriteStatus.REFUSED and not _can_show(entry, seen):
+        judgement = judge_unread(entry)
     return await store_status(ctx, _with_proof(entry, after), judgement.status, judgement.note)
 
 
@@ -340,7 +394,9 @@ async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     if entry.call.read_back is None:
         return await store_status(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
     after = await read_state_after(ctx, entry)
-    judgement = judge(evidence(entry, after))
+    judgement = judge(seen := evidence(entry, after))
+    if judgement.note == _NOT_SHOWN and not _can_show(entry, seen):
+        judgement = judgement._replace(note=f"no read can show it: {_CANNOT_TELL}")
     proved = _with_proof(entry, after).model_copy(update={"contradicted": judgement.contradicted})
     return await store_status(ctx, proved, judgement.status, judgement.note)
 
@@ -354,6 +410,8 @@ async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -
         seen, lost = evidence(entry, after), _with_proof(entry, after)
         unknown = "no answer came, and nothing is known of the state before the call"
         judgement = WriteJudgement(WriteStatus.IN_DOUBT, unknown) if seen.before is None else judge_lost(seen)
+        if judgement.status is WriteStatus.ABSENT and not _can_show(entry, seen):
+            judgement = WriteJudgement(WriteStatus.IN_DOUBT, f"no answer came, and nothing can tell: {_CANNOT_TELL}")
     if judgement.status in DOUBTS and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
         once_more = with_attempt(lost, judgement.status, judgement.note)
         note = f"{judgement.note}; it is sent again under the same key"
@@ -371,6 +429,10 @@ async def wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEnt
 
 def _can_be_read_back(entry: LedgerEntry) -> bool:
     return entry.call.tool_class is ToolClass.CHANGE and entry.call.read_back is not None
+
+
+def _can_show(entry: LedgerEntry, seen: WriteEvidence) -> bool:
+    return entry.call.read_back is not None and can_show(entry.call.read_back.tool, seen)
 
 
 def _with_proof(entry: LedgerEntry, after: Json) -> LedgerEntry:

@@ -1,0 +1,91 @@
+"""Whether a read could show a write at all: only then does its silence say that nothing was written (I3)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from services.executor.core.write.field_proof import WriteEvidence
+from services.executor.core.write.settling import can_show
+from services.executor.ports.tools import ToolAnswer, ToolSilent
+from shared.contracts.tenant import CatalogueEntry
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState, ToolClass
+from tests.unit.executor.stage import Stage
+
+PARTS: Json = [{"id": "P-51", "name": "brake pad set", "stock": 3}, {"id": "P-52", "name": "oil filter", "stock": 22}]
+INVOICE: Json = {"id": "V-1", "total": 480, "discount": 0, "status": "unpaid"}
+ORDER: JsonObject = {
+    "type": "object",
+    "properties": {"part_id": {"type": "string"}, "quantity": {"type": "integer"}},
+    "required": ["part_id", "quantity"],
+}
+JOB: Json = {"id": "J-1", "status": "open", "mechanic": "Ines", "notes": []}
+
+
+@pytest.mark.promise("I3.lost_reply")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "reader", "before", "can"),
+    [
+        ("order_part", {"part_id": "P-51", "quantity": 5}, "list_parts", PARTS, False),
+        ("order_part", {"part_id": "P-51"}, "list_parts", PARTS, False),
+        ("order_part", {"part_id": "P-51", "quantity": 5}, "list_orders", [], True),
+        ("create_order", {"part_id": "P-51", "quantity": 5}, "list_orders", [], True),
+        ("set_job_status", {"job_id": "J-1", "status": "done"}, "get_job", JOB, True),
+        ("set_job_priority", {"job_id": "J-1", "priority": "high"}, "get_job", JOB, False),
+        ("add_note", {"job_id": "J-1", "text": "waits"}, "get_job", JOB, True),
+        ("write_off_invoice", {"invoice_id": "V-1"}, "get_invoice", INVOICE, True),
+        ("approve_invoice", {"invoice_id": "V-1", "comment": "fine"}, "get_invoice", INVOICE, True),
+        ("delete_invoice", {"invoice_id": "V-1"}, "get_invoice", INVOICE, True),
+        ("delete_invoice", {"invoice_id": "V-2"}, "list_parts", PARTS, False),
+        ("create_customer", {"customer_id": "K-9", "name": "Ann"}, "get_customer", [], True),
+        ("book_room", {"room_id": "R-1", "day": "2026-12-01"}, "list_bookings", [], True),
+    ],
+)  # fmt: skip
+def test_a_read_can_show_fields_that_it_showed_before_or_records_of_the_kind_that_is_made(
+    tool: str, arguments: JsonObject, reader: str, before: Json, can: bool
+) -> None:
+    assert can_show(reader, WriteEvidence(tool, arguments, {}, before, None, before, {})) is can
+
+
+def _orders(answer: Callable[[JsonObject], "Json | ToolAnswer"], read_back: str | None | bool = None) -> Stage:
+    """A stage that orders a part; no read shows orders, and a list shows parts."""
+    stage = Stage(text="Order 5 of part P-51.")
+    stage.servers.add("list_parts", lambda _: PARTS, ToolClass.READ)
+    stage.servers.add("order_part", answer, ToolClass.CHANGE, ORDER)
+    entry = CatalogueEntry.model_validate({"read_back": read_back})
+    office = stage.tenants.record.connections[0].model_copy(update={"catalogue": {"order_part": entry}})
+    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (office,)})
+    order: JsonObject = {"part_id": "P-51", "quantity": 5, "_call": {"part": 1}}
+    stage.talk.rounds = [[("list_parts", {})], [("order_part", order)]]
+    stage.talk.answer = "5 of P-51 are ordered."
+    return stage
+
+
+def _lose(_: JsonObject) -> Json:
+    raise ToolSilent("cut off")
+
+
+@pytest.mark.promise("I3.lost_reply")
+@pytest.mark.parametrize("read_back", [None, "list_parts", False])
+async def test_a_lost_write_that_no_read_can_show_is_in_doubt_and_never_absent(read_back: str | None | bool) -> None:
+    stage = _orders(_lose, read_back)
+    record = await stage.run()
+    (write,) = stage.turns.writes.values()
+    assert (record.state, write.status.value) == (TaskState.INPUT_REQUIRED, "in_doubt")
+    assert "not applied" not in str(record.answer)
+
+
+async def test_an_error_to_a_write_that_no_read_can_show_is_no_refusal() -> None:
+    stage = _orders(lambda _: ToolAnswer("the depot's line went down", is_error=True))
+    await stage.run()
+    assert stage.statuses == ["in_doubt"]
+
+
+@pytest.mark.parametrize(("read_back", "asks"), [(None, True), (False, False)])
+async def test_a_catalogue_can_say_that_no_read_shows_a_write(read_back: bool | None, asks: bool) -> None:
+    stage = _orders(lambda _: "OK", read_back)
+    record = await stage.run()
+    (write,) = stage.turns.writes.values()
+    assert (record.state, write.status.value) == (TaskState.COMPLETED, "unverified")
+    assert str(write.note).startswith("no read")
+    assert (write.call.read_back is not None) is asks
