@@ -33,7 +33,10 @@ def check(
 ) -> None:
     """Show how a policy is understood, what it says of the given facts, and why.
 
-    Exit code 0 if every rule can be understood and decided, 1 if not, 2 if the file cannot be read.
+    A tenant's record is checked as a whole, as it is when it is stored or an executor starts with it.
+
+    Exit code 0 if every rule can be understood and decided, and every field of a record, 1 if not, 2 if the file cannot
+    be read.
 
     Examples:
 
@@ -57,7 +60,8 @@ def backtest(
 ) -> None:
     """Decide every archived plan again, with the file's policies in the place of those of the same id.
 
-    Shows the tasks that would have gone another way, and the rules that make the difference. Nothing is written.
+    Shows the tasks that would have gone another way, and the rules that make the difference. Nothing is written. Exit
+    code 2 if not every rule of the file can be understood.
 
     Examples:
 
@@ -89,16 +93,26 @@ def _show_check(found: JsonObject) -> None:
             err.print(Text(f"{title}: {entry.get('ruleId')}: {said}{values}"), soft_wrap=True)
     for unread in as_list(found.get("unknown_fields")):
         err.print(Text(f"unknown field, which nobody reads: {unread}"), soft_wrap=True)
+    for one in objects_in(found.get("fields")):
+        err.print(Text(f"{one.get('field')}: {one.get('problem')}"), soft_wrap=True)
+    prose = objects_in(found.get("prose_policies"))
+    for one in prose:
+        err.print(Text(f"{one.get('policy')} (in plain words): {_say_prose(one)}"), soft_wrap=True)
     if undecided := as_list(known.get("indeterminate")):
         err.print(Text(f"undecided, for want of facts: {', '.join(map(str, undecided))}"), style="dim")
     for violation in as_list(as_object(known.get("text")).get("violations")):
         err.print(Text(f"violated by the text: {violation}"), soft_wrap=True)
     if unasked := as_list(found.get("not_asked")):
         err.print(Text(f"not asked, for want of --task: {', '.join(map(str, unasked))}"), style="dim")
-    if not found.get("rules"):
+    if not found.get("rules") and not prose:
         err.print("no rule was understood: such a policy asks nothing and forbids nothing", style="bold red")
     verdict = str(found.get("verdict"))
     out.print(Text(f"verdict: {verdict}", "bold green" if verdict == "passes" else "bold red"))
+
+
+def _say_prose(policy: JsonObject) -> str:
+    effect = "enforced" if policy.get("enforced") else "advice, since enforce_prose is off"
+    return f"{effect}; not checked here: the model makes rules of it with the tools at hand, and each task lists them"
 
 
 def _show_backtest(found: JsonObject) -> None:

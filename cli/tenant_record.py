@@ -12,7 +12,7 @@ from rich.text import Text
 from cli.child_json import ask_module
 from cli.console import Complaint, err, give_up, indent_json, out, say_found, say_json, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows, speaker_claim
-from cli.gateway.messages import as_object, objects_in
+from cli.gateway.messages import as_list, as_object, objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
@@ -67,15 +67,15 @@ def put(
 ) -> None:
     """Store the record; it holds from each task's next turn on. A begun task keeps the policies that it began with.
 
-    The file's `version` says from which one it was made: if another holds by now, nothing is stored. The rules are
-    checked first, as `purple policy check` does.
+    The file's `version` says from which one it was made: if another holds by now, nothing is stored. Fields and
+    rules are checked first, as `purple policy check` does, and all that is wrong is named.
 
     Example:
 
       purple tenant record set default record.json --comment "the ERP has a new address"
     """
     document = _document(file)
-    _check_policies(file, document)
+    _check_record(file, document, tenant_id)
     document["version"] = _base(url, tenant_id, name, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **speaker_claim(name)}
     stored = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
@@ -182,16 +182,20 @@ def _document(file: Path) -> JsonObject:
         give_up(Complaint(f"{file} cannot be read as a record: {error}"))
 
 
-def _check_policies(file: Path, document: JsonObject) -> None:
-    """Check the record's rules by the policy service's command, since the gateway may have no such service."""
-    if not document.get("policies"):
+def _check_record(file: Path, document: JsonObject, tenant_id: str) -> None:
+    """Check the record and its rules by the policy service's command, since the gateway may have no such service."""
+    if not document.get("policies"):  # the gateway names all that is wrong with the rest
         return
-    found = ask_module("services.policy", "check", str(file), doing="Checking the rules", seconds=_SECONDS)
+    arguments = ("check", str(file), "--tenant", tenant_id)
+    found = ask_module("services.policy", *arguments, doing="Checking the record", seconds=_SECONDS)
     problems = objects_in(as_object(found.get("details")).get("problems"))
-    for one in problems:
-        err.print(Text(f"policies: {one.get('policyId')}.{one.get('ruleId')}: {one.get('message')}"), soft_wrap=True)
-    if problems:
-        give_up(Complaint("Nothing was stored: not every rule can be understood."))
+    wrong = [f"policies: {one.get('policyId')}.{one.get('ruleId')}: {one.get('message')}" for one in problems]
+    wrong += [f"{one.get('field')}: {one.get('problem')}" for one in objects_in(found.get("fields"))]
+    wrong += [f"policies: nobody reads the field {name}" for name in as_list(found.get("unknown_fields"))]
+    for sentence in wrong:
+        err.print(Text(sentence), soft_wrap=True)
+    if wrong:
+        give_up(Complaint("Nothing was stored: the record cannot be used as it is."))
 
 
 def _describe_version(found: JsonObject) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple, get_args
 
@@ -36,15 +37,24 @@ class BadRecord(ValueError):
 
 
 def read_record(document: JsonObject) -> TenantRecord:
-    """Parse a tenant's record, with each policy's rules sorted by their kind. Raises ``BadRecord``."""
-    strange = list(_strange(document, TenantRecord, ""))
+    """Parse a tenant's record, each policy's rules sorted by their kind. Raises ``BadRecord`` with all problems."""
+    problems = [*_strange(document, TenantRecord, ""), *_twice(document), *_urls(document)]
     try:
         record = TenantRecord.model_validate(_sort_policies(document))
     except ValidationError as error:
-        raise BadRecord([*strange, *_field_problems(error)]) from None
-    if problems := [*strange, *_twice(record), *_urls(record)]:
+        raise BadRecord([*problems, *_field_problems(error)]) from None
+    if problems:
         raise BadRecord(problems)
     return record
+
+
+def readable_policies(document: JsonObject) -> tuple[Policy, ...]:
+    """Those policies of a record, right or wrong, that have the form of one, so that their rules can be checked."""
+    found: list[Policy] = []
+    for one in _objects_in(_sort_policies(document), "policies"):
+        with suppress(ValidationError):  # ``read_record`` names what is wrong with it
+            found.append(Policy.model_validate(one))
+    return tuple(found)
 
 
 def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
@@ -117,21 +127,25 @@ def _inner_fields(value: Json, shape: type[BaseModel], where: str) -> Iterator[t
         yield where, value
 
 
-def _twice(record: TenantRecord) -> Iterator[FieldProblem]:
+def _objects_in(document: JsonObject, name: str) -> list[JsonObject]:
+    """The items of a list; an empty object stands for one that is none."""
+    items = document.get(name)
+    return [item if isinstance(item, dict) else {} for item in items] if isinstance(items, list) else []
+
+
+def _twice(document: JsonObject) -> Iterator[FieldProblem]:
     """Yields the entries whose id an earlier entry of the same list has."""
-    for name, ids in {
-        "connections": [one.id for one in record.connections],
-        "policies": [one.id for one in record.policies],
-        "prose_policies": [one.id for one in record.prose_policies],
-    }.items():
+    for name in ("connections", "policies", "prose_policies"):
+        ids = [one.get("id") for one in _objects_in(document, name)]
         for place, one in enumerate(ids):
-            if one in ids[:place]:
+            if one is not None and one in ids[:place]:
                 yield FieldProblem(f"{name}.{place}.id", f"{one!r} is another's already")
 
 
-def _urls(record: TenantRecord) -> Iterator[FieldProblem]:
-    for place, one in enumerate(record.connections):
-        if one.url and not _URL.fullmatch(one.url):
+def _urls(document: JsonObject) -> Iterator[FieldProblem]:
+    for place, one in enumerate(_objects_in(document, "connections")):
+        url = one.get("url")
+        if isinstance(url, str) and url and not _URL.fullmatch(url):
             problem = "must be an http or https URL without user, query or fragment"
             yield FieldProblem(f"connections.{place}.url", problem)
 

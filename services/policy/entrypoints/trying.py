@@ -15,6 +15,8 @@ from services.policy.core.prepared import TooMuch
 from shared.contracts.archive import read_archived
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
 from shared.contracts.policy_document import sorted_document, strange_fields
+from shared.contracts.tenant import TenantRecord
+from shared.contracts.tenant_document import BadRecord, FieldProblem, read_owned_record, read_record, readable_policies
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable
 
@@ -29,20 +31,23 @@ def check(arguments: Sequence[str]) -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--context", type=Path, help="the facts: an object of fields, or a whole request")
     parser.add_argument("--task", help="the task's text, for rules about texts")
+    parser.add_argument("--tenant", help="check a record as this tenant's, as it is when it is stored")
     given = parser.parse_args(arguments)
     try:
-        policies, unread = read_policies(given.file)
+        policies, unread, fields, prose = read_policies(given.file, given.tenant)
         request = _request(policies, given.context, given.task)
         verdict = evaluate(request, ConditionCache())
     except (UnreadableDocument, TooMuch) as error:
         return _refuse(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
-    valid, words = not (verdict.problems or unread), in_words(verdict)
+    valid, words = not (verdict.problems or unread or fields), in_words(verdict)
     said: JsonObject = {
         "not_asked": unasked,
         "verdict": words if valid or not verdict.passed else "none: not all of the policy is understood",
         "valid": valid,
         "unknown_fields": [*unread],
+        "fields": [{"field": one.field, "problem": one.problem} for one in fields],
+        "prose_policies": [*prose],
         "rules": [rule for policy in policies for rule in _rules(policy)],
         "details": loads(verdict.to_json()),
     }
@@ -57,9 +62,7 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     parser.add_argument("--tenant", default="default")
     given = parser.parse_args(arguments)
     try:
-        changed, strange = read_policies(given.file)
-        if strange:  # plans are not decided by a policy of which a part would not hold
-            raise UnreadableDocument(f"{given.file}: nobody reads the field {strange[0]}")
+        changed = _usable_policies(given.file)
         plans, unread = asyncio.run(_backtest_archive(archive, given.tenant, changed))
     except (UnreadableDocument, ArchiveUnavailable) as error:
         return _refuse(str(error))
@@ -67,6 +70,18 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     said: JsonObject = {"plans": len(plans), "without_plan": unread, "different": differing}
     sys.stdout.write(dumps(said) + "\n")
     return USABLE
+
+
+def _usable_policies(file: Path) -> tuple[Policy, ...]:
+    """The policies of a file; raises ``UnreadableDocument`` if any of it is wrong, since that would decide nothing."""
+    written = read_policies(file)
+    wrong = [f"nobody reads the field {name}" for name in written.unread]
+    wrong += [f"{one.field}: {one.problem}" for one in written.fields]
+    asked = EvaluateRequest(policies=written.policies, text="")
+    wrong += [f"{one.policy_id}: {one.message}" for one in evaluate(asked, ConditionCache()).problems]
+    if wrong:
+        raise UnreadableDocument(f"{file}: {'; '.join(wrong)}")
+    return written.policies
 
 
 async def _backtest_archive(
@@ -148,21 +163,56 @@ class UnreadableDocument(ValueError):
 
 
 class WrittenPolicies(NamedTuple):
-    """The policies of a file. ``unread``: their fields that no reader knows."""
+    """The policies of a file. ``unread``: their fields that no reader knows.
+
+    Of a tenant's record also ``fields``, what is wrong with it, and ``prose``, its policies in plain words.
+    """
 
     policies: tuple[Policy, ...]
-    unread: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    fields: tuple[FieldProblem, ...] = ()
+    prose: tuple[JsonObject, ...] = ()
 
 
-def read_policies(file: Path) -> WrittenPolicies:
-    """The policies in a file. Raises ``UnreadableDocument``."""
+def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
+    """The policies in a file: one, a list of them, or a tenant's record. Raises ``UnreadableDocument``."""
     value = value_in(file)
+    if isinstance(value, dict) and _is_record(value):
+        return _policies_of_record(value, tenant)
     documents = value.get("policies", [value]) if isinstance(value, dict) else value
     if not isinstance(documents, list) or not documents:
         raise UnreadableDocument(f"{file} holds no policy: it is an object with rules, or a list of such objects")
     policies = tuple(_policy(file, document, number) for number, document in enumerate(documents, 1))
     unread = [name for document in documents if isinstance(document, dict) for name in strange_fields(document)]
     return WrittenPolicies(policies, tuple(unread))
+
+
+def _is_record(value: JsonObject) -> bool:
+    """Whether an object is a tenant's record, and not a policy or a mere list of policies."""
+    of_policies = {name for field, info in Policy.model_fields.items() for name in (field, info.alias)}
+    return bool(set(value) & (set(TenantRecord.model_fields) - of_policies - {"policies"})) or (
+        "policies" in value and "id" in value
+    )
+
+
+def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPolicies:
+    """The record's policies, and what an executor would refuse its file for, or a store the record of ``tenant``."""
+    fields: tuple[FieldProblem, ...] = ()
+    try:
+        if tenant is None:
+            read_record(document)
+        else:
+            read_owned_record({"id": tenant, **document, "version": "1"}, tenant)
+    except BadRecord as bad:
+        fields = bad.problems
+    enforced = document.get("enforce_prose") is True
+    said = document.get("prose_policies")
+    prose: list[JsonObject] = [
+        {"policy": one.get("id"), "enforced": enforced, "text": one.get("text"), "checked": False}
+        for one in (said if isinstance(said, list) else ())
+        if isinstance(one, dict)
+    ]
+    return WrittenPolicies(readable_policies(document), (), fields, tuple(prose))
 
 
 def object_in(file: Path) -> JsonObject:

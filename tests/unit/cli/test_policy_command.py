@@ -7,7 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from services.policy.entrypoints.trying import check
+from services.policy.entrypoints.trying import backtest, check
+from shared.infra.archive_folder import FolderArchive
 
 POLICY = {
     "id": "house",
@@ -88,3 +89,54 @@ def test_a_rule_that_lacks_its_fact_is_named(tmp_path: Path) -> None:
         app, ["policy", "check", policy, "--context", _file(tmp_path, "f.json", {"amuont": 9000})]
     )
     assert (done.exit_code, "undecided, for want of facts: A" in done.output.replace("\n", " ")) == (0, True)
+
+
+BAD_RECORD = {
+    "id": "default",
+    "time_zone": "Europe/Lundon",
+    "unruled_writes": "maybe",
+    "policies": [{"id": "x", "rules": [{"id": "R", "condition": "a > 5 and b", "action": "block"}]}],
+    "prose_policies": [{"id": "texts", "text": "Never order more than 50 pieces."}],
+    "connections": [{"id": "g", "url": "ftp://x", "protocol": "soap"}],
+    "max_runing": 3,
+}
+
+
+@pytest.mark.promise("policy.check_command")
+@pytest.mark.parametrize("tenant", [(), ("--tenant", "default")])
+def test_a_tenants_record_is_checked_as_a_whole_with_all_its_faults_at_once(
+    tmp_path: Path, tenant: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fields and rules: what the launcher and the store of records would refuse it for, one after the other."""
+    assert check([_file(tmp_path, "record.json", BAD_RECORD), *tenant]) == 1
+    said = json.loads(capsys.readouterr().out)
+    wrong = {one["field"] for one in said["fields"]}
+    assert wrong == {"time_zone", "unruled_writes", "connections.0.url", "connections.0.protocol", "max_runing"}
+    assert [one["ruleId"] for one in said["details"]["problems"]] == ["R"]
+    assert said["verdict"] != "passes"
+
+
+def test_a_policy_in_plain_words_is_named_as_one_that_is_not_checked_here(tmp_path: Path) -> None:
+    record = {"id": "default", "prose_policies": BAD_RECORD["prose_policies"]}
+    done = CliRunner().invoke(app, ["policy", "check", _file(tmp_path, "record.json", record)])
+    shown = " ".join(done.output.split())
+    assert done.exit_code == 0
+    assert "texts (in plain words): advice, since enforce_prose is off; not checked here" in shown
+
+
+@pytest.mark.promise("policy.backtest")
+@pytest.mark.parametrize(
+    ("value", "cause"),
+    [
+        ({"id": "P", "rules": [{"id": "R", "kind": "never", "tool": "x", "per": ["y"]}]}, "no field of a rule of kind"),
+        ({"id": "P", "rules": [{"id": "R", "condition": "a >< 3", "action": "block"}]}, "at character 3"),
+        (BAD_RECORD, "max_runing: nobody reads this field"),
+    ],
+)
+def test_no_plan_is_decided_again_by_a_rule_that_cannot_be_understood(
+    tmp_path: Path, value: object, cause: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert backtest([_file(tmp_path, "p.json", value)], FolderArchive(tmp_path)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert cause in said.err

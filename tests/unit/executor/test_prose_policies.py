@@ -191,6 +191,8 @@ BINDING = (
     "delete_everything is forbidden.",
     "Zahlungen \u00fcber 5.000 Euro brauchen eine Freigabe.",
     "You may refund at most 50 dollars.",
+    "Text messages to customers are friendly and go to no other number.",
+    "Refunds are short of 50 dollars.",
 )
 TELLING = (
     "Be kind.",
@@ -200,6 +202,8 @@ TELLING = (
     "The finance team sits in Berlin.",
     "Our customers are mostly small companies.",
     "We value honesty.",
+    "Text messages to customers are friendly.",
+    "Letters are always polite, short and clear.",
 )
 
 

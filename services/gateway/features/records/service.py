@@ -11,7 +11,13 @@ from services.gateway.edge.fields import count_at, short_text_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.policy import Policy
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion, read_owned_record
+from shared.contracts.tenant_document import (
+    BadRecord,
+    FieldProblem,
+    TenantVersion,
+    read_owned_record,
+    readable_policies,
+)
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import Reach, why_refused
 from shared.ports.tenant_records import TenantRecords
@@ -86,9 +92,7 @@ class RecordService:
         """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``PolicyUnchecked``."""
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
-        record = read_owned_record(document, tenant)
-        misplaced = tuple(_misplaced_addresses(record, self._addresses))
-        if problems := (*misplaced, *await self._policies.problems(record.policies)):
+        if problems := (*self._field_problems(document, tenant), *await self._rule_problems(document)):
             raise BadRecord(problems)
         by, now = caller.principal.id, self._clock()
         version = TenantVersion(
@@ -101,6 +105,16 @@ class RecordService:
         )
         await self._records.put(tenant, version)
         return version
+
+    def _field_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
+        try:
+            record = read_owned_record(document, tenant)
+        except BadRecord as bad:
+            return bad.problems
+        return tuple(_misplaced_addresses(record, self._addresses))
+
+    async def _rule_problems(self, document: JsonObject) -> tuple[FieldProblem, ...]:
+        return await self._policies.problems(readable_policies(document))
 
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Store an earlier version as a new one; it is checked again, since rules may have become stricter."""
