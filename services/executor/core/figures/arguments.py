@@ -119,7 +119,7 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
     is_number = isinstance(value, int | Decimal)
     kind = _kind_of_number(words, schema) if is_number else _kind_of_text(words, str(value or ""), schema)
     if kind is ArgumentKind.OTHER and len(steps) > 1:
-        return _kind_by_parent(split_name(steps[-2]), kind)
+        return _account_or_recipient(frozenset(split_name(steps[-2]))) or kind  # ``payee.name``, ``recipients[0]``
     return kind
 
 
@@ -173,7 +173,7 @@ def _kind_of_number(words: tuple[str, ...], schema: JsonObject) -> ArgumentKind:
 def _account_or_recipient(given: frozenset[str]) -> ArgumentKind | None:
     if given & _ACCOUNT:
         return ArgumentKind.ACCOUNT
-    return ArgumentKind.RECIPIENT if given & _RECIPIENT - {"to"} else None
+    return ArgumentKind.RECIPIENT if given & _RECIPIENT else None
 
 
 def _kind_of_text(words: tuple[str, ...], value: str, schema: JsonObject) -> ArgumentKind:
@@ -212,14 +212,6 @@ def _kind_of_short_text(words: tuple[str, ...], value: str, schema: JsonObject) 
         is_figure = value.replace(".", "", 1).isdecimal() and schema.get("type") == "number"
         return ArgumentKind.QUANTITY if is_figure else ArgumentKind.IDENTIFIER
     return ArgumentKind.OTHER
-
-
-def _kind_by_parent(words: tuple[str, ...], otherwise: ArgumentKind) -> ArgumentKind:
-    """The kind that an outer name gives a part: ``payee.name`` and ``recipients[0]`` are recipients."""
-    given = frozenset(words)
-    if given & _ACCOUNT:
-        return ArgumentKind.ACCOUNT
-    return ArgumentKind.RECIPIENT if given & _RECIPIENT else otherwise
 
 
 def _unit_of(words: tuple[str, ...], said: str) -> Unit | None:

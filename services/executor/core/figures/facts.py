@@ -16,7 +16,7 @@ from services.executor.core.figures.arguments import (
     ReadField,
     read_fields,
 )
-from services.executor.core.figures.dates import read_machine_moment
+from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
 from services.executor.core.figures.identifiers import (
     ADDRESSES,
     IdentifierForm,
@@ -51,7 +51,6 @@ class FactOrigin(NamedTuple):
 _MOST_ORIGINS = 1_000
 _MOST_TEXTS = 40  # texts that are read in full to look for one value
 _MOST_CHARACTERS = 20_000
-_LONGEST_DATE = 40
 _SHORT = 60  # characters of a free text that is compared as a whole, too
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d")
 _TERM = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
@@ -162,23 +161,12 @@ class FactsIndex:
             yield from (field for field in fields if not _is_in_minor_units(field))
 
     def _same_day(self, value: str) -> Iterator[ReadField]:
-        if not has_digit(value):
-            return
         moment = read_machine_moment(value, self._now.tzinfo)
-        days = self._days_of(value) if moment is None else [moment.day] if moment.day else []
+        days = read_possible_dates(value) if moment is None else [moment.day] if moment.day else []
         for field in (field for day in days for field in self._days_by_any_writing.get(day, ())):
             shown = read_machine_moment(str(field.value), self._now.tzinfo)
             if moment is None or moment.hour is None or shown is None or shown.hour in (None, moment.hour):
                 yield field
-
-    def _days_of(self, text: str) -> list[date]:
-        """The days that a short text consists of, "4 March 2026" or "04.03.2026"; empty for prose and codes."""
-        if len(text) > _LONGEST_DATE or not has_digit(text):
-            return []
-        dates = self._read(text).dates
-        if len(dates) != 1 or (dates[0].end - dates[0].start) * 3 < len(text.strip()) * 2:
-            return []
-        return [period.first for period in dates[0].periods if period.first == period.last]
 
     @cached_property
     def _identifiers(self) -> Mapping[tuple[str, ...], Sequence[ReadField]]:
@@ -203,9 +191,8 @@ class FactsIndex:
     def _days_by_any_writing(self) -> Mapping[date, Sequence[ReadField]]:
         table = {day: [*fields] for day, fields in self._days.items()}
         for field in self._others:
-            if whole_form(str(field.value)) is None or "/" in str(field.value) or "." in str(field.value):
-                for day in self._days_of(str(field.value)):
-                    table.setdefault(day, []).append(field)
+            for day in read_possible_dates(field.value):
+                table.setdefault(day, []).append(field)
         return table
 
     def _texts_around(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:

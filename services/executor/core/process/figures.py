@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate, decimal_text
-from services.executor.core.figures.evaluate import evaluate
+from services.executor.core.figures.evaluate import evaluate_over
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
-from services.executor.core.figures.operands import KnownFigures, select_cells
+from services.executor.core.figures.operands import KnownFigures, OperandSources, select_cells
 from services.executor.core.process.rows import (
     Ambiguous,
     ChosenRows,
@@ -31,7 +31,7 @@ from services.executor.core.process.rows import (
     row_operands,
     rows_of,
 )
-from services.executor.core.records.called_records import ReadOnce, Seen, is_named, stands_in
+from services.executor.core.records.called_records import Seen, is_named, stands_in
 from services.executor.core.records.record_graph import record_graph
 from services.executor.core.records.references import literal_parts
 from services.executor.core.session.context import TurnContext
@@ -75,8 +75,7 @@ def compute_figures(template: Template, facts: Sequence[Fact], task: str) -> Fig
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
 def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> FigureResults:
-    facts = [ReadOnce.model_validate(dict(fact)) for fact in given]
-    links = Links(record_graph(tuple(facts)))
+    links, sources = Links(record_graph(given)), OperandSources(KnownFigures(given, (), (task,)))
     records = links.records
     known: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}
@@ -88,11 +87,13 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
             if figure.name in names:
                 continue
             try:
-                found = _values(figure, FigureInputs(subject.anchors, records, task, links), subject.id, facts, known)
+                found = _values(figure, FigureInputs(subject.anchors, records, task, links), subject.id, sources, known)
             except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
                 missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(why), subject.id))
                 continue
             known |= {value.name: value for value in found}
+            for value in found:
+                sources = sources.with_value(value)
             missing.pop((figure.name, subject.id), None)
     subjects = {name: frozenset(ids) for name, ids in about.items()}
     return FigureResults(
@@ -163,7 +164,7 @@ def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], lin
 
 
 def _values(
-    figure: Figure, around: FigureInputs, about: str, facts: Sequence[Fact], known: Mapping[str, NamedValue]
+    figure: Figure, around: FigureInputs, about: str, given: OperandSources, known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
     wanted = [_earlier_figure(text, known, about) or pattern(text) for text in figure.operands]
     sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
@@ -171,7 +172,7 @@ def _values(
     for group in groups([one for one in sources if isinstance(one, ChosenRows)], figure.by):
         found = [operand for one in sources for operand in _operands(one, around, figure.operation, group)]
         asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
-        result = evaluate(asked, KnownFigures(facts, tuple(known.values()), (around.task,)))
+        result = evaluate_over(given, asked)
         made.append(_value(figure, about, found, Decimal(result.value), group.value if group else None))
     return made
 

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
+from services.executor.core.figures.vocabulary import split_name
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.paginate import PARTIAL
@@ -25,7 +26,7 @@ _SAYS_NOTHING = frozenset(
 
 
 class ReadOnce(Fact):
-    """A fact whose result is parsed once, however many figures are computed from it."""
+    """A fact whose result is parsed once, so that its records are those of the result."""
 
     @cached_property
     def result(self) -> Json:
@@ -243,18 +244,10 @@ def _tells_apart(key: str) -> bool:
     return key.lower() in ("name", "number", "code", "title") or key.lower().endswith(("_number", "_code", "_no"))
 
 
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_GAP = re.compile(r"[^a-z0-9]+")
-
-
 def says(text: str, phrase: str) -> bool:
     """Whether the phrase stands in the text as whole words, in the singular or the plural."""
-    plain, wanted = f" {_plain(text)} ", _plain(phrase)
-    return f" {wanted} " in plain or f" {wanted}s " in plain
-
-
-def _plain(text: str) -> str:
-    return _GAP.sub(" ", _HUMP.sub(" ", text).lower()).strip()
+    said, wanted = (" ".join(split_name(one)) for one in (text, phrase))
+    return f" {wanted} " in f" {said} " or f" {wanted}s " in f" {said} "
 
 
 Noun = tuple[str, ...]
