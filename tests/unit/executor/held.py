@@ -317,7 +317,7 @@ async def _round_trip(run: Run) -> AsyncIterator[str]:
         return
     store = MemoryTurns(run.record)
     journal = Journal(store, (), store.now(), 60)
-    Checkpoints(journal, ()).save(progress)
+    Checkpoints(journal).save(progress)
     await journal.flush()
     if latest(store.steps.values()) != progress:
         yield "the checkpoint is another one"

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from services.executor.core.reflect.turn_end import budget_ending
 from services.executor.core.session.budget import (
-    Bill,
     BudgetShare,
     BudgetSpent,
     CallCost,
@@ -97,8 +96,8 @@ def test_tokens_count_what_is_fresh_and_money_counts_everything() -> None:
     """Cached input is no fresh input; where nothing was cached, what we measure as fresh counts."""
     cached = ModelReply((), "end_turn", Usage(input=30, output=10, cache_read=100), "m")
     plain = ModelReply((), "end_turn", Usage(input=130, output=10), "m")
-    assert bill_reply(cached, SMALL, PRICE, 100) == Bill(CallCost(40, 30 * 3000 + 10 * 15000 + 100 * 300))
-    assert bill_reply(plain, SMALL, PRICE, 100) == Bill(CallCost(110, 130 * 3000 + 10 * 15000))
+    assert bill_reply(cached, SMALL, PRICE, 100) == (CallCost(40, 30 * 3000 + 10 * 15000 + 100 * 300), "")
+    assert bill_reply(plain, SMALL, PRICE, 100) == (CallCost(110, 130 * 3000 + 10 * 15000), "")
 
 
 TURNS = st.lists(st.tuples(st.integers(1, 4_000), st.integers(1, 2_000)), min_size=1, max_size=12)
@@ -123,7 +122,7 @@ def test_a_history_is_counted_once_however_its_endpoint_caches(
             "never cached": Usage(read, output),
         }[caching]
         size, known = size_of(request, before), read
-        counted += bill_reply(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096).amount.tokens
+        counted += bill_reply(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096)[0].tokens
         before = request
         request = request._replace(messages=(*request.messages, Message("assistant", reply)))
     exactly = sum(asked + replied for asked, replied in turns) / 4

@@ -61,7 +61,7 @@ class OpenedTurn:
     def __init__(self, store: MemoryTurns) -> None:
         entries = tuple(store.steps.values())
         self._journal = Journal(store, entries, datetime.now(UTC), 60.0)
-        self._checkpoints = Checkpoints(self._journal, entries)
+        self._checkpoints = Checkpoints(self._journal, latest(entries))
 
     async def save(self, progress: Progress, label: str = "entered") -> None:
         self._checkpoints.save(progress, label)

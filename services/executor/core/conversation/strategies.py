@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection
 from dataclasses import replace
-from typing import NamedTuple
 
 from typing_extensions import override
 
@@ -55,31 +54,20 @@ _STOP = frozenset(
 )
 
 
-class Consensus(NamedTuple):
-    """How far two drafts agree. ``overlap``: the share of words that both use; ``why``: what they differ in, empty if
-    they agree.
+def find_difference(first: str, second: str) -> str:
+    """What two drafts differ in; empty if they agree. A draft that is an exact-match list agrees only with its own
+    copy, to the byte (I9).
     """
-
-    overlap: float
-    why: str = ""
-
-    @property
-    def reached(self) -> bool:
-        return not self.why
-
-
-def consensus(first: str, second: str) -> Consensus:
-    """How far two texts agree. A draft that is an exact-match list agrees only with its own copy, to the byte (I9)."""
+    if is_exact_match(first) or is_exact_match(second):
+        return "" if first == second else "the lists are not the same"
+    if differing := _marks(first) ^ _marks(second):
+        return f"figures or identifiers differ: {', '.join(sorted(differing))}"
+    if _denies(first) != _denies(second):
+        return "one denies what the other does not"
     # Jaccard's measure on words without stop-words; two texts without any are alike.
     one, other = _words(first) - _STOP, _words(second) - _STOP
     overlap = len(one & other) / len(one | other) if one | other else 1.0
-    if is_exact_match(first) or is_exact_match(second):
-        return Consensus(overlap, "" if first == second else "the lists are not the same")
-    if differing := _marks(first) ^ _marks(second):
-        return Consensus(overlap, f"figures or identifiers differ: {', '.join(sorted(differing))}")
-    if _denies(first) != _denies(second):
-        return Consensus(overlap, "one denies what the other does not")
-    return Consensus(overlap, "" if overlap >= THRESHOLD else "too few words in common")
+    return "" if overlap >= THRESHOLD else "too few words in common"
 
 
 def _words(text: str) -> frozenset[str]:
@@ -257,7 +245,7 @@ def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
     writes = [sorted(_calls(reply, ctx)) for reply in (first, second)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
-    return consensus(first.text, second.text).reached
+    return not find_difference(first.text, second.text)
 
 
 def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:

@@ -185,6 +185,7 @@ def _keys(text: str) -> Iterator[tuple[str, ...]]:
 
 _STEP = "talk:process"
 _NO_DESIGN = (BadTemplate, NotAnswered, UnusableAnswer)
+_DESIGN_SECONDS = 15.0  # how long a model is waited for that designs a process
 _EXAMPLE_SHOWN = 800  # characters of the task that a process is designed for
 
 
@@ -249,7 +250,7 @@ async def _design(ctx: TurnContext, kind: str) -> Template:
     """
     shown: dict[str, Json] = {"task": ctx.task[:_EXAMPLE_SHOWN], "process_type": kind}
     request = helper_request(ctx, ctx.prompts.new_process, shown, 1_500, schema=PROCESS_SCHEMA)
-    reply = await ask_if_possible(ctx, f"{_STEP}:new", request, seconds=ctx.limits.synthesize_seconds)
+    reply = await ask_if_possible(ctx, f"{_STEP}:new", request, seconds=_DESIGN_SECONDS)
     return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
 
 

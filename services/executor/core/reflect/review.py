@@ -4,8 +4,7 @@ Neither can fail a task: without a usable answer everything stays as it was, and
 made once, and what came of it is a step of the journal.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,7 +12,13 @@ from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.identifiers import find_special_identifiers
 from services.executor.core.figures.numbers import number_bearing_tokens
-from services.executor.core.model.model_calls import UnusableAnswer, ask, helper_request, parse_reply
+from services.executor.core.model.model_calls import (
+    NotAnswered,
+    UnusableAnswer,
+    ask_if_possible,
+    helper_request,
+    parse_reply,
+)
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.reflect.document_templates import Section, asked_documents, asking_words, own_documents
 from services.executor.core.reflect.documents import DocumentAbout, Material, document, mark_unverified, open_sections
@@ -24,7 +29,7 @@ from services.executor.core.reflect.quality import (
     says_failure,
     untraced_tokens,
 )
-from services.executor.core.session.budget import BudgetShare, BudgetSpent
+from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, is_dry_run
 from services.executor.core.session.endings import Failed
@@ -37,6 +42,7 @@ from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.quality import WEAK, Formula, quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
+from shared.ports.models import ModelReply, ModelRequest
 
 
 class WantedImprovement(NamedTuple):
@@ -182,12 +188,7 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
     sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.told]}
     request = helper_request(ctx, ctx.prompts.improve, sections, 2048)
     key = f"{run.progress.step}:improve"
-
-    async def ask_model() -> str:
-        reply = await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE)
-        return "" if reply.is_cut else reply.text.strip()
-
-    text, problem = await _ask_optional(ctx, key, ask_model)
+    text, problem = await _ask_optional(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
     why = problem or refusal(run, text)
     asked: list[JsonValue] = [*wish.told]
     ctx.journal.tell("note", improved=why is None, missing_outputs=[*wish.outputs])
@@ -229,11 +230,10 @@ async def _draft_sections(
     request = helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
     key = f"{progress.step}:document"
 
-    async def ask_model() -> str:
-        drafts = parse_reply(await ask(ctx, f"{key}:model", request, BudgetShare.WHOLE), Drafts)
-        return dumps({draft.name: draft.text for draft in drafts.sections})
+    def read(reply: ModelReply) -> str:
+        return dumps({draft.name: draft.text for draft in parse_reply(reply, Drafts).sections})
 
-    stored, problem = await _ask_optional(ctx, key, ask_model)
+    stored, problem = await _ask_optional(ctx, key, request, read)
     given = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
     return _mark_untraced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
 
@@ -263,30 +263,27 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
     }
 
 
-async def _ask_optional(ctx: TurnContext, key: str, ask_model: Callable[[], Awaitable[str]]) -> tuple[str, str | None]:
-    """The text that an optional request to a model gave, and why there is none if it failed. Both are one journal step,
-    so that a later attempt gets the same.
+async def _ask_optional(
+    ctx: TurnContext, key: str, request: ModelRequest, read: Callable[[ModelReply], str]
+) -> tuple[str, str | None]:
+    """The text that is ``read`` in the reply to an optional request, and why there is none if it failed. Both are one
+    journal step, so that a later attempt gets the same.
     """
     stored = ctx.journal.get(key)
     if stored is None:
-        stored = dumps(await _try_question(ctx, ask_model))
+        try:
+            step, seconds = f"{key}:model", _PATIENCE_SECONDS
+            found: Json = {"text": read(await ask_if_possible(ctx, step, request, BudgetShare.WHOLE, seconds=seconds))}
+        except (NotAnswered, UnusableAnswer) as error:
+            found = {"problem": str(error)}
+        except Failed as error:  # the time is up: the run goes on without it
+            ctx.journal.goes_on()
+            found = {"problem": error.reason}
+        stored = dumps(found)
         ctx.journal.add(key, "note", stored)
     known = loads_object(stored)
     problem = known.get("problem")
     return str(known.get("text", "")), None if problem is None else str(problem)
-
-
-async def _try_question(ctx: TurnContext, ask_model: Callable[[], Awaitable[str]]) -> dict[str, Json]:
-    try:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            return {"text": await ask_model()}
-    except TimeoutError:
-        return {"problem": f"no answer within {_PATIENCE_SECONDS:.0f} seconds"}
-    except UnusableAnswer as error:
-        return {"problem": f"the answer does not fit: {error}"}
-    except (BudgetSpent, Failed) as error:
-        ctx.journal.stopped_at = None  # the run goes on without it
-        return {"problem": error.reason}
 
 
 def _describe_fact(fact: Fact) -> Json:

@@ -264,7 +264,8 @@ class TaskSpending:
 
         The caller stores the reservation's entry before it makes the call.
         """
-        affordable = min(output, self._longest_answer(size, ceilings, price, purse))
+        left = self._output_left(size, ceilings, price, purse)
+        affordable = min(output, longest_answer(left, undivided=purse is BudgetShare.PLAN))
         if affordable < min(output, FEWEST):
             raise BudgetSpent(self._reason(estimate_cost(size, 0, price), ceilings, purse))
         self._reserved += 1
@@ -291,9 +292,6 @@ class TaskSpending:
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
         shares = (Fraction(used, max(1, purse.share(whole))) for used, whole in pairs if whole is not None)
         return max(shares, default=Fraction(0))
-
-    def _longest_answer(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
-        return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse is BudgetShare.PLAN)
 
     def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
         """How many tokens of output fit under both ceilings after the request itself is paid for."""
@@ -366,13 +364,6 @@ _ABSURD = 10  # times what a number of tokens can be: then it is none
 _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its own
 
 
-class Bill(NamedTuple):
-    """The cost of a call. ``doubt``: why the estimate counts, and not what the endpoint reports."""
-
-    amount: CallCost
-    doubt: str = ""
-
-
 def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     """The size of a request. ``before``: the request of the same history that was answered last.
 
@@ -387,8 +378,9 @@ def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     return Size(_tokens(prefix), _tokens(fresh), _tokens(known))
 
 
-def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> Bill:
-    """The cost of a call whose answer might have ``longest`` tokens.
+def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tuple[CallCost, str]:
+    """The cost of a call whose answer might have ``longest`` tokens, and why the estimate counts, if it does, and not
+    what the endpoint reports.
 
     Of the input that the API read, the share counts that is fresh by our own measure: no less than we estimate, and no
     more than no cache answered. So a history counts once, whether the endpoint caches it, has forgotten it, or never
@@ -396,11 +388,11 @@ def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> Bil
     """
     usage = reply.usage
     if doubt := _doubt(reply, size, longest):
-        return Bill(estimate_cost(size, _tokens(sum(map(_block_length, reply.blocks))), price), doubt)
+        return estimate_cost(size, _tokens(sum(map(_block_length, reply.blocks))), price), doubt
     read = usage.input + usage.cache_read + usage.cache_write
     share = -(-read * size.fresh // size.whole) if size.whole else read
     fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
-    return Bill(CallCost(fresh + usage.output, _money(usage, price)))
+    return CallCost(fresh + usage.output, _money(usage, price)), ""
 
 
 def _doubt(reply: ModelReply, size: Size, longest: int) -> str:

@@ -66,7 +66,6 @@ class Limits(NamedTuple):
     plans: int = 8  # of one task, each through its own states
     strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
     orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # in the order in which they are tried
-    synthesize_seconds: float = 15.0  # how long a model is waited for that designs a process
     translator: str = ""  # the model that translates prose: another one translates anew
     audits_values: bool = True  # whether a model looks over the figures that a plan of writes is built on
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting

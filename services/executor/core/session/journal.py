@@ -28,11 +28,11 @@ from services.executor.ports.turns import JournalEntry, Pulse, TurnStore, Unstor
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, write_plain
+from shared.domain.exact_json import JsonObject, loads_object, write_plain
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import HIDDEN, without_marks
-from shared.domain.words import FsmState, WriteStatus
+from shared.domain.words import WriteStatus
 
 CHECKPOINT = "checkpoint"
 NOTE = "note"  # what was worked out here
@@ -341,16 +341,10 @@ class Journal:
 class Checkpoints:
     """Stores where a run stands; what an earlier checkpoint of the task holds is not stored again."""
 
-    def __init__(self, journal: Journal, entries: Iterable[JournalEntry]) -> None:
+    def __init__(self, journal: Journal, known: Progress | None = None) -> None:
+        """``known``: the progress as an earlier attempt left it."""
         self._journal = journal
-        self._stored = _overlaid(entries)
-        self._texts = {name: dumps(value) for name, value in self._stored.items()}
-        self._saved: Progress | None = None
-
-    @property
-    def latest(self) -> Progress | None:
-        """The progress that was saved last; None before the first."""
-        return self._saved or (_progress(self._stored) if self._stored else None)
+        self.latest = known  # the progress that was saved last
 
     def save(
         self,
@@ -363,13 +357,9 @@ class Checkpoints:
 
         ``beside``: entries stored with it, or not at all. ``verdicts`` are told with the state that they belong to.
         """
-        if self._saved is None and self._stored:
-            texts = _texts(progress, None)
-        else:
-            texts = _texts(progress, self._saved or _AT_DEFAULTS)
-        if self._saved is None:  # other releases may have another default
-            texts.setdefault("template", _template_text(progress.template))
-        changed = {name: text for name, text in texts.items() if text != self._texts.get(name, _DEFAULTS.get(name))}
+        changed = _changed_texts(progress, self.latest or _AT_DEFAULTS)
+        if self.latest is None:  # other releases may have another default
+            changed["template"] = _template_text(progress.template)
         if "template" in changed:
             self._journal.share(changed["template"])  # tasks of a process have it in common
         if label == "entered":
@@ -378,63 +368,54 @@ class Checkpoints:
             self._journal.tell("verdict", **verdict)
         data = "{" + ",".join(f'"{name}":{changed[name]}' for name in sorted(changed)) + "}"
         self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, data), *beside)
-        self._texts, self._saved = {**self._texts, **texts}, progress
+        self.latest = progress
 
 
 def latest(entries: Iterable[JournalEntry]) -> Progress | None:
     """The progress as of the last checkpoint, all changes laid over each other; None before the first."""
-    fields = _overlaid(entries)
-    return _progress(fields) if fields else None
-
-
-def _overlaid(entries: Iterable[JournalEntry]) -> JsonObject:
     fields: JsonObject = {}
     for entry in entries:
         if entry.kind == CHECKPOINT:
             fields.update(loads_object(entry.data_json))
-    return fields
+    if not fields:
+        return None
+    dossier = {name.removeprefix("dossier."): value for name, value in fields.items() if name.startswith("dossier.")}
+    flat = {name: value for name, value in fields.items() if not name.startswith("dossier.")}
+    return Progress.model_validate({**flat, "dossier": dossier})
 
 
-def _texts(progress: Progress, before: Progress | None) -> dict[str, str]:
-    """The progress as JSON by flat fields, the dossier's prefixed, so that an unchanged list of facts is stored once.
-
-    Without those whose very object ``before`` has too: nothing in a progress changes. Exact: Pydantic's own JSON would
-    make a text of each ``Decimal``.
+def _changed_texts(progress: Progress, before: Progress) -> dict[str, str]:
+    """What is other than ``before``, as JSON by flat fields, the dossier's prefixed, so that an unchanged list of facts
+    is stored once. To Python a yes is equal to a one: what is equal is the same only if its text is.
     """
-    own, dossier = (
-        _changed_fields(progress, before),
-        _changed_fields(progress.dossier, before.dossier if before else None),
-    )
+    changed = (_other_fields(progress, before), _other_fields(progress.dossier, before.dossier))
+    alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
+    was = _texts(before, *alike) if any(alike) else {}
+    texts = _texts(progress, set(changed[0]), set(changed[1]))
+    return {name: text for name, text in texts.items() if text != was.get(name)}
+
+
+def _other_fields(now: Contract, before: Contract) -> dict[str, bool]:
+    """The fields with another object than in ``before``, where nothing changes, and whether that is equal."""
+    mine, theirs = now.__dict__, before.__dict__
+    others = [name for name in mine if mine[name] is not theirs[name] and name != "dossier"]
+    return {name: mine[name] == theirs[name] for name in others}
+
+
+def _texts(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str, str]:
+    """These fields of the progress and of its dossier. Exact: Pydantic's own JSON would make a text of each
+    ``Decimal``.
+    """
     dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
-    flat = {**progress.model_dump(include=own - {"dossier", "confirmed", "template"}), **dated}
+    flat = {**progress.model_dump(include=own - {"confirmed", "template"}), **dated}
     texts = {name: write_plain(value) for name, value in flat.items()}
     if "template" in own:
         texts["template"] = _template_text(progress.template)
-    of_dossier = progress.dossier.model_dump(include=dossier)
-    return texts | {f"dossier.{name}": write_plain(value) for name, value in of_dossier.items()}
-
-
-def _changed_fields(now: Contract, before: Contract | None) -> set[str]:
-    """The fields whose objects in ``now`` are not the same as in ``before``."""
-    names = type(now).model_fields
-    if before is None:
-        return set(names)
-    mine, theirs = now.__dict__, before.__dict__
-    return {name for name in names if mine[name] is not theirs[name]}
+    found = progress.dossier.model_dump(include=of_dossier)
+    return texts | {f"dossier.{name}": write_plain(value) for name, value in found.items()}
 
 
 _template_text = IdentityCache[Template, str](lambda template: write_plain(template.model_dump()), 256)
 
-# What was never stored is at its default. A template is stored although it is one: another release may have another.
-_AT_DEFAULTS = Progress(
-    path=(FsmState.FAILED,), visited=(FsmState.FAILED,)
-)  # these two have no default: no other is these
-_DEFAULTS = {
-    name: text for name, text in _texts(_AT_DEFAULTS, None).items() if name not in ("template", "path", "visited")
-}
-
-
-def _progress(fields: Mapping[str, Json]) -> Progress:
-    dossier = {name.removeprefix("dossier."): value for name, value in fields.items() if name.startswith("dossier.")}
-    flat = {name: value for name, value in fields.items() if not name.startswith("dossier.")}
-    return Progress.model_validate({**flat, "dossier": dossier})
+# What was never stored is at its default. These two fields have none, and are empty in no other progress.
+_AT_DEFAULTS = Progress(path=(), visited=())

@@ -130,7 +130,7 @@ class Worker:
         journal.counts = counts
         journal.hide(marked_values(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
-        opened = OpenedTurn(work, store, journal, Checkpoints(journal, entries))
+        opened = OpenedTurn(work, store, journal, Checkpoints(journal, known))
         try:
             ended, now_asked = await self._end_turn(opened, known, approval)
             charges = _charges(work, entries, journal.spending.uncounted)
@@ -159,7 +159,7 @@ class Worker:
         journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
         journal.counts = TurnCounts(self._ports.meter)
         journal.hide(marked_values(work.record.request.text))
-        opened = OpenedTurn(work, store, journal, Checkpoints(journal, entries))
+        opened = OpenedTurn(work, store, journal, Checkpoints(journal, latest(entries)))
         await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
 
     async def _end_turn(
