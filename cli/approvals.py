@@ -199,6 +199,7 @@ def _reads_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         shows = row.get("shows")
         showed = (shows if isinstance(shows, str) else dumps(shows)) + (" ..." if row.get("cut") else "")
+        showed = "\n".join(filter(None, (showed, str(row.get("note") or ""))))
         asked_for = f"{row.get('tool')} {dumps(row.get('arguments'))}"
         return row.get("ref"), asked_for, showed, ", ".join(_texts(row.get("supports")))
 

@@ -95,6 +95,8 @@ def say_task(record: JsonObject) -> None:
         out.print(Text(str(record["reason"])), soft_wrap=True)
     for table in _tables(metadata):
         out.print(table)
+    for doubt in objects_in(metadata.get("doubts")):
+        _say_doubt(doubt)
     if _is_answered(record):
         out.print(Text(f"answer: {record['answer']}"), soft_wrap=True)
     doubts = objects_in(metadata.get("doubts"))
@@ -114,14 +116,34 @@ def _is_answered(record: JsonObject) -> bool:
 
 
 def _tables(metadata: JsonObject) -> list[Table]:
-    """Tables of the writes, those in doubt with what was read, and operators' decisions; empty ones are left out."""
-    writes, doubts = objects_in(metadata.get("writes")), objects_in(metadata.get("doubts"))
-    said = objects_in(metadata.get("resolutions"))
+    """Tables of the writes and of operators' decisions; empty ones are left out."""
+    writes, said = objects_in(metadata.get("writes")), objects_in(metadata.get("resolutions"))
     tables = [_table("Writes", ("call_id", "tool", "arguments", "status", "note"), writes)]
-    columns = ("call_id", "tool", "arguments", "status", "sent", "waited_until", "before", "after", "deadline")
-    tables.append(_table("In doubt", columns, doubts))
     tables.append(_table("What operators said", ("call_id", "resolution", "by", "at", "comment"), said))
     return [table for table in tables if table.row_count]
+
+
+def _say_doubt(doubt: JsonObject) -> None:
+    """Print a write in doubt as a block: what was asked for, its times, and what was read, one row of a list a line."""
+    status = Text(str(doubt.get("status")), _STYLES.get(str(doubt.get("status")), "none"))
+    asked = f"{doubt.get('call_id')} {doubt.get('tool')} {dumps(doubt.get('arguments'))}: "
+    out.print(Text(f"In doubt: {asked}", "bold").append_text(status), soft_wrap=True)
+    times = {"sent": "sent", "waited_until": "waited until", "deadline": "to be settled by"}
+    said = [f"{words} {moment(str(doubt[name]))}" for name, words in times.items() if doubt.get(name)]
+    out.print(Text(f"  {', '.join(said)}"), soft_wrap=True)
+    before, after = doubt.get("before"), doubt.get("after")
+    same = before is not None and before == after
+    out.print(Text(f"  read before{' and after it' if same else ''}:{_rows_of(before)}"), soft_wrap=True)
+    if not same:
+        out.print(Text(f"  read after it:{_rows_of(after)}"), soft_wrap=True)
+
+
+def _rows_of(shown: Json) -> str:
+    if shown is None:
+        return " nothing could be read"
+    if isinstance(shown, list) and shown:
+        return "".join(f"\n    {dumps(row)}" for row in shown)
+    return f" {dumps(shown)}"
 
 
 def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Table:

@@ -23,3 +23,4 @@ async def test_the_write_in_flight_is_settled_and_the_unsent_one_dropped() -> No
     assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.CANCELED, ["C-1"], ["verified"])
     assert '"C-1"' in str(record.answer)
     assert "verified" in str(record.answer)
+    assert 'Left out:\n- approve_claim {"claim_id":"C-2"}' in str(record.answer)

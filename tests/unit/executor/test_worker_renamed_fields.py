@@ -4,7 +4,8 @@ import pytest
 
 from services.executor.core.session.values import Fact
 from shared.contracts.policy import Policy, Rule
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, loads_object
+from shared.domain.words import ToolClass
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, the_fact
 
@@ -12,14 +13,22 @@ pytestmark = pytest.mark.promise("drift.results")
 ANY: JsonObject = {"type": "object"}
 
 
-async def read(answer: Json, condition: str = "amount > 5000", text: str = "", tool: str = "get_claim") -> Fact:
-    """The fact of one read in a task under one rule."""
+async def read(
+    answer: Json,
+    condition: str = "amount > 5000",
+    text: str = "",
+    tool: str = "get_claim",
+    also: tuple[str, JsonObject] | None = None,
+) -> Fact:
+    """The fact of one read in a task under one rule. ``also``: a tool for changes, by its name and schema."""
     stage = Stage(text) if text else Stage()
     policies = (Policy(id="p", rules=(Rule(id="R", condition=condition, action="block", reason="x"),)),)
     stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
     stage.servers.add(tool, lambda _: answer, input_schema=ANY)
+    if also:
+        stage.servers.add(also[0], lambda _: {}, ToolClass.CHANGE, also[1])
     stage.only_asks()
-    stage.talk.process = "expense_approval"
+    stage.talk.process = "general" if also else "expense_approval"
     stage.talk.rounds = [[(tool, {"claim_id": "C-1"})]]
     await stage.run()
     assert (await replayed(stage)).is_same
@@ -30,7 +39,7 @@ async def read(answer: Json, condition: str = "amount > 5000", text: str = "", t
 async def test_a_field_of_a_rule_is_shown_under_the_rules_name_too_and_that_is_said(name: str) -> None:
     fact = await read({"id": "C-1", name: "120.50", "state": "open"})
     assert fact.result == {"id": "C-1", name: "120.50", "state": "open", "amount": "120.50"}
-    assert fact.note == f"amount seems to be called {name} now; it is shown under both names."
+    assert fact.note == f"the server sent no amount: {name} is taken for it."
 
 
 @pytest.mark.parametrize(
@@ -55,6 +64,19 @@ async def test_what_is_there_or_ambiguous_or_another_thing_stays_as_it_is(record
 @pytest.mark.parametrize("record", [{"id": "C-1", "value": "red"}, {"id": "C-1", "total": "see annex"}], ids=str)
 async def test_a_word_that_may_mean_an_amount_is_none_where_it_holds_no_figure(record: JsonObject) -> None:
     fact = await read(record)
+    assert (fact.result, fact.note) == (record, "")
+
+
+@pytest.mark.parametrize("name", ["total_amount", "amounts"])
+async def test_a_rules_name_that_its_tool_takes_as_an_argument_is_asked_of_no_record(name: str) -> None:
+    """The call brings the amount itself: what the claim says under another name is no amount of the discount."""
+    record: JsonObject = {"id": "C-1", name: "120.50"}
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"claim_id": {"type": "string"}, "amount": {"type": "number"}},
+    }
+    discount = ("discount_claim", schema)
+    fact = await read(record, 'tool == "discount_claim" && amount > 100', also=discount)
     assert (fact.result, fact.note) == (record, "")
 
 
@@ -104,3 +126,18 @@ async def test_a_name_that_lacks_the_last_word_of_the_expected_one_is_another_fi
     shown: JsonObject = {"id": "C-1", "claim": "taxi", "state": "open"}
     fact = await read(shown, condition="claim_price > 5000")
     assert (fact.result, fact.note) == (shown, "")
+
+
+async def test_who_approves_is_shown_what_the_server_sent_and_told_what_is_taken_for_what() -> None:
+    stage = Stage()
+    rule = Rule(id="R", condition="amount > 5", action="require_approval", level="manager", reason="x")
+    policies = (Policy(id="p", rules=(rule,)),)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies, "unruled_writes": "approve"})
+    sent: JsonObject = {"id": "C-1", "total": "120.50", "status": "open"}
+    stage.servers.add("get_claim", lambda _: sent, input_schema=ANY)
+    stage.talk.process = "expense_approval"
+    await stage.run()
+    assert "amount" in str(the_fact(stage).result)
+    (read_found,) = stage.turns.approvals[-1].grounds.reads
+    assert loads_object(read_found.shows) == sent
+    assert "the server sent no amount: total is taken for it" in read_found.note

@@ -11,7 +11,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.ledger import tool_of_condition
 from services.executor.core.states.prompts import render
-from shared.contracts.policy import Policy
+from shared.contracts.policy import ToolRule, ToolRuleKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.models import (
     Effort,
@@ -94,7 +94,12 @@ def _constraints(ctx: TurnContext) -> str:
         for rule in policy.rules
         if not rule.report_only and tool_of_condition(rule.condition) in offered
     ]
-    rules += filter(None, (_tool_rules_in_words(policy, offered) for policy in ctx.policies))
+    rules += [
+        _tool_rule_in_words(rule)
+        for policy in ctx.policies
+        for rule in policy.tool_rules
+        if not rule.report_only and any(fnmatchcase(name, rule.tool.strip()) for name in offered)
+    ]
     standing = "\n".join(f"- {text[:_MOST_RULE]}" for text in rules[:_MOST_RULES])
     said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
     if standing and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
@@ -103,13 +108,21 @@ def _constraints(ctx: TurnContext) -> str:
     return "\n".join(filter(None, told))
 
 
-def _tool_rules_in_words(policy: Policy, offered: frozenset[str]) -> str:
-    told = (
-        f"{rule.kind.replace('_', ' ')} {rule.tool}" + (f": {rule.reason}" if rule.reason else "")
-        for rule in policy.tool_rules
-        if any(fnmatchcase(name, rule.tool.strip()) for name in offered)
+def _tool_rule_in_words(rule: ToolRule) -> str:
+    """A rule about a tool's calls, with all that decides it: its limit, what it counts, and what has to agree."""
+    said = f"{rule.kind.replace('_', ' ')} {rule.tool}"
+    if rule.kind == ToolRuleKind.AT_MOST:
+        limit = 1 if rule.limit is None else rule.limit
+        counted = "successful call" if rule.counting == "successes" else "call"
+        said = f"at most {limit} {counted}{'' if limit == 1 else 's'} of {rule.tool}"
+    elif rule.after:
+        said = f"{rule.tool} only after {' or '.join(rule.after)}"
+    more = (
+        f"with the same {', '.join(rule.per)}" if rule.per else "",
+        f"when {rule.condition}" if rule.condition else "",
+        f"by {rule.level}" if rule.level else "",
     )
-    return "; ".join(told)
+    return " ".join(filter(None, (said, *more))) + (f": {rule.reason}" if rule.reason else "")
 
 
 _NOT_MADE = "Not made: propose it again."

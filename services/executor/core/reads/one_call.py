@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -181,6 +181,10 @@ _FIGURE = "amount"  # what stands under this name, or under one of its aliases, 
 _NUMBERED = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
 
 
+_TAKEN = "the server sent no {}: {} is taken for it."
+_TAKEN_NAMES = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
+
+
 class WantedField(NamedTuple):
     """Possible names of one field. ``kinds``: the records that have it; if empty, the records that the task names."""
 
@@ -199,12 +203,23 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
     about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in kinds(one.about)))
     tools = {tool.name for tool in ctx.toolbox.tools.values()}
-    words = (word for condition in conditions for word in _NAME.findall(_QUOTED.sub("''", condition)))
+    words = (word for condition in conditions for word in _names_of_records(ctx, condition))
     named = [WantedField((word,), about) for word in words if word not in _WORDS]
     asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
     operands = (pattern(one) for figure in template.figures for one in figure.operands if not is_figure(one))
     computed = [WantedField(one.fields, one.kinds) for one in operands if one.fields]
     return tuple(dict.fromkeys((*computed, *named, *asked)))
+
+
+def _names_of_records(ctx: TurnContext, condition: str) -> Iterator[str]:
+    """Yields the names in a rule's condition, but for those that are arguments of the tools that it names: their values
+    are the call's own, and no record is asked for them.
+    """
+    quoted = {text[1:-1] for text in _QUOTED.findall(condition)}
+    named = [tool for tool in ctx.toolbox.tools.values() if tool.name in quoted]
+    for word in _NAME.findall(_QUOTED.sub("''", condition)):
+        if not (named and all(word in tool.parameters for tool in named)):
+            yield word
 
 
 def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent | None:
@@ -217,8 +232,23 @@ def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent | None:
         if names:
             added[id(record.record)] = {old: record.record[new] for old, new in names.items()}
             told |= names
-    said = [f"{old} seems to be called {new} now; it is shown under both names." for old, new in sorted(told.items())]
+    said = [_TAKEN.format(old, new) for old, new in sorted(told.items())]
     return ShownContent(_with_fields(once.result, added), " ".join(said)) if added else None
+
+
+def as_sent(fact: Fact) -> Json:
+    """What the server sent: the fact's content without the names under which ``as_expected`` shows fields besides."""
+    names = dict(_TAKEN_NAMES.findall(fact.note))
+    return _without_names(fact.result, names) if names else fact.result
+
+
+def _without_names(content: Json, names: Mapping[str, str]) -> Json:
+    if isinstance(content, list):
+        return [_without_names(item, names) for item in content]
+    if not isinstance(content, dict):
+        return content
+    added = {old for old, new in names.items() if new in content and content.get(old) == content[new]}
+    return {key: _without_names(value, names) for key, value in content.items() if key not in added}
 
 
 def _find_renames(record: Seen, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:

@@ -307,3 +307,12 @@ def known_so_far(reason: str, progress: Progress | None) -> str:
     dossier = progress.dossier if progress else None
     values = [f"- {value.name}: {value.value}" for value in dossier.values] if dossier else []
     return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
+
+
+def say_left_out(reason: str, progress: Progress | None, writes: Sequence[LedgerEntry]) -> str:
+    """The answer of a task that was canceled: the reason, and each planned call that was never begun."""
+    plan = progress.dossier.plan if progress else None
+    begun = {(entry.plan_hash, entry.call.call_id) for entry in writes}
+    calls = [call for call in plan.calls if (plan.hash, call.call_id) not in begun] if plan else []
+    left = [f"- {call.tool} {call.arguments_json}" for call in calls]
+    return "\n".join([f"{reason}.", "Left out:", *left]) if left else reason

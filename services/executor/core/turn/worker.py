@@ -23,7 +23,7 @@ from services.executor.core.prime.prose import with_prose
 from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.reflect.review import ReviewedRun, review_answer, with_documents
-from services.executor.core.reflect.turn_end import budget_ending, known_so_far, turn_end, unchanged_end
+from services.executor.core.reflect.turn_end import budget_ending, known_so_far, say_left_out, turn_end, unchanged_end
 from services.executor.core.session.budget import BudgetSpent, Settlement, settlements_of_turn
 from services.executor.core.session.context import (
     IN_DOUBT,
@@ -385,6 +385,8 @@ def _end_early(opened: OpenedTurn, early: RunEnds, ledger: Mapping[str, LedgerEn
     if isinstance(early, BudgetSpent):
         early = budget_ending(early, progress, ledger)
         answer = known_so_far(early.reason, progress) if early.partial else early.reason
+    elif isinstance(early, Canceled):
+        answer = say_left_out(early.reason, progress, tuple(ledger.values()))
     return FinishedRun(
         early.state,
         early.fsm_state,
