@@ -16,10 +16,10 @@ _RULES = {
     "approve_claim only after get_claim or list_claims with the same claim_id": ToolRule(
         id="T3", kind="only_after", tool="approve_claim", after=("get_claim", "list_claims"), per=("claim_id",)
     ),
-    "only when approve_claim when amount < 500": ToolRule(
+    "approve_claim only when amount < 500": ToolRule(
         id="T4", kind="only_when", tool="approve_claim", condition="amount < 500"
     ),
-    "only after confirmation approve_claim by manager": ToolRule(
+    "approve_claim only after confirmation by manager": ToolRule(
         id="T5", kind="only_after_confirmation", tool="approve_claim", level="manager"
     ),
 }

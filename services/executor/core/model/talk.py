@@ -115,8 +115,9 @@ def _tool_rule_in_words(rule: ToolRule) -> str:
         limit = 1 if rule.limit is None else rule.limit
         counted = "successful call" if rule.counting == "successes" else "call"
         said = f"at most {limit} {counted}{'' if limit == 1 else 's'} of {rule.tool}"
-    elif rule.after:
-        said = f"{rule.tool} only after {' or '.join(rule.after)}"
+    elif rule.kind.startswith("only"):
+        named = f" {' or '.join(rule.after)}" if rule.after else ""
+        said = f"{rule.tool} {rule.kind.replace('_', ' ').removesuffix(' when')}{named}"
     more = (
         f"with the same {', '.join(rule.per)}" if rule.per else "",
         f"when {rule.condition}" if rule.condition else "",
