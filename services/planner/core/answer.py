@@ -11,14 +11,16 @@ from services.planner.core.compute import figures, stated_figures, subject_of, s
 from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_akin, unexplained_words
 from services.planner.core.figures import amount_field
+from services.planner.core.groups import find_standing_out, pick_groups, stated_groups
 from services.planner.core.mentions import find
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
 from services.planner.core.request import Request, objects
-from services.planner.core.selection import matching, unknown_state
+from services.planner.core.selection import matching
 from services.planner.core.situation import Situation, names, observe
+from services.planner.core.unread import find_unread
 from services.planner.core.words import (
     concept,
     field_stems,
@@ -54,11 +56,13 @@ def answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -
     ``as_a_list``: who asks reads nothing else, whatever the task's own words say.
     """
     if (as_a_list or wants_list(situation.text)) and not told.moves:
+        if unread := _unread_of_list(situation):
+            return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(unread)}.'
         found = as_list(situation)
         return dumps(found) if found or _was_read(situation) else _UNREAD
     said = [*map(_write, told.moves), *_tell_undone(situation, told)]
     asked = situation.reading.questions
-    said += [_answer_question(question, situation) or f'Could not be found out: "{question}".' for question in asked]
+    said += [_answer_question(question, situation) or _tell_open(question, situation) for question in asked]
     said += _values(situation) if not asked or not said else []
     if not said:
         said = _describe_subjects(situation)
@@ -72,10 +76,34 @@ def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool =
     """
     asked = situation.reading.questions
     if (as_a_list or wants_list(situation.text)) and not told.moves:
-        return () if _was_read(situation) or as_list(situation) else asked or (situation.text,)
+        is_known = not _unread_of_list(situation) and (_was_read(situation) or as_list(situation))
+        return () if is_known else asked or (situation.text,)
     if asked:
         return tuple(question for question in asked if not _answer_question(question, situation))
     return (situation.text,) if answer(situation, told) == _NOTHING else ()
+
+
+def _tell_open(question: str, situation: Situation) -> str:
+    unread = _unread_of_question(question, situation)
+    why = f": not understood: {', '.join(unread)}" if unread else ""
+    return f'Could not be found out: "{question}"{why}.'
+
+
+def _unread_of_list(situation: Situation) -> tuple[str, ...]:
+    """The words of a task for a list that nothing applies; how the list is to look chooses nothing."""
+    return find_unread(_criteria_of_list(situation), situation)
+
+
+def _criteria_of_list(situation: Situation) -> str:
+    text = " ".join(situation.reading.questions) or situation.text
+    criteria = _ORDER.sub(" ", _FORM.sub(" ", situation.text))
+    return criteria if len(criteria.strip(" .")) > 3 else text
+
+
+def _unread_of_question(question: str, situation: Situation) -> tuple[str, ...]:
+    """The words of a question about listed things that nothing applies."""
+    meant = situation.without_documents(with_antecedent(question, situation))
+    return find_unread(meant, situation) if _was_listed(meant, situation) else ()
 
 
 def _answer_question(question: str, situation: Situation) -> str:
@@ -115,8 +143,9 @@ def as_list(situation: Situation) -> list[Json]:
     """The asked field of the records that fit, sorted unless the task asks for an order; no value twice."""
     text = " ".join(situation.reading.questions) or situation.text
     asked = _ORDER.sub(" ", " ".join(match[0] for match in _FORM.finditer(situation.text)) or text)
-    criteria = _FORM.sub(" ", situation.text)
-    records = matching(criteria if len(criteria.strip(" .")) > 3 else text, situation)
+    criteria = _criteria_of_list(situation)
+    one = find_standing_out(criteria, situation)
+    records = one.records if one else matching(criteria, situation)
     fields = [_listed_field(record, asked) for record in records]
     usual = next(iter(Counter(filter(None, fields)).most_common(1)), ("", 0))[0]  # a bare row names it no less
     of_each = zip(records, fields, strict=True)
@@ -190,6 +219,8 @@ def _as_text(value: Json) -> str:
 def _question(question: str, situation: Situation) -> str:
     if decided := yes_or_no(question, situation):
         return decided
+    if told := _tell_listed(question, situation):
+        return told
     if stated := stated_figures(question, situation):
         return f"{stated[0].name.replace('_', ' ').capitalize()}: {_money(stated[0].value)}."
     for figure in figures(situation):
@@ -208,6 +239,25 @@ def _question(question: str, situation: Situation) -> str:
     known = own_id(record)
     name = str(known[1]) if known else " ".join(sorted(record.noun))
     return f"The {_plain(field)} of {name} is {record.fields[field]}."
+
+
+def _tell_listed(question: str, situation: Situation) -> str:
+    """What each group comes to, or the one that stands out."""
+    meant = with_antecedent(question, situation)
+    if not _was_listed(meant, situation) or find_unread(meant, situation):
+        return ""
+    if groups := stated_groups(question, situation):
+        kept = pick_groups(question, groups)
+        return f"{', '.join(f'{one.label}: {_money(one.figure.value)}' for one in kept)}."
+    one = find_standing_out(meant, situation)
+    told = [_name_with_field(record, one.field) for record in one.records] if one else []
+    return f"{', '.join(told)}." if told else ""
+
+
+def _name_with_field(record: FactRecord, field: str) -> str:
+    known = own_id(record)
+    name = str(known[1]) if known else " ".join(sorted(record.noun))
+    return f"{name} ({_plain(field)} {record.fields[field]})"
 
 
 def _list_linked_records(record: FactRecord, situation: Situation) -> list[FactRecord]:
@@ -313,8 +363,7 @@ def several(question: str, situation: Situation) -> str:
     meant = with_antecedent(question, situation)
     if not _WHICH.search(question) or not _was_listed(meant, situation):
         return ""
-    listed = [record for record in situation.records if record.in_list]
-    if unexplained_words(meant, listed) - unknown_state(meant, listed):
+    if find_unread(meant, situation):
         return ""
     found = [said for record in matching(meant, situation) if (said := _record_name(record))]
     if not found:

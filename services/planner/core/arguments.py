@@ -8,12 +8,29 @@ from services.planner.core.binding import BoundWay, kind_of
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.pages import is_paging
+from services.planner.core.phrases import (
+    drop_spans,
+    find_exclusions,
+    find_spoken,
+    find_target,
+    is_affirmed,
+    says_which,
+)
 from services.planner.core.records import MINOR
 from services.planner.core.references import candidates, is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import NAME, proper_names
-from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, names
-from services.planner.core.words import STOP, field_stems, parts, stem, stems, text_stems, text_words
+from services.planner.core.situation import (
+    CERTAIN,
+    LIKELY,
+    POSSIBLE,
+    ArgumentCandidate,
+    Situation,
+    best,
+    names,
+    places_of,
+)
+from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import JsonObject
 
 _WHY = stems(("reason", "cause", "justification", "why", "rationale", "explanation"))
@@ -27,6 +44,10 @@ _COMPUTED = re.compile(
     r"(?:the|that|this|its|their|how)\b|(?:sum|total|number|count|average|difference)\b|\d[\d.]*\s?%", re.I
 )
 _AS = re.compile(r"\bas ((?:an? |the )?(?:duplicate|copy|repetition|part) of .+)$", re.I)
+_GIVING = frozenset({"assign", "update", "move"})
+_TO_NAME = re.compile(
+    r"\b(?:to|into)\s+(?:the\s+)?(?:[a-z]+\s+){0,2}(?P<name>[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*)(?!-?\d)"
+)
 _WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
 
 
@@ -34,10 +55,14 @@ def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> A
     """The value of one field that is no identifier, or None if the task does not give it."""
     schema = tool.properties[name]
     required = name in tool.required
-    if choices := _choices(schema):
+    choices = _choices(schema)
+    is_set = bool(intent.verb) and kind_of(schema) == "string"
+    if is_set and (said := _find_set_value(tool, name, choices, intent, situation)):
+        return said
+    if choices:
         return _choose(choices, name, intent, situation)
     if (kind := kind_of(schema)) in ("number", "integer"):
-        return _number(name, kind, intent, situation)
+        return _number(name, kind, intent, situation) or _find_only_number(tool, name, intent)
     if kind == "boolean":
         return _flag(name, intent)
     if kind != "string":
@@ -45,10 +70,35 @@ def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> A
     shaped = (
         _find_by_shape(name, schema, situation, intent)
         or _as_candidate(_find_example(schema, situation))
-        or find_stated(name, intent)
+        or _drop_foreign(find_stated(name, intent), name, situation)
     )
     described = str(schema.get("description", ""))
     return shaped or _text(name, described, intent, situation, required)
+
+
+def _find_set_value(
+    tool: ToolSpec, name: str, choices: list[str], intent: Intent, situation: Situation
+) -> ArgumentCandidate | None:
+    """What the clause sets the field to: ``to done``, ``on hold``, ``to Ada``; not what it chooses its things by."""
+    own = field_stems(name)
+    if own & (_WHY | _PROSE | _OUTCOME | _ABOUT):
+        return None
+    known = {str(value) for record in situation.records for column, value in record.fields.items() if column == name}
+    told = NAME.findall(f"{tool.description} {tool.properties[name].get('description', '')}")
+    values = choices or [*known, *(one for one in told if one.lower() not in STOP)]
+    target = find_target(intent.clause, values, nouns(tool.name), intent.means_every)
+    if target and (target.is_stated or choices):
+        return _as_candidate(target.span.value)
+    others = [one for one in tool.required if one != name and not is_reference(tool, one)]
+    match = _TO_NAME.search(drop_spans(intent.clause, find_exclusions(intent.clause)))
+    is_given = family(parts(tool.name)[0]) in _GIVING and not choices and not others and match
+    return _as_candidate(match["name"]) if match and is_given else None
+
+
+def _drop_foreign(found: ArgumentCandidate | None, name: str, situation: Situation) -> ArgumentCandidate | None:
+    """A stated value, unless records have it under other names alone."""
+    holders = {field for _, field in places_of(str(found.value), situation)} if found else set()
+    return found if not holders or name in holders else None
 
 
 def _choices(schema: JsonObject) -> list[str]:
@@ -58,14 +108,15 @@ def _choices(schema: JsonObject) -> list[str]:
 
 def _choose(choices: list[str], name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
+    if intent.verb:
+        choices = [one for one in choices if not _says_which(one, intent)]
     named = [choice for choice in choices if names(intent.clause, choice)]
     if len(named) == 1 and (intent.verb or any(mark.isdigit() for mark in named[0])):
         return ArgumentCandidate(named[0], "task", "", CERTAIN)
     if not intent.verb:
         done = {stem(one.verb) for one in situation.reading.actions}
         choices = [choice for choice in choices if stem(choice) not in done]  # what a task makes is not what it seeks
-        said = frozenset(re.findall(r"\w+", situation.text.lower()))
-        exact = [choice for choice in choices if parts(choice) and said >= {*parts(choice)}]
+        exact = [choice for choice in choices if is_affirmed(choice, situation.text)]
         return ArgumentCandidate(exact[0], "task", "", CERTAIN) if len(exact) == 1 else None
     own = text_stems(intent.clause) | {stem(intent.verb)}
     for words in (own, situation.stems):
@@ -79,6 +130,14 @@ def _choose(choices: list[str], name: str, intent: Intent, situation: Situation)
     return None
 
 
+def _says_which(choice: str, intent: Intent) -> bool:
+    """Whether a choice stands in a clause, and only where that says which things are meant or left out."""
+    if not find_spoken(choice, intent.clause):
+        return False
+    kept = drop_spans(intent.clause, find_exclusions(intent.clause))
+    return all(says_which(kept, span, (), intent.means_every) for span in find_spoken(choice, kept))
+
+
 def _number(name: str, kind: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     said = find_stated(name, intent)
     mention = next(iter(find(str(said.value))), None) if said else None
@@ -89,6 +148,18 @@ def _number(name: str, kind: str, intent: Intent, situation: Situation) -> Argum
     amount = mention.number * 100 if MINOR.intersection(parts(name)) else mention.number
     whole = kind == "integer" and amount == amount.to_integral_value()
     return ArgumentCandidate(int(amount) if whole else amount, "task", "", CERTAIN)
+
+
+def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCandidate | None:
+    """The one bare number of a clause, for the one number that a tool has to be given."""
+    numeric = [one for one, schema in tool.properties.items() if kind_of(schema) in ("number", "integer")]
+    found = [mention for mention in find(intent.clause) if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY)]
+    if not intent.verb or intent.means_every or numeric != [name] or name not in tool.required or len(found) != 1:
+        return None
+    is_whole = found[0].number == found[0].number.to_integral_value()
+    if found[0].kind is not MentionKind.NUMBER or not is_whole:
+        return None
+    return ArgumentCandidate(int(found[0].number), "task", "", CERTAIN)
 
 
 def _figure_near(name: str, text: str) -> Mention | None:
@@ -233,9 +304,17 @@ def _find_quotation(text: str) -> str:
     return next((mention.value for mention in find(text) if mention.kind is MentionKind.QUOTE), "")
 
 
+_SPEECH = re.compile(
+    r"\b(?:(?:saying|say|says|stating|to the effect)(?:[:,]?\s+that)?|that)[:,]?\s+(?P<said>.+)$", re.I
+)
+_OF_ADDRESSEE = re.compile(r"^(?:her|his|their)\s+(?=[a-z])", re.I)
+
+
 def _that(clause: str) -> str:
-    match = re.search(r"\b(?:that|saying|say|stating)[:,]?\s+(.+)$", clause, re.I)
-    return match[1].strip() if match else ""
+    """What somebody is to be told, as a sentence to them: of ``tell her that her loan is agreed``."""
+    match = _SPEECH.search(clause)
+    said = _OF_ADDRESSEE.sub("your ", match["said"].strip()) if match else ""
+    return f"{said[0].upper()}{said[1:].rstrip(' .!')}." if said else ""
 
 
 def _words_after_for(text: str) -> str:

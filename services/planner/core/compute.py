@@ -10,8 +10,8 @@ from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, am
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.portions import difference, piece, stated_percent, whole
 from services.planner.core.records import FactRecord, own_id
-from services.planner.core.selection import before_comparison, matching, proper_names
-from services.planner.core.situation import Situation, best, names, places_of, rank
+from services.planner.core.selection import before_comparison, proper_names, select
+from services.planner.core.situation import ChosenRecords, Situation, best, names, places_of, rank
 from services.planner.core.words import (
     STOP,
     field_stems,
@@ -70,6 +70,11 @@ def stated_figures(text: str, situation: Situation) -> list[PlannedFigure]:
     return found or _portion(text, situation)
 
 
+def find_operation(text: str) -> str:
+    """What a text asks to compute of several figures; empty if nothing."""
+    return next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), "")
+
+
 def _portion(text: str, situation: Situation) -> list[PlannedFigure]:
     """What is asked for in words alone; the figure itself first, then those that it rests on."""
     subject = subject_of(text, situation)
@@ -81,10 +86,13 @@ def _portion(text: str, situation: Situation) -> list[PlannedFigure]:
 def _aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     if any(mention.kind is MentionKind.PERCENT for mention in find(text)):
         return None
-    operation = next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), None)
+    operation = find_operation(text)
     before = antecedent_of(text, situation) if operation else ""
     meant = with_antecedent(text, situation) if before else text
-    records = matching(meant, situation) if operation else []
+    selection = select(meant, situation) if operation else ChosenRecords((), text)
+    if selection.unread or not find_operation(f"{before} {selection.rest}" if before else selection.rest):
+        return None  # "exceeds the maximum": what compares is no operation
+    records = selection.records
     if operation == "count" and not any(nouns(fact.tool) & text_stems(meant) for fact in situation.facts):
         return None
     if operation == "count":
@@ -94,7 +102,7 @@ def _aggregate(text: str, situation: Situation) -> PlannedFigure | None:
         )
     if _HOW_MUCH.search(text) and _is_told(text, situation):
         return None
-    if operation is None or not records or not any(record.noun & text_stems(meant) for record in records):
+    if not records or not any(record.noun & text_stems(meant) for record in records):
         return None
     chosen = [(record, amount_field(record, text)) for record in records]
     found = tuple(operand(record, field) for record, field in chosen if field)

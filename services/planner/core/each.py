@@ -6,30 +6,27 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.binding import BoundWay
-from services.planner.core.intents import Intent, drop_spared
+from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.pages import read_in_part
+from services.planner.core.phrases import drop_spans, find_target
 from services.planner.core.records import FactRecord, number, own_id
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import matching, names_in, unknown_names
-from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, names
+from services.planner.core.selection import matching, names_in, select, unknown_names
+from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, names
+from services.planner.core.unread import find_unread_of_calls
 from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
-_EVERY = re.compile(r"\b(?:all|every|each)\b", re.I)
 _ORDER = re.compile(r"\b(?:in (?:the )?order of|in|ordered by|sorted by|by) (?:its |their |the )?(?P<by>[\w ]+)", re.I)
+_IN_ORDER = re.compile(r"\b(?:in (?:the )?order of|ordered by|sorted by) (?:its |their |the )?\w+", re.I)
 _GOAL = re.compile(r"\b(?:to|into|as) (?:the )?(?P<goal>[a-z]+)\b", re.I)
-
-
-def is_for_each(intent: Intent) -> bool:
-    return bool(_EVERY.search(intent.clause))
 
 
 def for_each(way: BoundWay, intent: Intent, situation: Situation) -> list[BoundWay]:
     """One call for each listed record that the clause fits; the clause's own way says all the rest."""
     found = []
-    text = _without_goal(drop_spared(_clause_with_subject(intent, situation)), way)
-    for record in _order_records(matching(text, situation), intent.clause):
+    for record in _order_records(_choose_things(way, intent, situation).records, intent.clause):
         known = own_id(record)
         slots = [name for name in way.tool.required if is_reference(way.tool, name)]
         slots = [name for name in slots if wanted_noun(way.tool, name) & record.noun]
@@ -40,19 +37,28 @@ def for_each(way: BoundWay, intent: Intent, situation: Situation) -> list[BoundW
     return found
 
 
-def _without_goal(text: str, way: BoundWay) -> str:
-    """The text without where the call leads to: the state after it says nothing of which things are meant."""
+def _choose_things(way: BoundWay, intent: Intent, situation: Situation) -> ChosenRecords:
+    """What the clause means, without where the call leads to: the state after it says nothing of that."""
+    text = _IN_ORDER.sub(" ", drop_evidence(_clause_with_subject(intent, situation)))
+    for name, found in way.chosen:
+        if not is_reference(way.tool, name) and found.source == "task":
+            target = find_target(text, [str(found.value)], nouns(way.tool.name), intent.means_every)
+            text = drop_spans(text, [target.span] if target else [])
     goals = nouns(way.tool.name)
-    return _GOAL.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text)
+    return select(_GOAL.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text), situation)
 
 
 def not_all_known(way: BoundWay, intent: Intent, situation: Situation) -> str:
     """Why it cannot be said which things ``every`` means; empty if it can."""
     unknown = [name for name in names_in(_clause_with_subject(intent, situation)) if name in unknown_names(situation)]
+    given = {str(found.value) for _, found in way.chosen}
     cut = [tool for tool in read_in_part(situation.facts) if nouns(tool) & nouns(way.tool.name)]
-    if unknown:
+    if unknown := [name for name in unknown if name not in given]:
         return f"nothing that was read says who or what {unknown[0]} is"
-    return f"{cut[0]} was not read to its end" if cut else ""
+    if cut:
+        return f"{cut[0]} was not read to its end"
+    unread = find_unread_of_calls(_choose_things(way, intent, situation), way, intent, situation)
+    return f"not understood: {', '.join(unread)}" if unread else ""
 
 
 def _clause_with_subject(intent: Intent, situation: Situation) -> str:
@@ -65,14 +71,14 @@ def _clause_with_subject(intent: Intent, situation: Situation) -> str:
     return intent.clause
 
 
-def _order_records(records: list[FactRecord], clause: str) -> list[FactRecord]:
+def _order_records(records: Sequence[FactRecord], clause: str) -> list[FactRecord]:
     """By the field that the clause orders them by; as they were listed otherwise."""
     match = _ORDER.search(clause)
     said = text_stems(match["by"]) if match else frozenset()
     fields = {name for record in records for name, value in record.fields.items() if number(value) is not None}
     by = sorted((name for name in fields if field_stems(name) & said), key=lambda name: (len(name), name))
     if not by or any(number(record.fields.get(by[0])) is None for record in records):
-        return records
+        return [*records]
     return sorted(records, key=lambda record: number(record.fields[by[0]]) or 0)
 
 

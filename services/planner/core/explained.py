@@ -39,7 +39,8 @@ def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset
         for name, value in record.fields.items():
             known |= field_stems(name)
             known |= text_stems(value) if isinstance(value, str) else frozenset()
-        known |= frozenset().union(*(text_stems(str(value)) for value in record.fact.arguments.values()))
+        for name, given in record.fact.arguments.items():
+            known |= field_stems(name) | text_stems(str(given))
     return frozenset(word for word in asked if not any(are_akin(word, one) for one in known))
 
 

@@ -3,7 +3,8 @@
 import re
 from typing import NamedTuple
 
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import identifiers_in
+from services.planner.core.phrases import drop_spans, find_exclusions
 from services.planner.core.words import (
     FAMILIES,
     NOTICES,
@@ -44,6 +45,11 @@ class Intent(NamedTuple):
         return is_generic(self.verb)
 
     @property
+    def means_every(self) -> bool:
+        """Whether it speaks of all, every or each of some things."""
+        return bool(_EVERY.search(re.sub(r"[\"“][^\"”]*[\"”]", " ", self.clause)))
+
+    @property
     def is_notice(self) -> bool:
         return self.family in NOTICES
 
@@ -66,14 +72,22 @@ class TaskReading(NamedTuple):
         return tuple(
             intent.clause
             for intent in self.unnamed
-            if (intent.is_unknown or _COMMANDS.match(intent.clause)) and not intent.is_heading
+            if (intent.is_unknown or _COMMANDS.match(intent.clause)) and not self._is_heading(intent)
         )
+
+    def _is_heading(self, intent: Intent) -> bool:
+        """Whether a clause only says what several others come to: it begins the task, and they name its things."""
+        named = {*identifiers_in(intent.clause)}
+        about = [one for one in self.actions if named and named & {*identifiers_in(one.clause)}]
+        begins = self.text.lstrip().startswith(intent.clause)
+        return intent.is_heading or (begins and len(about) > 0 and len(self.actions) > 1)
 
     @property
     def reads_only(self) -> bool:
         return not self.actions
 
 
+_EVERY = re.compile(r"\b(?:all|every|each)\b", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
 _NOTIFY = "|".join(sorted({*FAMILIES["send"], "tell"}))
 _VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
@@ -117,11 +131,6 @@ _HAPPENED = re.compile(
     r"|has|have)\s+(?P<verb>\w+ed|paid|sent|come)\b",
     re.I,
 )
-_BUT = re.compile(
-    r"[,\s]*\b(?:except(?: for)?|excepting|but not|other than|apart from|besides|excluding|without|not)\s+"
-    r"(?=[^,;]*?\d)",
-    re.I,
-)
 _EVIDENCE = re.compile(
     r"\b(?:as (?:an? |the )?(?:duplicate|copy|repetition|part) of|duplicates?|instead of|in place of|in favou?r of"
     r"|(?:the )?same as|identical (?:to|with)|similar to|superseded by|replaced by)\s+",
@@ -155,7 +164,8 @@ _ADDS_TO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+[$€£]?\d[\d.,]*\s+(
 _GIVES = re.compile(r"\b(?:list|array|json|ids?|only|results?|values?|numbers?|names?|answer)\b", re.I)
 _COMMANDS = re.compile(
     r"^(?:please |also |and |then )*(?!the |a |an |this |that |there |all |every |each |it |its |they |their |he |she )"
-    r"[a-z]{3,}\s+(?:the|an?|all|every|each|its|their|it|them|this|that)\b",
+    r"[a-z]{3,}\s+(?:(?:the|an?|all|every|each|its|their|it|them|this|that)\b|\d|(?:[a-z]+\s+)?[a-z]+[-_]\d)"
+    r"(?![^,;]*\s(?:is|are|was|were|has|have)\b)",
     re.I,
 )
 _TO_ANSWER = re.compile(
@@ -180,16 +190,20 @@ _PERHAPS_ANOTHER = re.compile(
     r"(?P<rest>(?P<between>[a-zäöüéèà]{3,}\s+(?:[a-zäöüéèà]+\s+){0,2})(?:[A-Za-z]{1,20}-?\d|[A-Z][a-z]+).*)$",
     re.S,
 )
+_FURTHER_VERB = re.compile(
+    r"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?:(?:also|then|please)\s+)*(?=(?P<verb>[a-z]{3,})\s+\S)", re.I
+)
 _LEADS = frozenset(
     "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
     "finally next first second third i we want like have afterwards after that so".split()
 )
 
 
-def understand(text: str, things: frozenset[str] = frozenset()) -> TaskReading:
+def understand(text: str, things: frozenset[str] = frozenset(), verbs: frozenset[str] = frozenset()) -> TaskReading:
     """Read a task's text sentence by sentence. ``things``: the stems of all words that tools and records are called by.
 
-    With them, a word before an identifier that is none of them, and no known verb, begins a clause of its own.
+    With them, a word before an identifier that is none of them, and no known verb, begins a clause of its own. So does
+    each of ``verbs``, which are the words that tools' names begin with.
     """
     intents: list[Intent] = []
     questions: list[str] = []
@@ -204,7 +218,8 @@ def understand(text: str, things: frozenset[str] = frozenset()) -> TaskReading:
             read = _sentence(sentence, intents)
             if intents and not read and (reasons := _mask_reasons(sentence)[1]):
                 intents[-1] = intents[-1]._replace(reason=intents[-1].reason or reasons[0])
-            intents += [part for intent in read for part in _divide(intent, things)]
+            whole = [part for intent in read for part in _divide_by_tools(intent, verbs)]
+            intents += [part for intent in whole for part in _divide(intent, things)]
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
@@ -215,10 +230,29 @@ def understand(text: str, things: frozenset[str] = frozenset()) -> TaskReading:
     return TaskReading(text, specific, forbidden, tuple(questions), unnamed)
 
 
+def _divide_by_tools(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
+    """A clause, and what follows its ``and`` by a verb that only a tool's name has: ``close A-1 and dye 3 of B-2``."""
+    for match in _FURTHER_VERB.finditer(intent.clause):
+        first, rest = intent.clause[: match.start()], intent.clause[match.end() :]
+        earlier = text_words(first)[1:]
+        is_noun = match["verb"].lower() in earlier or first.count('"') % 2 == 1
+        if match["verb"].lower() not in verbs or is_verb(match["verb"]) or is_noun:
+            continue
+        one = intent._replace(clause=first, spared=find_spared(first))
+        other = intent._replace(verb=match["verb"].lower(), clause=rest, spared=find_spared(rest))
+        return [one, *_divide_by_tools(other, verbs)]
+    return [intent]
+
+
 def _divide(intent: Intent, things: frozenset[str]) -> list[Intent]:
     """A clause, and what follows its ``and`` by a verb that is not known: ``approve A-1 and frobnicate A-2``."""
     match = _PERHAPS_ANOTHER.match(intent.clause) if things and not intent.is_notice else None
-    if match is None or ":" in match["first"] or intent.family in (None, "read", "create"):
+    if (
+        match is None
+        or _only_excludes(match["rest"])
+        or ":" in match["first"]
+        or intent.family in (None, "read", "create")
+    ):
         return [intent]
     words = [word for word in text_words(match["between"]) if word not in STOP]
     known = things | {stem(word) for word in text_words(match["first"])}
@@ -336,7 +370,13 @@ def _clauses(body: str) -> list[Intent]:
 
 
 def _split(text: str) -> list[Intent]:
-    return [_intent(clause.strip()) for clause in _JOIN.split(text) if clause.strip(" .,")]
+    bounds = [0, *(place for match in _JOIN.finditer(text) for place in match.span()), len(text)]
+    pieces: list[tuple[int, int]] = []
+    for start, end in zip(bounds[::2], bounds[1::2], strict=True):
+        is_apart = pieces and not (_only_excludes(text[start:end]) or _only_excludes(text[slice(*pieces[-1])]))
+        begin = start if is_apart or not pieces else pieces.pop()[0]  # what is left out belongs to the clause beside it
+        pieces.append((begin, end))
+    return [_intent(text[start:end].strip()) for start, end in pieces if text[start:end].strip(" .,")]
 
 
 def _intent(clause: str) -> Intent:
@@ -345,20 +385,29 @@ def _intent(clause: str) -> Intent:
 
 
 def find_spared(text: str) -> tuple[str, ...]:
-    """The identifiers of a text that stand behind ``except`` or ``as a duplicate of``, up to its next comma."""
-    tails = [text[match.end() :] for pattern in (_BUT, _EVIDENCE) for match in pattern.finditer(text)]
+    """The identifiers that a text leaves out, or that stand behind ``as a duplicate of``, up to the next comma."""
+    tails = [text[match.end() :] for match in _EVIDENCE.finditer(text)]
     named = [re.split(r"[,;:]\s(?![A-Z]+-?\d)| because | and (?![A-Z]+-?\d)", tail)[0] for tail in tails]
-    return tuple(mention.value for tail in named for mention in find(tail) if mention.kind is MentionKind.ID)
+    left_out = (span.value for span in find_exclusions(text))
+    return tuple(one for words in (*left_out, *named) for one in identifiers_in(words))
 
 
-def drop_spared(text: str) -> str:
-    """A text without its exceptions and evidence."""
+def drop_evidence(text: str) -> str:
+    """A text without what it names as mere evidence."""
     for value in find_spared(text):
-        text = re.sub(rf"(?:{_BUT.pattern}|{_EVIDENCE.pattern})[^,;]*?{re.escape(value)}", " ", text, flags=re.I)
+        text = re.sub(rf"(?:{_EVIDENCE.pattern})[^,;]*?{re.escape(value)}", " ", text, flags=re.I)
     return text
 
 
+def _only_excludes(text: str) -> bool:
+    """``leave A-1 as it is``: a clause that says nothing else."""
+    spans = find_exclusions(text)
+    return bool(spans) and not drop_spans(text, spans).strip(" ,.;!")
+
+
 def _of_clause(clause: str) -> Intent:
+    if _only_excludes(clause):
+        return Intent("", clause, negated=True)
     for verb, pattern in _PHRASALS:
         if pattern.match(clause):
             return Intent(verb, clause)
@@ -374,7 +423,8 @@ def _of_clause(clause: str) -> Intent:
         return Intent(_object_verb(match[1], clause), clause, negated=True)
     if match := _PASSIVE.search(clause):
         return Intent(match[1].lower(), clause)
-    words = [word for word in text_words(clause) if word not in _LEADS]
+    said = drop_spans(clause, find_exclusions(clause))
+    words = [word for word in text_words(said) if word not in _LEADS]
     return Intent(_object_verb(words[0], clause) if words else "", clause)
 
 

@@ -81,6 +81,10 @@ def find(text: str) -> tuple[Mention, ...]:
     return tuple(sorted(found, key=lambda mention: mention.start)[:_AT_MOST])
 
 
+def identifiers_in(text: str) -> tuple[str, ...]:
+    return tuple(mention.value for mention in find(text) if mention.kind is MentionKind.ID)
+
+
 def _mention(kind: MentionKind, match: re.Match[str]) -> Mention:
     named = match.groupdict()
     value = named.get("v") or named.get("w") or ""

@@ -1,42 +1,100 @@
 """Which records and which of their fields a text means, and the things that it calls by a proper name."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.planner.core.figures import amount_field, in_major_units
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.criteria import ReadCriteria, read_criteria
+from services.planner.core.explained import unexplained_words
+from services.planner.core.mentions import Mention, MentionKind, find, identifiers_in
+from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import Situation, names
+from services.planner.core.situation import ChosenRecords, Situation
 from services.planner.core.words import STOP, nouns, stem, text_stems, text_words
 
 
 def matching(text: str, situation: Situation) -> list[FactRecord]:
-    found = situation.memo.matches.get(text)
+    return [*select(text, situation).records]
+
+
+def select(text: str, situation: Situation) -> ChosenRecords:
+    """The listed records that a text speaks of, narrowed by the criteria it states; each thing once."""
+    found = situation.memo.selections.get(text)
     if found is None:
-        found = situation.memo.matches[text] = _matching(text, situation)
+        found = situation.memo.selections[text] = _select(text, situation)
     return found
 
 
-def _matching(text: str, situation: Situation) -> list[FactRecord]:
-    """The listed records that a text speaks of, narrowed by the criteria it states; each thing once."""
+def _select(text: str, situation: Situation) -> ChosenRecords:
+    exclusions = find_exclusions(text)
+    meant = drop_spans(text, exclusions)
+    listed = _listed_of_kind(meant, situation)
+    said = _in_shown_words(meant, listed)
+    kinds: dict[frozenset[str], list[FactRecord]] = {}
+    for record in listed:
+        kinds.setdefault(record.noun, []).append(record)
+    read = {kind: read_criteria(said, of_kind, _days_in(said, situation)) for kind, of_kind in kinds.items()}
+    left_out = {kind: _read_exclusions(exclusions, of_kind, situation) for kind, of_kind in kinds.items()}
+    first = next(iter(read.values()), ReadCriteria((), said))
+    unread = (*first.unread, *(words for one in [*left_out.values()][:1] for words in one.unread))
+    if _asks_for_unknown(said, listed):
+        return ChosenRecords((), first.rest, unread)
+    ids = _meant_ids(said, situation)
+    kept = [
+        record
+        for record in listed
+        if read[record.noun].fits(record) and _is_meant(record, ids) and not left_out[record.noun].leaves_out(record)
+    ]
+    return ChosenRecords(tuple(_drop_repeats(kept)), first.rest, unread)
+
+
+def _listed_of_kind(text: str, situation: Situation) -> list[FactRecord]:
     said = text_stems(text)
     listed = [record for record in situation.records if record.in_list and record.noun & said]
     listed = [record for record in listed if record.noun <= said] or listed
     kind = _kind_meant(text, {record.noun for record in listed})
     listed = _of_the_list_named([record for record in listed if record.noun == kind] if kind else listed, said)
-    if not listed:
-        listed = [record for record in situation.records if record.in_list]
-    text = _in_shown_words(text, listed)
-    if _asks_for_unknown(text, listed):
-        return []
-    criteria = {kind: _criteria(text, kind, listed) for kind in {record.noun for record in listed}}
-    meant = _meant_ids(text, situation)
-    kept = [record for record in listed if _fits(record, text, criteria[record.noun], meant)]
-    return _drop_repeats(kept)
+    return listed or [record for record in situation.records if record.in_list]
+
+
+def _days_in(text: str, situation: Situation) -> list[Mention]:
+    """The days that a text names, those without a year as well, where they stand in it."""
+    own = [mention for mention in find(text) if mention.kind is MentionKind.DATE]
+    taken = {mention.start for mention in own}
+    for mention in situation.of_kind(MentionKind.DATE):
+        written = situation.text[mention.start : mention.end]
+        place = text.find(written)
+        if place >= 0 and place not in taken:
+            own.append(mention._replace(start=place, end=place + len(written)))
+    return own
+
+
+class _ReadExclusions(NamedTuple):
+    """``ids``: identifiers that are left out; ``others``: criteria of what is."""
+
+    ids: frozenset[str]
+    others: tuple[ReadCriteria, ...]
+    unread: tuple[str, ...]
+
+    def leaves_out(self, record: FactRecord) -> bool:
+        known = own_id(record)
+        return bool(known and str(known[1]) in self.ids) or any(one.fits(record) for one in self.others)
+
+
+def _read_exclusions(
+    exclusions: Sequence[TextSpan], listed: Sequence[FactRecord], situation: Situation
+) -> _ReadExclusions:
+    named = [(span, identifiers_in(span.value)) for span in exclusions]
+    others = [
+        (span, read_criteria(span.value, listed, _days_in(span.value, situation))) for span, ids in named if not ids
+    ]
+    unread = [
+        span.value for span, read in others if not read.criteria or read.unread or unexplained_words(read.rest, listed)
+    ]
+    known = tuple(read for span, read in others if span.value not in unread)
+    return _ReadExclusions(frozenset(one for _, ids in named for one in ids), known, tuple(unread))
 
 
 def _of_the_list_named(listed: Sequence[FactRecord], said: frozenset[str]) -> list[FactRecord]:
@@ -110,43 +168,6 @@ def _drop_repeats(records: Sequence[FactRecord]) -> list[FactRecord]:
     return list(unique.values())
 
 
-Criteria = dict[str, set[str]]
-
-
-def _criteria(text: str, kind: frozenset[str], listed: Sequence[FactRecord]) -> Criteria:
-    """For each column of one kind's records those of its values that the text names, where it names one.
-
-    A word that stands in records of another kind says nothing about this one.
-    """
-    values: dict[str, set[str]] = {}
-    for record in listed:
-        if record.noun == kind:
-            for name, value in record.fields.items():
-                values.setdefault(name, set()).add(str(value))
-    participles = _participles(text)
-    spoken = {name: {value for value in held if _is_spoken(value, text, participles)} for name, held in values.items()}
-    return {name: found for name, found in spoken.items() if found}
-
-
-def _fits(record: FactRecord, text: str, criteria: Criteria, meant: "_Meant") -> bool:
-    """Whether a record agrees with every criterion: a value of some column that the text names, and its figures."""
-    if any(str(record.fields.get(column)) not in values for column, values in criteria.items()):
-        return False
-    return compares(record, text) is not False and _is_meant(record, meant)
-
-
-def _is_spoken(value: str, text: str, participles: frozenset[str]) -> bool:
-    return (
-        value.lower() not in STOP
-        and not value.replace(".", "").isdigit()
-        and (names(text, value) or (value.isalpha() and stem(value) in participles))
-    )
-
-
-def _participles(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in re.findall(r"\b\w+(?:ed|ing)\b", text.lower()))
-
-
 class _Meant(NamedTuple):
     """Identifiers that a record has to agree with, and the columns that can hold them; ``owners``: one is enough."""
 
@@ -194,48 +215,18 @@ def _shape(value: str) -> str:
     return re.sub(r"\d+", "9", value)
 
 
-_COMPARED: tuple[tuple[str, Callable[[Decimal, Decimal], bool]], ...] = (
-    (r"(?:over|above|more than|greater than|exceed(?:s|ing)?|larger than|higher than|bigger than)", lambda a, b: a > b),
-    (r"(?:at least|no less than|minimum of)", lambda a, b: a >= b),
-    (r"(?:under|below|less than|smaller than|lower than|cheaper than)", lambda a, b: a < b),
-    (
-        r"(?:at most|no more than|(?<!add )(?<!adds )(?<!sum )up to|within|not exceeding|maximum of)",
-        lambda a, b: a <= b,
-    ),
+_COMPARED = re.compile(
+    r"\b(?:over|above|more than|greater than|exceed(?:s|ing)?|larger than|higher than|bigger than|at least|no less than"
+    r"|minimum of|under|below|less than|smaller than|lower than|cheaper than|at most|no more than"
+    r"|(?<!add )(?<!adds )(?<!sum )up to|within|not exceeding|maximum of)\b",
+    re.I,
 )
 
 
 def before_comparison(text: str) -> str:
     """What a comparison speaks of: the text up to its ``under`` or ``at least``."""
-    places = [match.start() for words, _ in _COMPARED if (match := re.search(rf"\b{words}\b", text, re.I))]
-    return text[: min(places)] if places else text
-
-
-class _Comparison(NamedTuple):
-    """``of``: the text before it, which says what is compared."""
-
-    of: str
-    holds: Callable[[Decimal, Decimal], bool]
-    limit: Decimal
-
-
-def compares(record: FactRecord, text: str) -> bool | None:
-    """Whether a record's amount satisfies a stated comparison; None if none is stated or it has no amount."""
-    stated = _find_comparison(text)
-    field = amount_field(record, stated.of) if stated else None
-    amount = in_major_units(record, field) if field else None
-    return None if stated is None or amount is None else stated.holds(amount, stated.limit)
-
-
-@lru_cache(maxsize=1_000)
-def _find_comparison(text: str) -> _Comparison | None:
-    for words, holds in _COMPARED:
-        match = re.search(rf"\b{words}\s+(?:than\s+)?(.{{1,24}})", text, re.I)
-        found = find(match[1]) if match else ()
-        limit = next((one for one in found if one.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
-        if match and limit and limit.start <= 2:
-            return _Comparison(text[: match.start()], holds, limit.number)
-    return None
+    match = _COMPARED.search(text)
+    return text[: match.start()] if match else text
 
 
 _FORMATS = frozenset("json csv xml yaml html markdown".split())  # how an answer is to look, and nobody's name

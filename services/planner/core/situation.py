@@ -38,12 +38,23 @@ class MadeEntity(NamedTuple):
     field: str
 
 
+class ChosenRecords(NamedTuple):
+    """The records that a text means. ``rest``: the text with blanks for what chose them.
+
+    ``unread``: words that decide which are meant, and that could not be applied.
+    """
+
+    records: tuple[FactRecord, ...]
+    rest: str
+    unread: tuple[str, ...] = ()
+
+
 class SituationMemo:
     """What was worked out of one situation's records and text, which is asked for again and again."""
 
     def __init__(self) -> None:
         self.ranks: dict[tuple[str, str], int] = {}
-        self.matches: dict[str, list[FactRecord]] = {}
+        self.selections: dict[str, ChosenRecords] = {}
         self.subjects: list[FactRecord] | None = None
         self.held: dict[str, list[ArgumentCandidate]] = {}
         self.places: dict[str, list[tuple[FactRecord, str]]] | None = None
@@ -66,6 +77,7 @@ class Situation(NamedTuple):
     original: str = ""
     absent: tuple[str, ...] = ()  # identifiers that the task names and of which a read says that there is no such thing
     documents: tuple[str, ...] = ()  # the words, in lower case, by which the task asks for what somebody else writes
+    terms: frozenset[str] = frozenset()  # the stems of the words by which tools are called and described
 
     @property
     def text(self) -> str:
@@ -98,7 +110,8 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
     facts = facts_of(request, writers)
     records = records_of(facts)
     documents = _documents_of(request)
-    reading = _with_documents_asked(understand(text, _things_of(request)), documents)
+    terms = _things_of(request)
+    reading = _with_documents_asked(understand(text, terms, _verbs_of(request)), documents)
     values = (*objects(request.section("values")), *_find_calculated(request))
     return Situation(
         reading,
@@ -112,6 +125,7 @@ def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
         request.task,
         _find_absent(request, mentions, writers, records),
         documents,
+        terms,
     )
 
 
@@ -143,6 +157,10 @@ def _things_of(request: Request) -> frozenset[str]:
     """The stems of the words by which the tools on offer are called and described."""
     told = [f"{' '.join(parts(tool.name))} {tool.description} {' '.join(tool.properties)}" for tool in request.tools]
     return frozenset().union(*(text_stems(one.replace("_", " ")) for one in told)) if told else frozenset()
+
+
+def _verbs_of(request: Request) -> frozenset[str]:
+    return frozenset(words[0] for tool in request.tools if tool.name not in LOCAL and (words := parts(tool.name)))
 
 
 def _documents_of(request: Request) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from services.planner.core.binding import kind_of
 from services.planner.core.figures import SUMS
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
+from services.planner.core.phrases import find_target
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.words import (
@@ -13,6 +14,7 @@ from services.planner.core.words import (
     family,
     field_stems,
     is_generic,
+    is_identifier,
     nouns,
     parts,
     stem,
@@ -85,11 +87,32 @@ def _verb(intent: Intent, tool: ToolSpec) -> int:
         return _SYNONYM
     if family(words[0]) == "update" and own in _states(tool):
         return _STATE
+    if _sets_what_is_said(intent, tool):
+        return _GENERAL
     return (
         _EXACT - 1
         if own in text_stems(tool.description) and family(words[0]) in ("update", "create") and _is_act(intent)
         else 0
     )
+
+
+_SETTING = frozenset({"update", "move", "block"})
+_PUTTING = frozenset("put mark bring make turn get take give".split())
+
+
+def _sets_what_is_said(intent: Intent, tool: ToolSpec) -> bool:
+    """Whether a clause of putting or changing says the state that a tool sets, or names the field that it writes."""
+    if intent.family not in _SETTING and intent.verb not in _PUTTING:
+        return False
+    for name, schema in tool.properties.items():
+        listed = schema.get("enum")
+        values = [str(one) for one in listed] if isinstance(listed, list) else []
+        if find_target(intent.clause, values, nouns(tool.name), intent.means_every):
+            return True
+        is_written = name in tool.required and not values and not is_identifier(name)
+        if is_written and field_stems(name) <= text_stems(intent.clause):
+            return True
+    return False
 
 
 def _is_act(intent: Intent) -> bool:

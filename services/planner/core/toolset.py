@@ -35,6 +35,8 @@ def toolset_of(request: Request) -> Toolset:
 def _reads(tool: ToolSpec) -> bool:
     """By the verb that its name begins with; a name without one by the first word of the description."""
     words = parts(tool.name)
+    if words and family(words[0]) not in (None, "read"):
+        return False
     if not words or family(words[0]) == "read" or words[-1] in _LOOKS or words[0] in _LOOKS:
         return bool(words)
     if any(family(word) for word in words):

@@ -7,8 +7,9 @@ from functools import partial
 from services.planner.core import improve
 from services.planner.core.answer import ToldAnswer, answer, find_unanswered
 from services.planner.core.binding import WriteStep
-from services.planner.core.compute import figures, subject_of
+from services.planner.core.compute import subject_of
 from services.planner.core.finding import searches, wrap_searched_calls
+from services.planner.core.groups import all_figures
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
@@ -75,7 +76,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
         return PlannerReply(calls=calls)
     if calls := calculations(request, situation, toolset):
         return PlannerReply(calls=calls)
-    situation = with_figures(situation, figures(situation))
+    situation = with_figures(situation, all_figures(situation))
     steps = _steps(request, situation, toolset)
     moves = moves_of(steps, request)
     coming = next_moves(moves, toolset.guarded)

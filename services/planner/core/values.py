@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.planner.core.compute import figures, subjects
+from services.planner.core.compute import subjects
 from services.planner.core.figures import FigureOperand, PlannedFigure, numeric_fields, operand
+from services.planner.core.groups import all_figures
 from services.planner.core.request import CALCULATE, Request, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.tool_making import MADE_HERE
@@ -20,7 +21,7 @@ def calculations(request: Request, situation: Situation, toolset: Toolset) -> tu
     if not toolset.has(CALCULATE):
         return ()
     tried = {str(call.arguments.get("name")) for call in request.calls if call.tool == CALCULATE}
-    asked = [_as_request(figure) for figure in figures(situation)]
+    asked = [_as_request(figure) for figure in all_figures(situation)]
     asked += [
         _as_named(one) for one in (*made_calculations(request, situation), *known_calculations(request, situation))
     ]

@@ -7,11 +7,11 @@ from services.planner.core.arguments import bind
 from services.planner.core.binding import BoundWay, Unplanned, WriteStep
 from services.planner.core.compute import stated_figures
 from services.planner.core.conditions import judge
-from services.planner.core.each import for_each, is_for_each, not_all_known, route_listed
+from services.planner.core.each import for_each, not_all_known, route_listed
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, fill_known, takes_figure
 from services.planner.core.made import as_new, link_to_made, making
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.records import own_id
 from services.planner.core.references import is_reference, wanted_noun
@@ -164,8 +164,8 @@ def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[BoundWay
     """The ways to call a tool that agree with the task: several only if the clause names several things."""
     ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
     ways = [_without_guesses(as_new(fill_known(way, intent, situation), situation)) for way in ways]
-    ways = [link_to_made(way, intent, situation) for way in ways if is_for_each(intent) or not _leaves_out(way, intent)]
-    if is_for_each(intent):
+    ways = [link_to_made(way, intent, situation) for way in ways if intent.means_every or not _leaves_out(way, intent)]
+    if intent.means_every:
         return [found for way in ways[:1] for found in for_each(way, intent, situation)]
     first = ways[:1]
     named = [way for way in ways if _names_all(way, intent)]
@@ -241,7 +241,7 @@ def _slot(way: BoundWay, intent: Intent) -> str | None:
 def _check_ways(
     ways: list[BoundWay], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
 ) -> tuple[list[BoundWay], Unplanned]:
-    unknown = not_all_known(ways[0], intent, situation) if is_for_each(intent) else ""
+    unknown = not_all_known(ways[0], intent, situation) if intent.means_every else ""
     if unknown:
         return [], Unplanned(unknown)
     for way in ways:
@@ -249,6 +249,8 @@ def _check_ways(
             return [], Unplanned(unread)
         if decided := _why_decided(way, intent, situation):
             return [], Unplanned(decided)
+        if unchanged := _why_nothing_changes(way, situation):
+            return [], Unplanned(unchanged)
         if settled := _why_already_done(way, intent, situation):
             return [], Unplanned(settled, settled=True)
     return ways, Unplanned()
@@ -264,6 +266,17 @@ def _unread(way: BoundWay, situation: Situation, readers: Sequence[ToolSpec]) ->
         known = bool(places_of(str(found.value), situation))
         if readable and not known:
             return f"{found.value} was not found"
+    return ""
+
+
+def _why_nothing_changes(way: BoundWay, situation: Situation) -> str:
+    """A call that would write what its own record has, and the task does not say: what is meant was not understood."""
+    ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
+    records = [record for record in situation.records if (known := own_id(record)) and str(known[1]) in ids]
+    given = [(name, found) for name, found in way.chosen if not is_reference(way.tool, name)]
+    same = [name for name, found in given if any(name in one.fields and one.ref(name) == found.ref for one in records)]
+    if given and len(same) == len(given):
+        return f"the task does not say which {' and '.join(' '.join(parts(name)) for name in same)} is meant"
     return ""
 
 
@@ -299,11 +312,19 @@ def _is_forbidden(bound: BoundWay, situation: Situation) -> bool:
     """Whether a ``do not`` of the task speaks of this very call; one that names things speaks of these alone."""
     given = {str(found.value) for _, found in bound.chosen}
     return any(
-        _is_of(intent, given)
-        and any(bound.tool.name == tool.name for tier in suiting(intent, situation, [bound.tool]) for tool in tier)
+        _is_of(intent, given) and (_leaves_alone(intent, given) or bool(suiting(intent, situation, [bound.tool])))
         for intent in situation.reading.forbidden
         if not intent.condition
     )
+
+
+_TOUCH = frozenset("touch change alter modify edit do use".split())
+
+
+def _leaves_alone(intent: Intent, given: set[str]) -> bool:
+    """``leave A-1 as it is``, ``do not touch A-1``: nothing whatever is done to that."""
+    is_any = not intent.verb or intent.verb in _TOUCH
+    return is_any and bool({*intent.spared, *identifiers_in(intent.clause)} & given)
 
 
 def _is_of(intent: Intent, given: set[str]) -> bool:

@@ -127,7 +127,7 @@ def test_the_word_before_an_identifier_is_what_it_identifies_whatever_its_tool_c
 def test_a_list_is_no_answer_to_what_its_records_say_nothing_of(question: str) -> None:
     rows: list[Json] = [{"id": "KIT-1", "taken": True}, {"id": "KIT-2", "taken": False}]
     text = planned(question, [fact("f1", "list_kites", {}, rows)], []).text
-    assert text == f'Could not be found out: "{question}".'
+    assert text.startswith(f'Could not be found out: "{question}": not understood: ')
 
 
 @pytest.mark.promise("planner.answers_each_question")

@@ -1,0 +1,151 @@
+"""What a question asks of listed things besides which they are: what each group comes to, and which one stands out."""
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from services.planner.core.back_references import with_antecedent
+from services.planner.core.compute import figures, find_operation
+from services.planner.core.criteria import day_columns, day_number
+from services.planner.core.explained import are_akin
+from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, in_major_units, operand
+from services.planner.core.records import FactRecord
+from services.planner.core.selection import select
+from services.planner.core.situation import Situation
+from services.planner.core.words import (
+    ID_WORDS,
+    field_stems,
+    parts,
+    stem,
+    stems,
+    text_stems,
+)
+
+_EACH = re.compile(r"\b(?:(?:for|by|of|in|to|with|at)\s+)?(?:each|every|per|grouped by|by)\s+(?P<by>[a-z_]+)", re.I)
+_SUBJECT = re.compile(
+    r"^\W*(?:which|what|whose)\s+(?P<by>(?:[\w-]+\s+){1,3}?)(?=(?:has|have|is|are|was|does|do)\b)", re.I
+)
+_MOST = r"highest|largest|biggest|greatest|maximum|longest|(?<!at )most|dearest"
+_LEAST = r"lowest|smallest|minimum|shortest|cheapest|fewest|(?<!at )least"
+_LATEST, _EARLIEST = r"latest|newest|last|most recent(?:ly)?", r"earliest|oldest|soonest|first"
+_STANDS_OUT = re.compile(
+    rf"\b(?:(?P<latest>{_LATEST})|(?P<earliest>{_EARLIEST})|(?P<most>{_MOST})|(?P<least>{_LEAST}))\b"
+    r"(?!\s+(?:\w+\s+)?first\b)",
+    re.I,
+)
+_COUNTED = re.compile(r"\b(?:the |has |have )(?:most|fewest)\b", re.I)
+_WHICH = re.compile(r"\b(?:which|whose|who|what\s+\w+\s+(?:has|have|is))\b", re.I)
+
+
+class GroupFigure(NamedTuple):
+    """What one group comes to; ``label``: what its records have in common."""
+
+    label: str
+    figure: PlannedFigure
+
+
+def all_figures(situation: Situation) -> list[PlannedFigure]:
+    """Every figure that the task depends on, those of groups too."""
+    groups = [one.figure for text in situation.reading.questions for one in stated_groups(text, situation)]
+    return [*groups, *figures(situation)]
+
+
+def stated_groups(text: str, situation: Situation) -> list[GroupFigure]:
+    """What each group comes to that a question asks for: ``how many ... does each ... have``, ``the most ...``."""
+    operation = find_operation(text)
+    if operation in ("maximum", "minimum", ""):
+        operation = "count" if _COUNTED.search(text) else "sum" if operation else ""
+    return _group_figures(with_antecedent(text, situation), operation, situation)
+
+
+def _group_figures(text: str, operation: str, situation: Situation) -> list[GroupFigure]:
+    """One figure for each value of the column that groups."""
+    selection = select(text, situation)
+    column = _group_column(text, selection.records)
+    if not column or not operation:
+        return []
+    groups: dict[str, list[FactRecord]] = {}
+    for record in selection.records:
+        groups.setdefault(str(record.fields.get(column, "")), []).append(record)
+    found = [_figure_of_group(text, operation, label, records) for label, records in groups.items()]
+    return [one for one in found if one]
+
+
+def _figure_of_group(text: str, operation: str, label: str, records: Sequence[FactRecord]) -> GroupFigure | None:
+    operands: list[tuple[FigureOperand, Decimal]] = []
+    for record in records:
+        field = next(iter(record.fields)) if operation == "count" else amount_field(record, text)
+        if field is None:
+            return None
+        counted = FigureOperand("result", record.fact.ref, record.path_of(field)), Decimal(1)
+        operands.append(counted if operation == "count" else operand(record, field))
+    slug = "_".join(re.findall(r"[a-z\d]+", label.lower())) or "none"
+    return GroupFigure(label, PlannedFigure(f"{operation}_of_{slug}", operation, tuple(operands)))
+
+
+def _group_column(text: str, records: Sequence[FactRecord]) -> str:
+    """The column by which a text groups; empty where it groups by none, or speaks of each of the things themselves."""
+    said = [match["by"] for match in _EACH.finditer(text)]
+    if _STANDS_OUT.search(text) and (subject := _SUBJECT.match(text)) and subject["by"].strip():
+        said.append(subject["by"].split()[-1])
+    for word in said:
+        own = frozenset().union(*(record.noun for record in records)) if records else frozenset()
+        if stem(word) in own:
+            continue
+        names = {name for record in records for name in record.fields if _is_called(name, word)}
+        if len(names) == 1:
+            return names.pop()
+    return ""
+
+
+def _is_called(name: str, word: str) -> bool:
+    own = stems(part for part in parts(name) if part not in ID_WORDS)
+    return own == {stem(word)} or field_stems(name) == text_stems(word)
+
+
+def pick_groups(text: str, groups: Sequence[GroupFigure]) -> list[GroupFigure]:
+    """The groups that a superlative means; all of them where the text has none."""
+    match = _STANDS_OUT.search(text)
+    if match is None or not _WHICH.search(text):
+        return [*groups]
+    extreme = (max if match["most"] or match["latest"] else min)(one.figure.value for one in groups)
+    return [one for one in groups if one.figure.value == extreme]
+
+
+class StandingOut(NamedTuple):
+    """The records that a superlative means, with the field that decides."""
+
+    records: tuple[FactRecord, ...]
+    field: str
+
+
+def find_standing_out(text: str, situation: Situation) -> StandingOut | None:
+    """``which ... has the highest ...``: those with the extreme figure or day; None where the text asks for none."""
+    selection = select(text, situation)
+    match, records = _STANDS_OUT.search(selection.rest), selection.records
+    if match is None or not _WHICH.search(text) or not records:
+        return None
+    field = _deciding_field(match, text, records)
+    held = [(amount, record) for record in records if field and (amount := _amount(record, field)) is not None]
+    if not held:
+        return StandingOut((), "")
+    extreme = (max if match["most"] or match["latest"] else min)(amount for amount, _ in held)
+    return StandingOut(tuple(record for amount, record in held if amount == extreme), field)
+
+
+def _deciding_field(match: re.Match[str], text: str, records: Sequence[FactRecord]) -> str:
+    behind = text[match.end() :]
+    days = day_columns(records)
+    if match["latest"] or match["earliest"]:
+        named = [name for name in days if any(are_akin(a, b) for a in field_stems(name) for b in text_stems(text))]
+        return next(iter(named or days), "") if len(named or days) == 1 else ""
+    field = amount_field(records[0], behind)
+    return field or ""
+
+
+def _amount(record: FactRecord, field: str) -> Decimal | None:
+    if field not in record.fields:
+        return None
+    days = day_number(str(record.fields[field]))
+    return days if days is not None else in_major_units(record, field)

@@ -1,0 +1,183 @@
+"""The phrases of a clause by what they do: what it excludes, the value that it sets, and where a value is spoken of."""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class TextSpan(NamedTuple):
+    """A piece of a text. ``value``: what it stands for."""
+
+    start: int
+    end: int
+    value: str
+
+
+_ID_NEAR = r"(?=(?:for\s+)?(?:the\s+)?(?:[a-z]+\s+){0,3}[A-Za-z]+[-_]?\d)"
+_THEM = r"(?:except(?: for)?|excepting|excluding|other than|apart from|aside from|leaving out|with the exception of)"
+_EXCEPT = re.compile(
+    rf"[,\s]*\b(?:{_THEM}\s+(?!if\b|when\b)|but not\s+(?=(?:those|the ones|any)\b)"
+    rf"|(?:but not|but(?: for)?|besides|not)\s+{_ID_NEAR}|without\s+(?=(?:the\s+)?(?:[a-z]+\s+)?[A-Za-z]+[-_]?\d))",
+    re.I,
+)
+_LEAVE = re.compile(
+    r"[,\s]*(?:\b(?:but|and|while|however|though)\b[,\s]+)?(?:please\s+)?\b(?:"
+    r"(?:leav|keep)(?:e|ing)?\s+(?P<left>[^,;.]+?)\s+(?:(?:exactly |just )?as (?:it|they) (?:is|are)|as is|alone|out|"
+    r"untouched|unchanged|aside|where (?:it|they) (?:is|are))\b"
+    r"|leav(?:e|ing) out\s+(?P<out>[^,;.]+)"
+    r"|(?:skip|skipping|ignore|ignoring|omit|omitting|exclude)\s+(?P<skipped>[^,;.]+))",
+    re.I,
+)
+_ENDS = re.compile(
+    r"[,;:](?!\s*(?:and\s+|or\s+)?[A-Za-z]+[-_]?\d)|[.!?](?!\d)|\s(?:because|since|then)\b"
+    r"|\sand\s+(?=[a-z]+\s+(?:the|all|it|them)\b)",
+    re.I,
+)
+_TO = re.compile(r"\s+(?:to|into)\s", re.I)
+
+
+@lru_cache(maxsize=1_000)
+def find_exclusions(text: str) -> tuple[TextSpan, ...]:
+    """What a text leaves out: behind ``except`` or ``apart from``, or in ``leave ... alone``; with the words for it."""
+    found: list[TextSpan] = []
+    for match in _LEAVE.finditer(text):
+        value = match["left"] or match["out"] or match["skipped"]
+        found.append(TextSpan(match.start(), match.end(), value))
+    for match in _EXCEPT.finditer(text):
+        if not any(one.start <= match.start() < one.end for one in found):
+            end = _end_of_exclusion(text, match)
+            found.append(TextSpan(match.start(), end, text[match.end() : end].strip()))
+    return tuple(sorted(found))
+
+
+def _end_of_exclusion(text: str, match: re.Match[str]) -> int:
+    """Up to the sentence's next mark, or to what is set, where nothing before says it."""
+    stops = [one.start() for one in (_ENDS.search(text, match.end()),) if one]
+    if not _TO.search(text[: match.start()]) and (behind := _TO.search(text, match.end())):
+        stops.append(behind.start())
+    return min(stops, default=len(text))
+
+
+def drop_spans(text: str, spans: Iterable[TextSpan]) -> str:
+    """The text with blanks where the spans stood, of the same length."""
+    for span in spans:
+        text = f"{text[: span.start]}{' ' * (span.end - span.start)}{text[span.end :]}"
+    return text
+
+
+@lru_cache(maxsize=20_000)
+def _spelling_of(value: str) -> re.Pattern[str]:
+    words = [re.escape(word) for word in re.split(r"[\s_-]+", value) if word]
+    return re.compile(rf"(?<![\w-]){'[ _-]+'.join(words)}(?:['’]s\b|(?!\w|-\w))", re.I)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s_-]", " ", text).lower()
+
+
+def find_spoken(value: str, text: str) -> list[TextSpan]:
+    """Where a text has a value, whatever stands between its words: ``in_progress``, ``in progress``."""
+    if _plain(value) not in _plain(text):
+        return []
+    return [TextSpan(match.start(), match.end(), value) for match in _spelling_of(value).finditer(text)]
+
+
+def is_affirmed(value: str, text: str) -> bool:
+    """Whether a text has a value as what is, or is meant: it is neither denied, left out nor set anew."""
+    kept = drop_spans(text, find_exclusions(text))
+    spoken = find_spoken(value, kept)
+    return bool(spoken) and not any(
+        find_negation(kept, span.start) or _DIRECTLY_INTO.search(kept[: span.start]) for span in spoken
+    )
+
+
+_NEGATION = r"(?:\b(?:not|never|neither|nor|without|non|no longer)\b|\w*n['’]t\b)"
+_BETWEEN = (
+    r"(?:\s*(?:\b(?:yet|still|already|currently|now|been|be|being|either|in|on|at|of|by|the|an?|any|assigned to|with|"
+    r"from|given to|to|those|status|state)\b|,|-))*\s*"
+)
+_DENIED = re.compile(rf"(?P<not>{_NEGATION}){_BETWEEN}$", re.I)
+
+
+def find_negation(text: str, start: int) -> TextSpan | None:
+    """The word that denies what stands at a place, with nothing of weight between."""
+    match = _DENIED.search(text[max(0, start - 60) : start])
+    if match is None:
+        return None
+    offset = max(0, start - 60)
+    return TextSpan(offset + match.start("not"), offset + match.end("not"), match["not"])
+
+
+def find_negations(text: str) -> list[TextSpan]:
+    return [TextSpan(match.start(), match.end(), match[0]) for match in re.finditer(_NEGATION, text, re.I)]
+
+
+_INTO = re.compile(r"\b(?:to|into|as|onto)\s+(?:be\s+)?(?:the\s+)?(?:[\w-]+\s+){0,2}[\"“'‘]?$", re.I)
+_DIRECTLY_INTO = re.compile(r"\b(?:to|into|as|onto)\s+(?:be\s+)?(?:the\s+|an?\s+)?[\"“'‘]?$", re.I)
+_SAYS_WHICH = re.compile(
+    r"\b(?:that|which|who|whose(?:\s+\w+){1,2}|they|it)\s+(?:(?:is|are|was|were|has|have|had)\b|['’](?:s|re))"
+    r"(?:\s+(?:been|still|currently|now|already|yet|not|in|on|at|the|status|state|of|or|and|either))*\s+$"
+    r"|\b(?:from|currently)\s+(?:the\s+)?(?:status\s+|state\s+|stage\s+)?$",
+    re.I,
+)
+_WITH = re.compile(r"\b(?:with|in|of|at)\s+(?:the\s+|a\s+)?(?:\w+\s+)?(?:status|state|stage)\s+(?:of\s+)?$", re.I)
+_BEFORE_NOUN = r"^(?:\s*(?:,|\band\b|\bor\b)?\s*[\w-]+){0,3}?\s+(?:%s)\b"
+
+
+class SpokenTarget(NamedTuple):
+    """The value that a clause sets, and its words: the preposition before it too."""
+
+    span: TextSpan
+    is_stated: bool  # by ``to`` or ``as``; else it is what is left when the things meant are known
+
+
+def find_target(clause: str, values: Iterable[str], things: Iterable[str], means_many: bool) -> SpokenTarget | None:
+    """The one value of several that a clause sets, and does not choose its things by; None where it is not one.
+
+    ``things``: the nouns of what is changed. ``means_many``: the clause speaks of every one that fits.
+    """
+    text = drop_spans(clause, find_exclusions(clause))
+    spoken = _longest([span for value in values for span in find_spoken(value, text)])
+    left = [span for span in spoken if not says_which(text, span, things, means_many)]
+    stated = [span for span in left if _DIRECTLY_INTO.search(text[: span.start])]
+    stated = stated or [span for span in left if _INTO.search(text[: span.start])]
+    chosen = stated or left
+    if len({span.value for span in chosen}) != 1:
+        return None
+    last = chosen[-1]
+    match = _INTO.search(text[: last.start])
+    start = match.start() if match and stated else last.start
+    return SpokenTarget(TextSpan(start, last.end, last.value), bool(stated))
+
+
+def says_which(text: str, span: TextSpan, things: Iterable[str], means_many: bool) -> bool:
+    """Whether a value says which things are meant: ``jobs that are open``, ``all open jobs``, ``from open``."""
+    before, after = text[: span.start], text[span.end :]
+    if find_negation(text, span.start) or _SAYS_WHICH.search(before):
+        return True
+    if not means_many or _DIRECTLY_INTO.search(before):
+        return False
+    nouns = "|".join(rf"{re.escape(noun)}\w*" for noun in things if noun)
+    is_attribute = bool(nouns) and re.match(_BEFORE_NOUN % nouns, _until_link(after), re.I) is not None
+    return is_attribute or bool(_WITH.search(before))
+
+
+def _until_link(text: str) -> str:
+    return re.split(r"\b(?:to|into|as|in|on|for|of|by|with|from)\b", text, maxsplit=1)[0]
+
+
+def _longest(spans: list[TextSpan]) -> list[TextSpan]:
+    """Without those that stand in a longer one."""
+    return sorted(
+        span
+        for span in spans
+        if not any(
+            other.start <= span.start and span.end <= other.end and other.end - other.start > span.end - span.start
+            for other in spans
+        )
+    )
+
+
+def longest_spans(spans: list[TextSpan]) -> list[TextSpan]:
+    return _longest(spans)

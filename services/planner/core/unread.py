@@ -1,0 +1,89 @@
+"""Which words of a question about listed things nothing applies: by these it was not understood."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from services.planner.core.binding import BoundWay
+from services.planner.core.explained import unexplained_words
+from services.planner.core.intents import Intent
+from services.planner.core.mentions import MentionKind, find
+from services.planner.core.records import FactRecord, number
+from services.planner.core.selection import select, unknown_state
+from services.planner.core.situation import ChosenRecords, Situation
+from services.planner.core.words import parts, stem, stems, text_stems, text_words
+
+_OF_QUESTIONS = stems(
+    "each every per by group total sum altogether combined average mean highest lowest maximum minimum largest "
+    "smallest biggest greatest longest shortest cheapest dearest most least latest earliest oldest newest soonest "
+    "fewest first last come make add together worth much many number count recent recently expensive there answer "
+    "json list array id identifier only sort order descending ascending alphabetical bare plain format ranked sorted "
+    "reply respond return separate cost price value amount".split()
+)
+
+
+def find_unread(question: str, situation: Situation) -> tuple[str, ...]:
+    """The words of a question about listed things by which nothing was chosen and that nothing says."""
+    listed = [record for record in situation.records if record.in_list]
+    if not listed:
+        return ()
+    selection = select(question, situation)
+    left = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
+    left -= _class_words(question, listed) & situation.terms
+    words = [word for word in text_words(selection.rest) if stem(word) in left]
+    return tuple(dict.fromkeys((*selection.unread, *_figures_left(selection, listed), *words)))
+
+
+_OF_ACTIONS = stems(
+    "please also then now once back over out up down off following again it them together currently immediately today "
+    "right away straight both same just thing one ones make sure ensure go ahead need want like new".split()
+)
+
+
+def find_unread_of_calls(chosen: ChosenRecords, way: BoundWay, intent: Intent, situation: Situation) -> tuple[str, ...]:
+    """The words of a clause that neither chose its things nor stand in the call that is made for each of them."""
+    listed = [record for record in situation.records if record.in_list]
+    given = " ".join(str(found.value) for _, found in way.chosen)
+    tool = f"{' '.join(parts(way.tool.name))} {' '.join(way.tool.properties)} {way.tool.description}".replace("_", " ")
+    known = text_stems(f"{given} {tool}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
+    known |= _class_words(chosen.rest, listed) & situation.terms
+    left = (unexplained_words(chosen.rest, listed) - known) & text_stems(intent.clause)
+    words = [word for word in text_words(chosen.rest)[1:] if stem(word) in left]
+    is_computed = any(found.source == "value" for _, found in way.chosen)
+    stated = {mention.value for mention in find(intent.clause)}
+    left_out = [] if is_computed else _figures_left(chosen, listed)
+    figures = [one for one in left_out if one in stated and not _is_given(one, way)]
+    return tuple(dict.fromkeys((*chosen.unread, *figures, *words)))
+
+
+def _is_given(figure: str, way: BoundWay) -> bool:
+    """Whether a figure or a name stands in one of the call's arguments, in minor units too."""
+    wanted = number(figure)
+    for _, found in way.chosen:
+        amount = number(found.value)
+        if figure in str(found.value) or (wanted is not None and amount in (wanted, wanted * 100)):
+            return True
+    return False
+
+
+def _class_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
+    """The words behind what the listed things are called, of which tools may call them as well: ``expense claims``."""
+    nouns = frozenset().union(*(record.noun for record in listed))
+    return frozenset(stem(word) for before, word in pairwise(text_words(text)) if stem(before) in nouns)
+
+
+def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> list[str]:
+    """Figures and days that chose nothing, and identifiers of which no listed thing has the like."""
+    given = {str(value) for record in listed for value in record.fact.arguments.values()}
+    shapes = {_shape(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
+    left: list[str] = []
+    for mention in find(selection.rest):
+        if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY, MentionKind.DATE, MentionKind.PERCENT):
+            left += [] if mention.value in given else [mention.value]
+        elif mention.kind is MentionKind.ID and mention.value not in given:
+            left += [] if _shape(mention.value) in shapes else [mention.value]
+    return left
+
+
+def _shape(value: str) -> str:
+    return re.sub(r"\d+", "9", value)

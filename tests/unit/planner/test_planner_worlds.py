@@ -1,0 +1,82 @@
+"""Plain tasks over two small foreign tool servers: right, or refused by name; none done or answered wrongly."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from services.planner.core.request import parse
+from services.planner.core.roles import reply
+from shared.domain.exact_json import Json, dumps, loads
+from tests.planner_tasks import museum, workshop
+from tests.planner_tasks.plain_world import PlainWorld
+from tests.planner_tasks.task import PlainTask
+from tests.unit.planner.flat_loop import Verdict
+
+_TURNS = 40
+_ADMITS = ("Not done", "Not understood", "Could not be found out")
+
+pytestmark = pytest.mark.promise("planner.plain_words")
+
+
+@pytest.mark.parametrize(
+    ("families", "opened", "least"),
+    [
+        pytest.param(workshop.FAMILIES, workshop.open_workshop, 20, id="workshop"),
+        pytest.param(museum.FAMILIES, museum.open_museum, 50, id="museum"),
+    ],
+)
+def test_no_word_of_a_task_is_passed_over(
+    families: dict[str, tuple[PlainTask, ...]],
+    opened: Callable[[], PlainWorld],
+    least: int,
+    record_property: Callable[[str, object], None],
+) -> None:
+    ends = {(kind, task.name): _judge(task, opened) for kind, tasks in families.items() for task in tasks}
+    for kind in families:
+        record_property("shown", f"{kind}: {dict(Counter(end for (of, _), end in ends.items() if of == kind))}")
+    assert [name for name, end in ends.items() if end is Verdict.WRONG] == []
+    assert Counter(ends.values())[Verdict.RIGHT] >= least, ends
+
+
+def _judge(task: PlainTask, opened: Callable[[], PlainWorld]) -> Verdict:
+    model = opened()
+    for name, given in task.writes:
+        result, failed = model.call(name, given)
+        assert not failed, (task.name, result)
+    world = opened()
+    said = run_flat(task.text, world)
+    expected = {f"{name} {dumps(given)}" for name, given in task.writes}
+    made = {f"{name} {dumps(given)}" for name, given in world.made}
+    if world.end_state() == model.end_state() and _answers(task, said):
+        return Verdict.RIGHT
+    return Verdict.REFUSED if any(words in said for words in _ADMITS) and made <= expected else Verdict.WRONG
+
+
+def run_flat(task: str, world: PlainWorld) -> str:
+    """The answer, in a loop that makes each call at once."""
+    messages: list[Json] = [{"role": "user", "content": task}]
+    for turn in range(_TURNS):
+        said = reply(parse({"system": "rules", "messages": messages, "tools": world.offered()}))
+        if not said.calls:
+            return said.text
+        uses: list[Json] = []
+        told: list[Json] = []
+        for place, (name, given) in enumerate(said.calls):
+            result, failed = world.call(name, given)
+            content = result if isinstance(result, str) else dumps(result)
+            uses.append({"type": "tool_use", "id": f"u{turn}_{place}", "name": name, "input": given})
+            told.append(
+                {"type": "tool_result", "tool_use_id": f"u{turn}_{place}", "content": content, "is_error": failed}
+            )
+        messages += [{"role": "assistant", "content": uses}, {"role": "user", "content": told}]
+    raise AssertionError("no end")
+
+
+def _answers(task: PlainTask, answer: str) -> bool:
+    if task.listed is not None:
+        try:
+            return loads(answer) == [*task.listed]
+        except ValueError:
+            return False
+    return all(words in answer for words in task.says)
