@@ -72,6 +72,8 @@ async def send_and_follow(client: GatewayClient, utterance: Utterance, story: Li
     Raises ``Complaint``, which names the task if it had been accepted before the gateway or the watching ended.
     """
     accepted = await hand_over(client, utterance)
+    if story:
+        story.tell_accepted(accepted.task_id)
     try:
         return (await follow_accepted(client, accepted, story))[0]
     except GatewayAway as error:

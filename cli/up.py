@@ -105,7 +105,7 @@ def _print_stack(stack: Stack) -> None:
         out.print(f"Model: {stack.notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
     out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
     out.print(f"Logs: {stack.logs}", soft_wrap=True)
-    out.print(f'Try: {own_name()} send "{EXAMPLE}"', soft_wrap=True)
+    out.print(f"Try: {suggest_command(stack.options)}", soft_wrap=True)
     if stack.redis and "keys" in os.environ.get("AUTHENTICATION", ""):
         out.print(f"The first key: REDIS_URL={stack.redis_url} {own_name()} keys first NAME", soft_wrap=True)
     if stack.options.assessor_port:
@@ -113,6 +113,13 @@ def _print_stack(stack: Stack) -> None:
         measured = f"assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
         out.print(f"Measure it: {own_name()} {measured}", soft_wrap=True)
     out.print("A process that ends by itself is started again. Ctrl-C stops everything.", style="dim")
+
+
+def suggest_command(options: StackOptions) -> str:
+    """A first command; of tools of one's own it is only known that a dry run writes nothing with them."""
+    if options.uses_company:
+        return f'{own_name()} send "{EXAMPLE}"'
+    return f'{own_name()} send "..." --dry-run (a task for your tools: its plan is shown, and nothing is written)'
 
 
 def _table(stack: Stack) -> Table:

@@ -152,6 +152,10 @@ class LiveStory:
     ) -> None:
         self._status.stop()
 
+    def tell_accepted(self, task_id: str) -> None:
+        """Names the task at once: whoever wants to end it meanwhile needs its id."""
+        self._console.print(Text(f"{self._indent}task {task_id}", style="dim"), soft_wrap=True)
+
     def show(self, event: Event) -> None:
         self._began = self._began or event.at
         if event.kind in ("phase", "state"):

@@ -21,20 +21,25 @@ LOG_TAIL = 15
 class Child:
     """A running process of the stack."""
 
-    def __init__(self, spec: ProcessSpec, process: ForkServerProcess, log: Path) -> None:
+    def __init__(self, spec: ProcessSpec, log: Path) -> None:
         self.spec = spec
         self.log = log
-        self._process = process
+        self._log_began, self._process = self._spawn()
 
     @classmethod
     def start(cls, spec: ProcessSpec, logs: Path) -> "Child":
         """Start a process in its own session, so that Ctrl-C reaches only the launcher, which stops all in order."""
-        log = logs / f"{spec.name}.log"
-        return cls(spec, _spawn(spec, log), log)
+        return cls(spec, logs / f"{spec.name}.log")
 
     def start_again(self) -> None:
         """Start another process in place of an ended one, with the same address, environment and log."""
-        self._process = _spawn(self.spec, self.log)
+        self._log_began, self._process = self._spawn()
+
+    def _spawn(self) -> tuple[int, ForkServerProcess]:
+        """A new process, and where in the log it begins to write."""
+        self.log.touch(mode=0o600)
+        began = self.log.stat().st_size
+        return began, start_process(self.spec.arguments, self.spec.environ, self.log)
 
     @property
     def pid(self) -> int:
@@ -46,7 +51,9 @@ class Child:
         return self._process.exitcode
 
     def last_lines(self, count: int = LOG_TAIL) -> str:
+        """What the present process wrote last: of those before it the log has more."""
         with self.log.open(encoding="utf-8", errors="replace") as lines:
+            lines.seek(self._log_began)
             return "".join(deque(lines, maxlen=count)).rstrip()
 
     async def wait(self) -> None:
@@ -70,11 +77,6 @@ class Child:
         except TimeoutError:
             self._process.kill()
             await self.wait()
-
-
-def _spawn(spec: ProcessSpec, log: Path) -> ForkServerProcess:
-    log.touch(mode=0o600)
-    return start_process(spec.arguments, spec.environ, log)
 
 
 Tell = Callable[[Sequence[str]], None]

@@ -69,6 +69,22 @@ async def test_a_service_that_refuses_to_start_is_explained_with_its_last_words(
 
 
 @pytest.mark.promise("launcher.explains")
+async def test_what_an_earlier_process_wrote_into_the_same_log_is_not_told_again(tmp_path: Path) -> None:
+    """A fault that was mended would be read as one that is still there."""
+    words: list[str] = []
+    for fault in ("no json", "[1]"):
+        async with _started(_company(tmp_path, free_ports(1)[0], COMPANY_FAULTS=fault), tmp_path) as child:
+            with pytest.raises(Complaint) as caught:
+                await wait_until_ready((child,), READY)
+        words.append(caught.value.detail.partition("\n")[2])
+    log = (tmp_path / "company.log").read_text()
+    assert words[0] != words[1]
+    assert log.count(words[0]) == 1
+    assert words[0] not in words[1]
+    assert words[1] in log
+
+
+@pytest.mark.promise("launcher.explains")
 async def test_a_service_that_never_gets_ready_is_given_up_after_the_bound(tmp_path: Path) -> None:
     """It runs, but nothing listens where it should answer."""
     sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(free_ports(1)[0]), 1, environ=dict(os.environ))
