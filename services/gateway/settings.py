@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Literal, Self
 
-from cryptography.fernet import Fernet
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -15,7 +14,7 @@ from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.tasks.message import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.address_ranges import why_not_open
-from shared.infra.archive_open import ArchiveSettings
+from shared.infra.archive_open import ArchiveSettings, read_keys
 from shared.infra.parts import PartGroup
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings, WordList
@@ -39,23 +38,12 @@ class AssessmentSettings(BaseSettings):
     @field_validator("assessment_key")
     @classmethod
     def _are_assessment_keys(cls, value: str) -> str:
-        assessment_keys(value)
+        read_keys(value)
         return value
 
     @property
     def assessment_keys(self) -> tuple[str, ...]:
-        return assessment_keys(self.assessment_key)
-
-
-def assessment_keys(text: str) -> tuple[str, ...]:
-    """Parse Fernet keys with commas between, newest first; its ``ValueError`` repeats none of them."""
-    keys = tuple(filter(None, map(str.strip, text.split(","))))
-    for key in keys:
-        try:
-            Fernet(key)
-        except ValueError:
-            raise ValueError("a key is 32 bytes in URL-safe base64, and commas stand between keys") from None
-    return keys
+        return read_keys(self.assessment_key)
 
 
 _URL = r"^(https?://\S+)?$"

@@ -82,16 +82,12 @@ class ArchiveSettings(BaseSettings):
     @field_validator("archive_key")
     @classmethod
     def _are_keys(cls, value: str) -> str:
-        for key in _keys(value):
-            try:
-                Fernet(key)
-            except ValueError:
-                raise ValueError("a key is 32 bytes in URL-safe base64, and commas stand between keys") from None
+        read_keys(value)
         return value
 
     @model_validator(mode="after")
     def _is_encrypted(self) -> Self:
-        if self.archive_url and not _keys(self.archive_key):
+        if self.archive_url and not read_keys(self.archive_key):
             raise ValueError("ARCHIVE_KEY is not set: what ARCHIVE_URL names is kept encrypted")
         return self
 
@@ -108,15 +104,22 @@ class ArchiveSettings(BaseSettings):
         return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
     def _open_archive(self, address: str) -> Archive | None:
-        return EncryptedArchive(_open_plain(address), _keys(self.archive_key)) if self.archive_url else None
+        return EncryptedArchive(_open_plain(address), read_keys(self.archive_key)) if self.archive_url else None
 
 
 def new_key() -> str:
     return Fernet.generate_key().decode()
 
 
-def _keys(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, map(str.strip, text.split(","))))
+def read_keys(text: str) -> tuple[str, ...]:
+    """Parse Fernet keys with commas between, newest first; its ``ValueError`` repeats none of them."""
+    keys = tuple(filter(None, map(str.strip, text.split(","))))
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ValueError("a key is 32 bytes in URL-safe base64, and commas stand between keys") from None
+    return keys
 
 
 def _open_plain(address: str) -> Archive:

@@ -81,7 +81,7 @@ def approval_view(
         "requester": record.requester.id,
         "level": approval.level,
         "needed": approval.needed,
-        "decisions": _decisions(approval),
+        "decisions": decisions_view(approval),
         "reasons": list(approval.reasons),
         "calls": [_call_view(call, approval) for call in approval.plan.calls],
         "plan_hash": approval.plan_hash,
@@ -98,7 +98,8 @@ def approval_view(
     }
 
 
-def _decisions(approval: Approval) -> list[JsonValue]:
+def decisions_view(approval: Approval) -> list[JsonValue]:
+    """Who has decided what on an approval, as JSON."""
     return [
         {
             "decision": "approve" if one.approve else "reject",
@@ -113,7 +114,7 @@ def _decisions(approval: Approval) -> list[JsonValue]:
 
 def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
     """A call as JSON. ``origins``: where each argument comes from, in words; ``provenance``: the same for programs."""
-    sources = _sources(call, approval)
+    sources = sources_of(call, approval)
     return {
         "call_id": call.call_id,
         "connection": call.connection_id,
@@ -130,13 +131,14 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
     }
 
 
-def _sources(call: PlannedCall, approval: Approval) -> list[ArgumentSource]:
-    """The sources of a call's arguments, as frozen in the approval or, if it has none, as the plan says."""
-    found = [one for one in approval.grounds.arguments if one.call_id == call.call_id]
-    return found or [
+def sources_of(call: PlannedCall, *asked: Approval) -> list[ArgumentSource]:
+    """The source of each of a call's arguments: the last frozen in an approval, or if there is none, the plan's."""
+    frozen = [one for approval in asked for one in approval.grounds.arguments if one.call_id == call.call_id]
+    planned = [
         ArgumentSource(call_id=call.call_id, argument=one.argument, source=one.source, ref=one.ref)
         for one in call.origins
     ]
+    return [*{one.argument: one for one in frozen or planned}.values()]
 
 
 def _confirmation(approval: Approval) -> JsonValue:

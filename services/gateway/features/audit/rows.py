@@ -7,9 +7,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from services.gateway.features.approvals.service import decisions_view, sources_of
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.archive import ArchivedTask
-from shared.contracts.grounds import ArgumentSource
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads
@@ -52,7 +52,9 @@ def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObje
         "class": entry.call.tool_class.value,
         "arguments": loads(entry.arguments_json),
         "arguments_sha256": _digest(entry.arguments_json),
-        "provenance": _provenance(entry, asked),
+        "provenance": [
+            {"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources_of(entry.call, *asked)
+        ],
         "figures": _figures(task.record, asked),
         "approvals": [_approval(one) for one in asked],
         "allowed_by": _metadata_text(task.record, "approval"),
@@ -94,17 +96,6 @@ def _short_row(record: TaskRecord, write: Mapping[str, JsonValue]) -> JsonObject
     }
 
 
-def _provenance(entry: LedgerEntry, asked: Sequence[Approval]) -> list[Json]:
-    """Where each argument's value comes from, as frozen in an approval or else as the plan says."""
-    call = entry.call
-    found = [one for ap in asked for one in ap.grounds.arguments if one.call_id == call.call_id]
-    sources = {one.argument: one for one in found} or {
-        one.argument: ArgumentSource(call_id=call.call_id, argument=one.argument, source=one.source, ref=one.ref)
-        for one in call.origins
-    }
-    return [{"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources.values()]
-
-
 def _figures(record: TaskRecord, asked: Sequence[Approval]) -> list[Json]:
     """The computed figures, with operation and operands if an approval has frozen them, else only their values."""
     found = next((one.grounds.figures for one in reversed(asked) if one.grounds.figures), ())
@@ -127,16 +118,7 @@ def _approval(approval: Approval) -> Json:
         "deadline": approval.deadline.isoformat(),
         "escalated_from": [one.level for one in approval.escalations],
         "confirmation": approval.confirmation.about if approval.confirmation else None,
-        "decisions": [
-            {
-                "decision": "approve" if one.approve else "reject",
-                "by": one.by.id,
-                "verified": one.by.verified,
-                "at": one.at.isoformat(),
-                "comment": one.comment,
-            }
-            for one in approval.decisions
-        ],
+        "decisions": cast(Json, decisions_view(approval)),
     }
 
 
