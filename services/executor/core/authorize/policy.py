@@ -77,7 +77,8 @@ def _plain(value: Json) -> str:
     return normal(value if isinstance(value, str) else dumps(value))
 
 
-_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+# A quote that nothing closes ends with the condition, so that each character is looked at once.
+_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
 

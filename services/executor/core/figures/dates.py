@@ -112,8 +112,10 @@ def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
 
 def _find_days_without_month(text: str, found: Sequence[DateMention], today: date) -> Iterator[DateMention]:
     """Yields days such as ``on the 15th`` and ``am 15.``: of this month or, if that is over, of the next."""
+    starts = [one.start for one in found]
     for match in _BARE_DAY.finditer(text):
-        if not any(one.start < match.end() and match.start() < one.end for one in found):
+        before = bisect_left(starts, match.end()) - 1  # the dates are in order and lie beside each other
+        if before < 0 or found[before].end <= match.start():
             number = int(match[1] or match[2])
             months = (today, today.replace(day=1) + timedelta(days=31))
             days = days_written([(one.year, one.month, number) for one in months])
@@ -187,6 +189,7 @@ def _gap(gap: str, start: int, before: Sequence[_Word], after: WrittenToken) -> 
 
 
 _OFFSET = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
+_OFFSET_BACKWARDS = re.compile(r"o*[fpv]o*w?[DKHJ]w?N?")
 _OFFSET_AFTER = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
 _BETWEEN = re.compile(r"o*[r&]o*")
 _REPEATED = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
@@ -228,17 +231,23 @@ def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequ
     """The dates, each moved by the offset beside it: ``a week from Monday``, ``two days before 4 March``, ``Montag in
     einer Woche``.
     """
-    starts = [word.start for word in words]
+    starts, backwards = [word.start for word in words], signs[::-1]
     shifted: list[DateMention] = []
     for mention in found:
         if shifted and mention.start < shifted[-1].end:
             continue
-        before = _OFFSET.search(signs, 0, bisect_left(starts, mention.start))
+        before = _offset_before(signs, backwards, bisect_left(starts, mention.start))
         if before and "," in text[words[before.start()].start : mention.start]:
             before = None  # "1 of 3 months, from 5 January"
         offset = before or _offset_after(text, words, signs, bisect_left(starts, mention.end))
         shifted.append(_shift(words, mention, offset) if offset else mention)
     return shifted
+
+
+def _offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | None:
+    """The offset directly before a place; None if there is none. No more than its words are looked at."""
+    found = _OFFSET_BACKWARDS.match(backwards, len(signs) - place)
+    return _OFFSET.match(signs, len(signs) - found.end(), place) if found else None
 
 
 def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> re.Match[str] | None:

@@ -1,11 +1,13 @@
 """Finds what a text mentions: numbers, dates, times, identifiers and words, each with its place."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import TypeVar
 
 from services.executor.core.figures.date_grammar import Period
@@ -36,6 +38,7 @@ from services.executor.core.figures.vocabulary import (
 )
 
 _FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
+_FROM_NOW_LENGTH = 24  # with some spaces between
 _DAY = 86_400  # seconds
 _DAY_LENGTH = len("2026-03-04")
 _ISO = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
@@ -93,26 +96,44 @@ class Mentions:
         """Whether the words of the phrase stand in a row, whatever their case, accents and the marks between them."""
         wanted = spaced_words(phrase)
         joined, starts, ends = self._spaced
-        firsts = (joined.count(" ", 0, place) for place in _places(wanted, joined) if wanted.strip())
-        return any(self._is_whole(starts[first], ends[first + wanted.count(" ") - 2]) for first in firsts)
+        if not wanted.strip():
+            return False
+        first = last = 0  # the piece that begins at a place, and that place
+        for place in _places(wanted, joined):
+            first, last = first + joined.count(" ", last, place), place
+            if self._is_whole(starts[first], ends[first + wanted.count(" ") - 2]):
+                return True
+        return False
 
     def _is_whole(self, start: int, end: int) -> bool:
         before, after = self.text[start - 1 : start] if start else "", self.text[end : end + 1]
         if (before.isalnum() and self.text[start].isalnum()) or (after.isalnum() and self.text[end - 1].isalnum()):
             return False
         has_digit = any(mark.isdecimal() for mark in self.text[start:end])
-        spans = self._solid if has_digit else self.identifiers
-        return not any(span.start < start < span.end or span.start < end < span.end for span in spans)
+        within = self._within_anything if has_digit else self._within_identifiers
+        return not (within[start] or within[end])
 
     @cached_property
-    def _solid(self) -> Sequence[Mention]:
-        return (*self.identifiers, *self.numbers, *self.dates, *self.times)
+    def _within_identifiers(self) -> bytearray:
+        return _mark_inside(len(self.text), self.identifiers)
+
+    @cached_property
+    def _within_anything(self) -> bytearray:
+        return _mark_inside(len(self.text), (*self.identifiers, *self.numbers, *self.dates, *self.times))
 
     @cached_property
     def _spaced(self) -> tuple[str, Sequence[int], Sequence[int]]:
         spans = [match.span() for match in PIECE.finditer(self.text)]
         pieces = [fold(self.text[start:end]) for start, end in spans]
         return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]
+
+
+def _mark_inside(length: int, spans: Iterable[Mention]) -> bytearray:
+    """One byte for each place of a text of that length: whether it lies within one of the spans, not at its edges."""
+    marked = bytearray(length + 1)
+    for span in spans:
+        marked[span.start + 1 : span.end] = b"\1" * (span.end - span.start - 1)
+    return marked
 
 
 def _places(phrase: str, text: str) -> Iterator[int]:
@@ -172,7 +193,8 @@ def _moments_told_from_now(
     for number in numbers:
         unit, value = number.unit, number.values[0]
         is_short = unit is not None and unit.measure == "time" and unit.size < _DAY and 0 < value < _DAY
-        if unit is not None and is_short and _FROM_NOW.search(text, 0, number.start):
+        near = max(0, number.start - _FROM_NOW_LENGTH)
+        if unit is not None and is_short and _FROM_NOW.search(text, near, number.start):
             seconds = Fraction(value) * unit.size
             moment = (now + timedelta(seconds=int(seconds))).replace(second=0, microsecond=0)
             span = (number.start, number.end)
@@ -193,10 +215,10 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
             if alone is not None:
                 found.setdefault(Fraction(alone.number), {})[mention.text] = None
             found.setdefault(Fraction(number), {str(number): None})
-    spans = [(one.start, one.end) for one in read_told(text, today).numbers]
+    free = _FreeCharacters(text)
+    free.claim(read_told(text, today).numbers, may_overlap=True)
     for match in _LETTERS.finditer(text):
-        is_free = not any(start <= match.start() < end for start, end in spans)
-        if is_free and (implied := read_implied_word(match[0])) is not None:
+        if free.has(match.start(), match.start() + 1) and (implied := read_implied_word(match[0])) is not None:
             found.setdefault(Fraction(implied.number), {})[match[0]] = None
     return {number: tuple(writings) for number, writings in found.items()}
 
@@ -247,8 +269,7 @@ def _lengths_told_as_dates(numbers: Sequence[NumberMention], days: Sequence[Date
     """The lengths of time within dates: ``in 30 days`` is a day and also thirty days; so is the length in ``two days
     before 4 March``.
     """
-    return [
-        one
-        for one in numbers
-        if one.unit is not None and any(day.start <= one.start < one.end <= day.end for day in days)
-    ]
+    by_start = sorted(days, key=lambda day: day.start)
+    starts = [day.start for day in by_start]
+    ends = [*accumulate((day.end for day in by_start), max, initial=0)]  # the last end of the days up to each
+    return [one for one in numbers if one.unit is not None and one.end <= ends[bisect_right(starts, one.start)]]

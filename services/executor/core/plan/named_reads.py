@@ -24,6 +24,7 @@ _Key = tuple[str, ...]
 # What may stand between two things of one list; a word before the second is that before the first.
 _JOINT = re.compile(r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?")
 _LAST_WORD = re.compile(r"(\w+)\W*\Z")
+_NEAR = 60  # characters before an identifier in which the word before it stands
 
 
 def unnamed_ids(part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> tuple[str, ...]:
@@ -67,7 +68,7 @@ def _continues(text: str, listed: Sequence[WrittenIdentifier], following: Writte
     joint = _JOINT.fullmatch(text, listed[-1].end, following.start)
     if joint is None:
         return False
-    before = _LAST_WORD.search(text[: listed[0].start])
+    before = _LAST_WORD.search(text, max(0, listed[0].start - _NEAR), listed[0].start)
     return joint[1] is None or (before is not None and stem(joint[1].lower()) == stem(before[1].lower()))
 
 

@@ -30,7 +30,7 @@ def refuse_unreadable(document: Json, path: str) -> None:
 Format = Literal["list", "single", "json"]
 
 _ITEM = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
-_BETWEEN = re.compile(r"\s*(?:;|,(?!\d{3}(?!\d)))\s*")  # the comma of 5,000 separates nothing
+_BETWEEN = re.compile(r";|,(?!\d{3}(?!\d))")  # the comma of 5,000 separates nothing
 _ORDER = re.compile(
     r"\bin (?:(?:the|this|that|a) )?(?:(?:a|de)scending|(?:in|de)creasing|\w+ical|numeric|reverse|given|same|original"
     r"|right|correct|date|size|following) order\b"
@@ -103,7 +103,7 @@ def _is_refusal(text: str) -> bool:
     Words that may also be states ("Rejected, Approved") count only if most of the text's parts have one.
     """
     plain = text.replace("’", "'").strip()
-    parts = [part for part in _BETWEEN.split(plain) if part]
+    parts = [part.strip() for part in _BETWEEN.split(plain) if part.strip()]
     refusing = sum(_REFUSING.search(part) is not None for part in parts)
     return _REFUSAL.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
 
