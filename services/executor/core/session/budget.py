@@ -442,16 +442,10 @@ def _length(schema: Mapping[str, JsonValue] | None) -> int:
     return len(json.dumps(dict(schema))) if schema else 0
 
 
-def _measure_tool(tool: ToolDefinition) -> int:
-    return len(tool.name) + len(tool.description) + _length(tool.input_schema)
-
-
-def _measure_tools(tools: tuple[ToolDefinition, ...]) -> int:
-    return sum(map(_tool_length, tools))
-
-
-_tool_length = IdentityCache(_measure_tool, 8_192)
-_tools_length = IdentityCache(_measure_tools, 32)
+_tool_length = IdentityCache[ToolDefinition, int](
+    lambda tool: len(tool.name) + len(tool.description) + _length(tool.input_schema), 8_192
+)
+_tools_length = IdentityCache[tuple[ToolDefinition, ...], int](lambda tools: sum(map(_tool_length, tools)), 32)
 
 
 def _block_length(block: Block) -> int:

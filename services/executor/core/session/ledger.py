@@ -222,7 +222,10 @@ def remember_calls(
     ``new`` are all calls of the task so far; they replace those that an earlier turn of it left.
     """
     names, open_task = tuple(rules), "" if ended else task_id
-    kept = [_as_session_call(call, open_task) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
+    counted = (call for call in new if any(fnmatchcase(call.tool, name) for name in names))
+    kept = [
+        SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task) for call in counted
+    ]
     return _newest_calls((*(call for call in known if call.open_task != task_id), *kept))
 
 
@@ -272,10 +275,6 @@ def sayable(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
 
 def _past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
     return PastCall(tool=tool, outcome=outcome, fields=sayable(arguments))
-
-
-def _as_session_call(call: PastCall, open_task: str) -> SessionCall:
-    return SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task)
 
 
 def is_sayable(value: Json) -> bool:

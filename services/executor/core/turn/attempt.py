@@ -122,11 +122,12 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
     reason += _list_tools("Carried out before", entries, _MADE)
     reason += _list_tools("In doubt, to be checked by a person", entries, UNDECIDED)
+    is_for_a_person = any(entry.status in UNDECIDED for entry in entries)
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
         "answer": final_answer(f"{reason}\n\n{brief_operator(doubts)}" if waits else reason, entries),
-        "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": _is_for_a_person(entries)},
+        "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": is_for_a_person},
         "updated_at": now,
         "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
     }
@@ -180,10 +181,6 @@ def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool
     if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
         return False
     return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
-
-
-def _is_for_a_person(entries: Iterable[LedgerEntry]) -> bool:
-    return any(entry.status in UNDECIDED for entry in entries)
 
 
 def _status(record: TaskRecord) -> TaskEvent:

@@ -171,7 +171,9 @@ class Worker:
             _begin(opened)
             if known is None:
                 refuse_protected(opened.work.record.request.text)
-            await _resolve_doubts(opened)
+            if not _cancellation(opened.work.turn):  # this needs no tool server
+                accepted = acceptance_time(opened.work, opened.journal)
+                await answer_doubts(opened.store, opened.journal, opened.work.turn, accepted)
             progress = await _resolve_approval(opened, known, asked)
             with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
                 ctx = await self._prime_turn(opened, progress)
@@ -210,7 +212,12 @@ class Worker:
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with ctx.journal.counts.time_span(Phase.EXECUTE, tracer.span(names.EXECUTE)):
-            walked = await self._walk(ctx, _note_files(ctx, known) if known else await _begin_progress(ctx))
+            if known is not None:  # with notes on all files of the task, also those of later messages
+                progress = known.model_copy(update={"notes": {**known.notes, **note_files(ctx.files)}})
+            else:
+                progress = first_progress(ctx)
+                ctx.checkpoints.save(progress)
+            walked = await self._walk(ctx, progress)
         match walked:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
@@ -305,24 +312,6 @@ async def _hand_back(opened: OpenedTurn, stopped: TenantStopped) -> None:
     status = TaskEvent(kind="status", at=record.updated_at, data=told)
     entries, events, _ = opened.journal.take_unstored()
     await opened.store.append(entries, (*events, status), record)
-
-
-async def _begin_progress(ctx: TurnContext) -> Progress:
-    progress = first_progress(ctx)
-    ctx.checkpoints.save(progress)
-    return progress
-
-
-def _note_files(ctx: TurnContext, known: Progress) -> Progress:
-    """The progress with notes on all files of the task, also those of later messages."""
-    return known.model_copy(update={"notes": {**known.notes, **note_files(ctx.files)}})
-
-
-async def _resolve_doubts(opened: OpenedTurn) -> None:
-    """Applies what the turn says of writes in doubt. This needs no tool server; a cancel is not applied here."""
-    if not _cancellation(opened.work.turn):
-        accepted = acceptance_time(opened.work, opened.journal)
-        await answer_doubts(opened.store, opened.journal, opened.work.turn, accepted)
 
 
 async def _resolve_approval(opened: OpenedTurn, known: Progress | None, asked: Approval | None) -> Progress | None:
