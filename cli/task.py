@@ -141,6 +141,8 @@ def _say_doubt(doubt: JsonObject) -> None:
 def _rows_of(shown: Json) -> str:
     if shown is None:
         return " nothing could be read"
+    if isinstance(shown, dict) and len(shown) == 1 and isinstance(rows := next(iter(shown.values())), list):
+        shown = rows  # a list by its name
     if isinstance(shown, list) and shown:
         return "".join(f"\n    {dumps(row)}" for row in shown)
     return f" {dumps(shown)}"

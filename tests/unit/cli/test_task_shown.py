@@ -31,4 +31,5 @@ def test_a_doubt_is_a_block_with_one_row_of_a_list_a_line() -> None:
     same = _shown(PARTS)
     assert "  read before and after it:" in same
     assert same.count(row) == 1
+    assert _shown({"parts": PARTS}).count(row) == 2
     assert "  read after it: nothing could be read" in _shown(None)

@@ -273,8 +273,12 @@ async def test_of_a_tenants_own_policy_the_request_is_told_nothing() -> None:
 @pytest.mark.promise("replay.same_end")
 @pytest.mark.parametrize("enforce", [False, True])
 async def test_a_task_of_a_tenant_with_prose_policies_is_replayed_by_whoever_has_no_settings(enforce: bool) -> None:
-    """The translator is the executor's setting; a replay has none, and the archive says which one it was."""
+    """The translator is the executor's setting: a replay has none, and the archive says which one it was.
+    It says nothing of the order in which a server lists a tool's arguments.
+    """
     play = _play(enforce=enforce)
+    arguments: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}, "person_id": {}}}
+    play.servers.add("tell_person", play.claims.notify, ToolClass.NOTIFY, arguments)
     play.limits = play.limits._replace(translator="a-small-model")
     record = await play.run()
     done = await replayed(play)

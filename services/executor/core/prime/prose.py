@@ -271,4 +271,4 @@ def _describe_translation(one: TranslatedRules, enforced: bool) -> JsonValue:
 
 def _fields(tool: Tool) -> tuple[str, ...]:
     properties = tool.input_schema.get("properties")
-    return tuple(properties) if isinstance(properties, dict) else ()
+    return tuple(sorted(properties)) if isinstance(properties, dict) else ()  # the archive keeps no order of them
