@@ -9,7 +9,6 @@ from collections.abc import Collection
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from shared.domain.address_ranges import Address, Network, Range, range_of
 
@@ -22,6 +21,7 @@ _URL = re.compile(
     re.IGNORECASE,
 )
 _DOTS = frozenset({".", ".."})
+_ENCODED = re.compile(r"%([0-9a-f]{2})", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
@@ -224,7 +224,7 @@ def _leaves_its_path(rest: str) -> bool:
     """
     path = re.split(r"[?#]", rest, maxsplit=1)[0]
     for _ in range(2):
-        path = unquote(path)
+        path = _ENCODED.sub(lambda found: chr(int(found[1], 16)), path)
     return any(part.partition(";")[0] in _DOTS for part in re.split(r"[/\\]", path))
 
 
