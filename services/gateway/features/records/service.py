@@ -92,7 +92,7 @@ class RecordService:
         """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``PolicyUnchecked``."""
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
-        if problems := (*self._field_problems(document, tenant), *await self._rule_problems(document)):
+        if problems := await self._all_problems(document, tenant):
             raise BadRecord(problems)
         by, now = caller.principal.id, self._clock()
         version = TenantVersion(
@@ -113,8 +113,15 @@ class RecordService:
             return bad.problems
         return tuple(_misplaced_addresses(record, self._addresses))
 
-    async def _rule_problems(self, document: JsonObject) -> tuple[FieldProblem, ...]:
-        return await self._policies.problems(readable_policies(document))
+    async def _all_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
+        """What is wrong with the record's fields and rules; where the rules cannot be checked now, bad fields alone."""
+        fields = self._field_problems(document, tenant)
+        try:
+            return (*fields, *await self._policies.problems(readable_policies(document)))
+        except PolicyUnchecked:
+            if fields:
+                return fields
+            raise
 
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Store an earlier version as a new one; it is checked again, since rules may have become stricter."""

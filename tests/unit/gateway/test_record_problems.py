@@ -1,0 +1,71 @@
+"""What is wrong with a tenant's record that an operator stores: all of it is named at once."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from services.gateway.features.identity.model import Caller
+from services.gateway.features.records.service import (
+    Addresses,
+    PolicyCheck,
+    PolicyUnchecked,
+    RecordChange,
+    RecordService,
+)
+from shared.contracts.policy import Policy
+from shared.contracts.task import Principal
+from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion
+from shared.domain.exact_json import JsonObject
+from shared.domain.outgoing import operators_reach
+from shared.ports.tenant_records import TenantRecords
+
+BAD: JsonObject = {
+    "max_runing": 3,
+    "policies": [{"id": "p", "rules": [{"id": "R", "condition": "a and b", "action": "block"}]}],
+}
+OLGA = Caller("acme", Principal(id="olga", verified=True))
+
+
+class _Judge(PolicyCheck):
+    def __init__(self, *, away: bool = False) -> None:
+        self._away = away
+
+    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+        if self._away:
+            raise PolicyUnchecked("it is away")
+        return tuple(FieldProblem(f"policies.{one.id}", "no such word: and") for one in policies)
+
+
+class _NeverStored(TenantRecords):
+    async def put(self, tenant: str, version: TenantVersion) -> None:
+        raise AssertionError("a bad record was stored")
+
+    async def latest(self, tenant: str) -> int:
+        return 0
+
+    async def version(self, tenant: str, number: int) -> TenantVersion | None:
+        return None
+
+    async def history(self, tenant: str) -> Sequence[TenantVersion]:
+        return ()
+
+
+async def _problems(judge: PolicyCheck, document: JsonObject) -> list[str]:
+    reach = operators_reach(())
+    service = RecordService(_NeverStored(), judge, Addresses(reach, reach), lambda: datetime.now(UTC))
+    with pytest.raises(BadRecord) as refused:
+        await service.put("acme", RecordChange(document, 0), OLGA)
+    return [one.field for one in refused.value.problems]
+
+
+@pytest.mark.promise("tenant.record_bad_fields")
+async def test_bad_fields_and_rules_that_cannot_be_understood_are_named_together() -> None:
+    assert await _problems(_Judge(), BAD) == ["max_runing", "policies.p"]
+
+
+@pytest.mark.promise("tenant.record_bad_fields")
+async def test_bad_fields_are_named_while_nobody_can_judge_the_rules() -> None:
+    assert await _problems(_Judge(away=True), BAD) == ["max_runing"]
+    with pytest.raises(PolicyUnchecked):
+        await _problems(_Judge(away=True), {"policies": BAD["policies"]})
