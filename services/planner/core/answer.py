@@ -221,7 +221,11 @@ def _question(question: str, situation: Situation) -> str:
         return decided
     if told := _tell_listed(question, situation):
         return told
-    if stated := stated_figures(question, situation):
+    stated = stated_figures(question, situation)
+    is_of_rows = bool(stated) and stated[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
+    if is_of_rows and _unread_of_question(question, situation):
+        return ""
+    if stated:
         return f"{stated[0].name.replace('_', ' ').capitalize()}: {_money(stated[0].value)}."
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
@@ -354,6 +358,8 @@ def _as_condition(question: str) -> str:
 
 
 _SHOWN = 20
+_OF_ROWS = frozenset({"count", "average", "maximum", "minimum", "sum"})
+_HOW_MUCH = re.compile(r"\bhow much\b", re.I)
 _NAMES_SEVERAL = re.compile(r"\W*(?:which|who|whom|list|name|show)\b", re.I)
 _WHICH = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
 

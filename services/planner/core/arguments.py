@@ -46,7 +46,8 @@ _COMPUTED = re.compile(
 _AS = re.compile(r"\bas ((?:an? |the )?(?:duplicate|copy|repetition|part) of .+)$", re.I)
 _GIVING = frozenset({"assign", "update", "move"})
 _TO_NAME = re.compile(
-    r"\b(?:to|into)\s+(?:the\s+)?(?:[a-z]+\s+){0,2}(?P<name>[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*)(?!-?\d)"
+    r"\b(?:to|into)\s+(?:the\s+)?(?:[a-z]+\s+){0,2}(?P<name>[A-Z][^\W\d]+(?:[\s-]+[A-Z][^\W\d]+)*)\b(?![-_]?\d)"
+    r"(?!\s+[A-Z]|\s*(?:,|/|\bor\b|\band\b)\s*[A-Z])"
 )
 _WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
 

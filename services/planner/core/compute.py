@@ -1,7 +1,7 @@
 """Which figures a task depends on: totals and counts, shares, changed amounts, and what is left of a limit."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import pairwise
 
@@ -38,6 +38,9 @@ _OPERATIONS = (
 )
 
 
+_HOW_MANY = re.compile(
+    r"\bhow many\s+(?P<what>(?:[\w-]+\s+){1,3}?)(?=do|does|did|are|is|were|was|have|has|of|in|on)", re.I
+)
 _HOW_MUCH = re.compile(r"^(?!.*\b(?:total|sum|altogether|in all)\b).*\bhow much\b", re.I)
 _BY = re.compile(r"\b(?P<verb>increas|rais|add|reduc|lower|decreas|cut)\w*\b.*?\bby\s+(?P<step>.{1,20})", re.I)
 _ONTO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+(?P<step>[$€£]?\d[\d.,]*(?:\s[A-Z]{3})?)\s+(?:to|from)\b", re.I)
@@ -93,6 +96,7 @@ def _aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     if selection.unread or not find_operation(f"{before} {selection.rest}" if before else selection.rest):
         return None  # "exceeds the maximum": what compares is no operation
     records = selection.records
+    operation = "sum" if operation == "count" and _counts_a_column(text, records) else operation
     if operation == "count" and not any(nouns(fact.tool) & text_stems(meant) for fact in situation.facts):
         return None
     if operation == "count":
@@ -107,6 +111,14 @@ def _aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     chosen = [(record, amount_field(record, text)) for record in records]
     found = tuple(operand(record, field) for record, field in chosen if field)
     return PlannedFigure(_name(before or text, operation), operation, found) if found else None
+
+
+def _counts_a_column(text: str, records: Sequence[FactRecord]) -> bool:
+    """``how many lamps do the rooms have``: what is counted is no thing of the list, but a figure of each."""
+    match = _HOW_MANY.search(text)
+    said = stems(match["what"].split()) if match else frozenset()
+    columns = {name for record in records for name in numeric_fields(record)}
+    return any(field_stems(name) <= said for name in columns) and not any(record.noun & said for record in records)
 
 
 def _is_told(text: str, situation: Situation) -> bool:

@@ -122,6 +122,7 @@ _SAYS_WHICH = re.compile(
     re.I,
 )
 _WITH = re.compile(r"\b(?:with|in|of|at)\s+(?:the\s+|a\s+)?(?:\w+\s+)?(?:status|state|stage)\s+(?:of\s+)?$", re.I)
+_OR = re.compile(r"\s*(?:,|/|,?\s*\b(?:or|and)\b)\s*(?:to\s+)?", re.I)
 _BEFORE_NOUN = r"^(?:\s*(?:,|\band\b|\bor\b)?\s*[\w-]+){0,3}?\s+(?:%s)\b"
 
 
@@ -146,6 +147,8 @@ def find_target(clause: str, values: Iterable[str], things: Iterable[str], means
     if len({span.value for span in chosen}) != 1:
         return None
     last = chosen[-1]
+    if any(_OR.fullmatch(text[last.end : span.start]) for span in left if span.start >= last.end):
+        return None  # "to one or the other"
     match = _INTO.search(text[: last.start])
     start = match.start() if match and stated else last.start
     return SpokenTarget(TextSpan(start, last.end, last.value), bool(stated))

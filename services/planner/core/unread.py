@@ -6,8 +6,9 @@ from itertools import pairwise
 
 from services.planner.core.binding import BoundWay
 from services.planner.core.explained import unexplained_words
-from services.planner.core.intents import Intent
+from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import MentionKind, find
+from services.planner.core.phrases import drop_spans, find_exclusions, find_negations
 from services.planner.core.records import FactRecord, number
 from services.planner.core.selection import select, unknown_state
 from services.planner.core.situation import ChosenRecords, Situation
@@ -54,6 +55,42 @@ def find_unread_of_calls(chosen: ChosenRecords, way: BoundWay, intent: Intent, s
     left_out = [] if is_computed else _figures_left(chosen, listed)
     figures = [one for one in left_out if one in stated and not _is_given(one, way)]
     return tuple(dict.fromkeys((*chosen.unread, *figures, *words)))
+
+
+_RANGE = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s*\1\d+\b")
+_MANNER = re.compile(r"\bwithout\s+(?:an?\s+|any\s+|further\s+)?\w+", re.I)
+_UNIT = re.compile(r"(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
+_LITERAL = (MentionKind.NUMBER, MentionKind.MONEY, MentionKind.PERCENT, MentionKind.DATE)
+
+
+def find_unread_of_clause(ways: Sequence[BoundWay], intent: Intent, situation: Situation) -> tuple[str, ...]:
+    """The words of a clause that no call for it has, and nothing that is called or was read explains.
+
+    What a figure was computed from is no argument: where one was, only negations and ranges count.
+    """
+    given = " ".join(str(found.value) for way in ways for _, found in way.chosen)
+    text = drop_evidence(drop_spans(intent.clause, find_exclusions(intent.clause)))
+    text = _MANNER.sub(" ", _drop_days(text, given, situation))
+    odd = [match[0] for match in _RANGE.finditer(text)]
+    odd += [one.value for one in find_negations(text) if one.value.lower() not in given.lower()]
+    if any(found.source == "value" for way in ways for _, found in way.chosen):
+        return tuple(odd)
+    said = {str(value) for record in situation.records for value in record.fields.values()}
+    figures = [one.value for one in find(text) if one.kind in _LITERAL and one.value not in said]
+    odd += [one for one in figures if one not in given and not any(_is_given(one, way) for way in ways)]
+    tools = " ".join(f"{' '.join(way.tool.properties)} {way.tool.description}" for way in ways).replace("_", " ")
+    known = text_stems(f"{given} {tools}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS | situation.terms
+    units = {stem(match["unit"]) for match in _UNIT.finditer(text)}
+    left = unexplained_words(text, situation.records) - known - units
+    return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in left))))
+
+
+def _drop_days(text: str, given: str, situation: Situation) -> str:
+    """The text without the days that a call has, however they are said."""
+    for mention in situation.of_kind(MentionKind.DATE):
+        if mention.value in given:
+            text = text.replace(situation.text[mention.start : mention.end], " ")
+    return text
 
 
 def _is_given(figure: str, way: BoundWay) -> bool:

@@ -18,6 +18,7 @@ from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
 from services.planner.core.toolmatch import suiting
+from services.planner.core.unread import find_unread_of_clause
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
 from shared.domain.exact_json import JsonObject
 
@@ -253,6 +254,9 @@ def _check_ways(
             return [], Unplanned(unchanged)
         if settled := _why_already_done(way, intent, situation):
             return [], Unplanned(settled, settled=True)
+    if not (intent.means_every or intent.is_notice):
+        words = find_unread_of_clause(ways, intent, situation)
+        return ([], Unplanned(f"not understood: {', '.join(words)}")) if words else (ways, Unplanned())
     return ways, Unplanned()
 
 
