@@ -120,6 +120,9 @@ class Policy(PolicyContract):
         return bool(self.text_rules) or self.text_default != "allow"
 
 
+HYPOTHETICAL = "hypothetical"  # the id of a call that is not planned: a model only asks what a verdict would be
+
+
 class CallContext(PolicyContract):
     """One planned call as the rules see it: its tool, and the fields known for it (arguments, linked facts, values).
 

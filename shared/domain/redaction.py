@@ -50,15 +50,28 @@ def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
         case int():
             return redact_text(str(value)) if may_be_marked(value) and marked_values(str(value)) else value
         case dict():  # before what has to be asked of a class by its registry
-            return {key: _redact_field(str(key), inner, known) for key, inner in value.items()}
+            return _redact_fields(value, known)
         case list():
             return [_redact_value(inner, known) for inner in value]
         case Mapping():
-            return {key: _redact_field(str(key), inner, known) for key, inner in value.items()}
+            return _redact_fields(value, known)
         case tuple() if type(value) is tuple:
             return tuple(_redact_value(inner, known) for inner in value)
         case _:
             return value
+
+
+def _redact_fields(fields: Mapping[object, object], known: Mapping[str, MarkKind]) -> dict[object, object]:
+    """The fields, their names redacted like values; names that became the same are numbered, so that none is lost."""
+    redacted: dict[object, object] = {}
+    for key, inner in fields.items():
+        name = written = redact_text(key, known) if isinstance(key, str) else key
+        number = 1
+        while name in redacted:
+            number += 1
+            name = f"{written} ({number})"
+        redacted[name] = _redact_field(str(key), inner, known)
+    return redacted
 
 
 def _redact_field(name: str, value: object, known: Mapping[str, MarkKind]) -> object:

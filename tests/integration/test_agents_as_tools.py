@@ -221,10 +221,11 @@ async def test_a_cancel_stops_the_agent_that_asks_or_is_at_work() -> None:
             await stage.run()
             record = await stage.run(cancel())
             agent.go_on.set()
-        assert (record.state, stage.statuses, len(agent.stopped)) == (TaskState.CANCELED, ["refused"], 1)
+        assert (record.state, stage.statuses, len(agent.stopped)) == (TaskState.CANCELED, ["in_doubt"], 1)
 
 
 async def test_a_question_that_nobody_answers_ends_with_the_agent_stopped() -> None:
+    """What it had done before it asked, nobody knows: an operator says so."""
     agent = RemoteAgent()
     async with _stage(agent, "ask me") as stage:
         await stage.run()
@@ -232,7 +233,7 @@ async def test_a_question_that_nobody_answers_ends_with_the_agent_stopped() -> N
         assert timer is not None
         stage.turns.ahead = timedelta(hours=25)
         record = await stage.run(_due(timer.subject))
-    assert (record.state, stage.statuses, len(agent.stopped)) == (TaskState.FAILED, ["refused"], 1)
+    assert (record.state, stage.statuses, len(agent.stopped)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)
 
 
 async def test_a_message_whose_answer_was_lost_is_found_again_and_not_sent_twice() -> None:

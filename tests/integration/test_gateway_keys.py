@@ -71,6 +71,17 @@ async def test_a_key_says_who_speaks_for_which_tenant(redis: Redis, redis_url: s
     assert (header.status_code, len(play.worker.works)) == (200, 1)
 
 
+@pytest.mark.promise("solver.endpoint")
+async def test_two_clients_of_a_tenant_may_ask_the_solver_the_same_question(redis: Redis, redis_url: str) -> None:
+    """Also under the same id, as benchmarks number their questions; each has a session of its own."""
+    async with locked(redis, redis_url) as (play, operator):
+        body: JsonObject = {"task_id": "q1", "task": "Paris, Berlin"}
+        keys = [await _key(play, operator, name) for name in ("casey", "dana")]
+        answers = [await _post(play, "/api/a2a/purple-agent", body, key) for key in keys]
+        sessions = {work.record.session_id for work in play.worker.works}
+    assert ([status for status, _ in answers], len(sessions)) == ([200, 200], 2)
+
+
 @pytest.mark.promise("gateway.keys")
 async def test_a_key_that_is_wrong_expired_or_revoked_lets_nobody_in(redis: Redis, redis_url: str) -> None:
     """The answer does not tell which it was. A revocation holds from the next request on."""

@@ -171,6 +171,17 @@ async def test_nobody_uses_up_anothers_allowance(redis: Redis) -> None:
 
 
 @pytest.mark.promise("limits.flow")
+async def test_a_fresh_caller_is_told_the_whole_of_its_allowance(redis: Redis) -> None:
+    """Also where a minute is no whole multiple of the quota in binary."""
+    told = []
+    for quota in (51, 102, 105, 420):
+        caller = Caller("acme", Principal(id=f"p{quota}"))
+        fresh = await RedisMeter(redis).of_bearer(caller, RequestCost.LOOK, Allowance(requests=quota))
+        told.append(fresh.measures[0].left)
+    assert told == [51, 102, 105, 420]
+
+
+@pytest.mark.promise("limits.flow")
 async def test_a_minutes_allowance_flows_back_evenly(redis: Redis) -> None:
     """Used up, one of sixty is there again after a second; there is no edge at which twice as many pass."""
     made, meter = await _made(redis, requests_a_minute=60), RedisMeter(redis)

@@ -38,6 +38,9 @@ _NO_RESULT = {
     types.TaskState.TASK_STATE_AUTH_REQUIRED: "wants a further authentication, which nobody can give it here",
 }
 
+# Ends that say that the agent did not do what it was asked. A canceled task may have done a part of it.
+_DID_NOTHING = frozenset(_NO_RESULT) - {types.TaskState.TASK_STATE_CANCELED}
+
 
 def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool, ...]:
     """A tool for each skill, in the order of their names; each dropped one is logged with its reason."""
@@ -66,7 +69,8 @@ def answer_of(said: types.Task | types.Message) -> ports.ToolAnswer:
         return ports.ToolAnswer(question, unfinished=ports.Unfinished(said.id, question[:_QUESTION_MOST]))
     if state != types.TaskState.TASK_STATE_COMPLETED:
         how = _NO_RESULT.get(state, "ended in a state that nobody knows")
-        return ports.ToolAnswer(f"the agent's task {how}{f': {words}' if words else ''}", is_error=True, not_begun=True)
+        told = f"the agent's task {how}{f': {words}' if words else ''}"
+        return ports.ToolAnswer(told, is_error=True, not_begun=state in _DID_NOTHING)
     parts = [part for artifact in said.artifacts for part in artifact.parts]
     return ports.ToolAnswer(_content(parts or said.status.message.parts))
 

@@ -1,6 +1,7 @@
 """Access tokens of the OAuth 2.0 client credentials grant (RFC 6749, 4.4): kept until shortly before they expire."""
 
 import asyncio
+import math
 import re
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -151,18 +152,19 @@ def _read(credential: Credential, answer: JsonObject, began: float) -> AccessTok
         raise CredentialUnavailable(_sentence(credential, "its token endpoint answered without a usable access_token"))
     if str(kind).lower() != "bearer":
         raise CredentialUnavailable(_sentence(credential, "its token endpoint gave a token that is no bearer token"))
-    seconds = _lifetime(life)
+    seconds = read_lifetime(life)
     return AccessToken(value, began + seconds - min(EARLY, seconds / 10))
 
 
-def _lifetime(life: object) -> float:
+def read_lifetime(life: object) -> float:
     """The token's lifetime in seconds, from 1 second to a day; the usual one if the server gives none or no number.
     Some servers write it as a text.
     """
     try:
-        return min(max(float(str(life)), 1.0), 86_400.0) if life is not None else USUAL_LIFE
+        seconds = float(str(life)) if life is not None else USUAL_LIFE
     except ValueError:
         return USUAL_LIFE
+    return USUAL_LIFE if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)
 
 
 def _object(body: bytes) -> JsonObject:

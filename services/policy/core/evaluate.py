@@ -171,14 +171,16 @@ class BacktestedPlan(NamedTuple):
 
 
 def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
-    """The plans of an archived task, including those that were refused and planned again.
+    """The plans of an archived task, including those that were refused and planned again, but not what a model only
+    asked about.
 
     Empty for a task that planned no writes, or that was archived before plans were noted. Single reads are not plans:
     they were judged by tool rules alone.
     """
     noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_NOTED)]
     found = [_read_plan(task, note) for note in noted if "request" in note and "verdict" in note]
-    return tuple({plan.request.plan_hash: plan for plan in found if plan.request.plan_hash is not None}.values())
+    planned = [plan for plan in found if not any(call.call_id == contracts.HYPOTHETICAL for call in plan.request.calls)]
+    return tuple({plan.request.plan_hash: plan for plan in planned if plan.request.plan_hash is not None}.values())
 
 
 def _read_plan(task: ArchivedTask, note: JsonObject) -> DecidedPlan:

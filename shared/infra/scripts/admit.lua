@@ -24,7 +24,7 @@ end
 local function flow(name, quota)
   local whole_at = math.max(tonumber(redis.call('GET', name) or '0'), now)
   local step = minute / quota
-  local left = math.floor((minute - (whole_at - now)) / step)
+  local left = math.floor(quota * (minute - (whole_at - now)) / minute)
   return {quota = quota, whole_at = whole_at, step = step, left = left, wait = whole_at + step - minute - now}
 end
 

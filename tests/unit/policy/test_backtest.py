@@ -1,5 +1,6 @@
 """A changed policy on plans that were decided before."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -70,6 +71,14 @@ def test_a_read_that_was_decided_by_itself_is_no_plan() -> None:
     archived = _archived(Policy(id="pay"))
     read = archived.journal[1].data.replace('"planHash":"h"', '"planHash":null')
     journal = (archived.journal[1].model_copy(update={"data": read}),)
+    assert decided_plans(archived.model_copy(update={"journal": journal})) == ()
+
+
+def test_a_call_that_a_model_only_asked_about_is_no_plan() -> None:
+    """``what_would_policy_say`` has a verdict of the same kind."""
+    archived = _archived(Policy(id="pay"))
+    asked = re.sub(r'"callId":"[^"]*"', '"callId":"hypothetical"', archived.journal[1].data)
+    journal = (archived.journal[1].model_copy(update={"data": asked}),)
     assert decided_plans(archived.model_copy(update={"journal": journal})) == ()
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.exact_json import JsonObject
+from shared.domain.redaction import without_marks
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
 from shared.ports.models import ModelReply, ModelRequest
@@ -128,6 +129,13 @@ async def test_a_refusal_is_replayed_as_one() -> None:
     record = await stage.run()
     done = await replayed(stage)
     assert (done.difference, done.answer) == ("", record.answer)
+
+
+def test_a_marked_value_that_is_the_name_of_a_field_is_hidden_too() -> None:
+    """Results are often keyed by a card or an account; none of the fields is lost."""
+    hidden = without_marks({"4111111111111111": {"balance": 5}, "5500005555555559": {"balance": 7}})
+    assert [*hidden.values()] == [{"balance": 5}, {"balance": 7}]
+    assert not re.search(r"\d{16}", str(hidden))
 
 
 @pytest.mark.promise("privacy.logs")

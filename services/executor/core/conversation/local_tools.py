@@ -36,7 +36,7 @@ from services.executor.core.tools.toolbox import (
 )
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.policy import Verdict
+from shared.contracts.policy import HYPOTHETICAL, Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.identity_cache import IdentityCache
 from shared.ports.models import ToolDefinition, ToolResult, ToolUse
@@ -51,7 +51,7 @@ async def ask_hypothetical_verdict(ctx: TurnContext, progress: Progress, key: st
     if tool is None or not isinstance(arguments, dict):
         raise ValueError("name one of the tools, and its arguments as an object")
     call = PlannedCall(
-        call_id="hypothetical",
+        call_id=HYPOTHETICAL,
         connection_id=tool.connection_id,
         tool=tool.name,
         tool_class=tool.tool_class,

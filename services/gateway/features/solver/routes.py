@@ -13,6 +13,8 @@ from services.gateway.edge.replies import FAILED
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.solver.service import Ask, read_solver, solver_view, status_of
+from services.gateway.features.tasks.intake import own_id
+from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import answer_of
 from shared.contracts.task import TaskRecord
@@ -58,10 +60,16 @@ class SolverEndpoint:
             return _error(500, FAILED)
 
     async def _solve(self, ask: Ask, caller: Caller) -> JSONResponse:
-        ticket = await self._tasks.submit(ask.message, caller)
+        ticket = await self._tasks.submit(_in_own_session(ask.message, caller), caller)
         record = await self._tasks.wait(ticket)
         await self._tasks.note_answer(ticket, record)
         return _reply(ask, record)
+
+
+def _in_own_session(message: ClientMessage, caller: Caller) -> ClientMessage:
+    """The message with a session that no other verified caller has: two clients of a tenant may ask the same."""
+    session = message.session_id or ""
+    return message._replace(session_id=own_id(session, caller)) if caller.principal.verified else message
 
 
 def _reply(ask: Ask, record: TaskRecord) -> JSONResponse:
