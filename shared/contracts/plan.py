@@ -23,6 +23,7 @@ class Origin(Contract):
 
     ``free_text``: it stands in free text alone, such as a mail's body, and a person has to see it. ``untold``: it names
     a record that no word of the task tells of where the task means another of its kind; a person has to see it, too.
+    ``against``: why it does not agree with the words of its part, of which the model was told; a person has to see it.
     """
 
     argument: str
@@ -30,6 +31,7 @@ class Origin(Contract):
     ref: str = ""
     free_text: bool = False
     untold: bool = False
+    against: str = ""
 
 
 class PlannedCall(Contract):

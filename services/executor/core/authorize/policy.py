@@ -286,7 +286,7 @@ def why_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
 
 def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     """Sentences on arguments that a person has to look at: money, accounts and payees from free text that the tenant
-    does not trust, and records that the task does not mention.
+    does not trust, records that the task does not mention, and what does not agree with the task's words.
     """
     plan = progress.dossier.plan
     found = [(call.tool, origin) for call in (plan.calls if plan else ()) for origin in call.origins]
@@ -300,7 +300,8 @@ def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, .
         for tool, origin in found
         if origin.untold
     )
-    return (*free, *untold)
+    against = (f"{tool}: {origin.against}" for tool, origin in found if origin.against)
+    return (*free, *untold, *against)
 
 
 def _why_the_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:

@@ -217,7 +217,7 @@ class Dispatch:
                     raise NotProposed(f"propose it once you have seen what {seen} gives")
                 made = propose(use, tool, (*before, *proposals), setting)
                 quote = next((part.quote for part in setting.parts if part.number == made.call.part), "")
-                sourced = finder.find(made.call, tool, quote)
+                sourced = finder.find(made.call, tool, quote, self._names_of_writes(tool.connection_id))
                 if sourced.problems:
                     raise NotProposed("; ".join(sourced.problems))
                 if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:
@@ -230,6 +230,10 @@ class Dispatch:
             again = {one.use_id: PROPOSE_AGAIN for one in proposals}
             return _ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts))
         return _ReplyProposals(proposals=tuple(proposals))
+
+    def _names_of_writes(self, connection: str) -> list[str]:
+        tools = self._ctx.toolbox.tools.values()
+        return [one.name for one in tools if one.connection_id == connection and one.tool_class in WRITES]
 
 
 def _present_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:

@@ -20,6 +20,7 @@ from services.executor.core.conversation.understanding import (
 from services.executor.core.figures.calculate import CALCULATE, LOOK, calculate, calculate_tool, describe_value, look
 from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
 from services.executor.core.figures.operands import select_cells
+from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_tools
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.sources import known_figures, user_texts
@@ -75,23 +76,12 @@ def _verdict_in_words(verdict: Verdict) -> Json:
     return {"it": word, "decided_by": verdict.escalation_level, "because": said}
 
 
-_CONDITION = re.compile(
-    r"\b(?:if|unless|when|whenever|once|only|until|provided|otherwise|except|whether|where|wherever|should|as long as|"
-    r"in case|as soon as|depending|"
-    r"wenn|falls|sofern|sobald|nur|solange|ob|si|sauf|seulement|lorsque|quand|cuando|siempre|solo|sólo|salvo|se)\b",
-    re.IGNORECASE,
-)
 _OPEN = re.compile(
     r"\b(?:all|any|anything|anyone|each|every|everything|everyone|whatever|whichever|those|who|whose|which|"
     r"that (?:is|are|has|have|was|were|do|does)|necessary|needed|"
     r"alle|allen|aller|jede|jeden|jedes|welche|tous|toutes|chaque|todos|todas|cada)\b",
     re.IGNORECASE,
 )
-
-
-def has_condition(text: str) -> bool:
-    """Whether a text makes something depend on a condition."""
-    return _CONDITION.search(text) is not None
 
 
 def may_come_to_nothing(text: str) -> bool:

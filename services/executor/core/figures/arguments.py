@@ -86,6 +86,7 @@ _MONEY_SAID = re.compile(
 _MINOR_SAID = re.compile(
     r"\b(?:in|as) (?:euro |us )?cents\b|\bminor (?:currency )?units?\b|\bsmallest (?:currency )?unit", re.I
 )
+_WRITTEN_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}(?:[T ]\d\d?:\d\d.*)?")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d.*)?|\d{4}-\d\d|\d\d?:\d\d(?::\d\d)?")
 _FORMATS = {
     "email": ArgumentKind.RECIPIENT,
@@ -185,8 +186,8 @@ def _kind_of_text(words: tuple[str, ...], value: str, schema: JsonObject) -> Arg
         return kind
     if last == "currency" or (value in CURRENCIES and "currency" in given):
         return ArgumentKind.CHOICE
-    is_written_day = given & _DATE and any(map(str.isalpha, value)) and read_possible_dates(value)  # a month is named
-    if _ISO_DATE.fullmatch(value) or last in _NAMES_OF_DATES or is_written_day:
+    may_be_day = _WRITTEN_DATE.fullmatch(value) or (given & _DATE and any(map(str.isalpha, value)))  # a month is named
+    if _ISO_DATE.fullmatch(value) or last in _NAMES_OF_DATES or (may_be_day and read_possible_dates(value)):
         return ArgumentKind.DATE
     if given & _ACCOUNT:
         return ArgumentKind.ACCOUNT

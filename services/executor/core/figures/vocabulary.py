@@ -372,3 +372,16 @@ CHOOSES = re.compile(
     r"worse|cheap\w*|(?:larg|small|high|low|new|old|lat|earli)(?:er|est)|merge|same|difference)\b",
     re.IGNORECASE,
 )
+
+
+_CONDITION = re.compile(
+    r"\b(?:if|unless|when|whenever|once|only|until|provided|otherwise|except|whether|where|wherever|should|as long as|"
+    r"in (?:that |this |which )?case|as soon as|depending|"
+    r"wenn|falls|sofern|sobald|nur|solange|ob|si|sauf|seulement|lorsque|quand|cuando|siempre|solo|sólo|salvo|se)\b",
+    re.IGNORECASE,
+)
+
+
+def has_condition(text: str) -> bool:
+    """Whether a text makes something depend on a condition."""
+    return _CONDITION.search(text) is not None

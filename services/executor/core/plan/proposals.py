@@ -48,9 +48,11 @@ class Proposal(NamedTuple):
     def name(self) -> str:
         return f"p{self.number}"
 
-    @property
-    def what(self) -> tuple[str, str, str]:
-        return (self.call.connection_id, self.call.tool, self.call.arguments_json)
+    def is_same_call(self, other: "Proposal") -> bool:
+        """Whether both call the same tool with equal arguments: 90 and 90.0 are equal."""
+        ours, theirs = self.call, other.call
+        is_same_tool = (ours.connection_id, ours.tool) == (theirs.connection_id, theirs.tool)
+        return is_same_tool and ours.arguments == theirs.arguments
 
 
 class ProposalContext(NamedTuple):
@@ -320,7 +322,7 @@ class PlanDraft:
         return [{**_call(proposals[use_id]), "result": outcome} for use_id, outcome in told.items()]
 
     async def _is_answered(self, one: Proposal) -> bool:
-        same = next((held for held in self.held if held.what == one.what and held.call.part == one.call.part), None)
+        same = next((held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part), None)
         if same is not None:
             self._exchange.answer(one.use_id, {"held": same.name, "note": "proposed already: it will be made once"})
             return True
@@ -335,9 +337,9 @@ class PlanDraft:
 
 def _is_same(entry: LedgerEntry, one: Proposal) -> bool:
     """Whether the entry's call was planned, or sent with its references filled in, with the same arguments."""
-    if (entry.call.connection_id, entry.call.tool) != one.what[:2]:
+    if (entry.call.connection_id, entry.call.tool) != (one.call.connection_id, one.call.tool):
         return False
-    return entry.call.arguments_json == one.call.arguments_json or loads(entry.arguments_json) == one.call.arguments
+    return one.call.arguments in (entry.call.arguments, loads(entry.arguments_json))
 
 
 def _told_later(told: Sequence[tuple[Proposal, Json]]) -> str:

@@ -14,13 +14,21 @@ from services.executor.core.figures.arguments import STRICT, ArgumentKind, Field
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.facts import FactOrigin, index_facts
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
-from services.executor.core.figures.mentions import find_mentions
+from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.support import duration_of
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.model.talk import local_now
+from services.executor.core.plan.agreement import (
+    OPEN_CHOICE,
+    Disagreement,
+    PartSetting,
+    changes_nothing,
+    find_disagreements,
+    is_excluded,
+)
 from services.executor.core.records.called_records import agree, is_named, noun_of_tool, reference_of, stands_in, words
 from services.executor.core.records.record_graph import GraphNode, record_graph
 from services.executor.core.records.references import references
@@ -28,7 +36,7 @@ from services.executor.core.session.context import FILE, TurnContext, files_as_f
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
-from shared.domain.exact_json import Json, JsonObject, as_text
+from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
 from shared.domain.words import ToolClass
 
 
@@ -136,9 +144,6 @@ _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]
 _SHOWN = 80  # characters of a value in a sentence
 
 
-_OPEN = re.compile(r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE)
-
-
 class SourcedCall(NamedTuple):
     """A call with the origins of its arguments, and ``problems`` with those that have none, as sentences.
 
@@ -170,10 +175,11 @@ class SourceFinder:
             },
         )
 
-    def find(self, call: PlannedCall, tool: Tool, quote: str = "") -> SourcedCall:
+    def find(self, call: PlannedCall, tool: Tool, quote: str = "", writes: Sequence[str] = ()) -> SourcedCall:
         """The call with the origin of each argument. Strict for amounts, identifiers, accounts and recipients.
 
-        ``quote``: the words of the part that the call carries out.
+        ``quote``: the words of the part that the call carries out; ``writes``: the names of its server's tools that
+        write.
         """
         leaves = [
             leaf
@@ -189,14 +195,32 @@ class SourceFinder:
         problems += [
             text for leaf in leaves if (text := self._why_free_text(leaf) or self._why_of_other_record(leaf, call))
         ]
+        problems += [text for leaf in leaves if (text := self._why_laundered(leaf, call))]
+        if changes_nothing(tool, call.arguments):
+            problems.append(f"{tool.name} is given nothing to change: say what is to be set")
         untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, quote)]
-        origins = tuple(_origin(leaf, is_untold=leaf in untold) for leaf in leaves)
+        against = self._find_disagreements(call, tool, leaves, quote, writes)
+        whys = {one.argument or leaves[0].path: one.why for one in reversed(against) if leaves}
+        origins = tuple(_origin(leaf, is_untold=leaf in untold, against=whys.get(leaf.path, "")) for leaf in leaves)
         kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
         doubts = tuple(
             _doubt(leaf, call, tool) for leaf in leaves if leaf.path not in kept and self._is_doubtful(leaf, call, tool)
         )
         doubts += tuple(_doubt_record(leaf, call) for leaf in untold)
+        doubts += tuple(
+            f"{one.why}: propose what it says; if it is right as it is, a person is asked" for one in against
+        )
         return SourcedCall(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
+
+    def _find_disagreements(
+        self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], quote: str, writes: Sequence[str]
+    ) -> tuple[Disagreement, ...]:
+        """What of a change does not agree with its part; empty for other calls."""
+        if tool.tool_class is not ToolClass.CHANGE:
+            return ()
+        values = {leaf.path: _value_at(call.arguments, leaf.path) for leaf in leaves}
+        setting = PartSetting(quote or self._sources.task.text, self._said, self._facts, self._sources.now, writes)
+        return tuple(find_disagreements(tool, leaves, values, setting))
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that no source has."""
@@ -312,11 +336,30 @@ class SourceFinder:
         nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
         own = [node for node in nodes if named.text in node.names[0]]
         if own:
-            is_choice = CHOOSES.search(quote) or _OPEN.search(quote)
+            is_choice = self._chooses(quote, own)
             others = (node for node in nodes if named.text not in node.names[0])
-            meant = not is_choice and any(is_named(node.seen, text) for node in others for text in self._told)
+            meant = not is_choice and any(map(self._is_meant, others))
             return meant and not any(map(self._is_told_of, own))
         return len({node.identity for node in nodes}) > 1
+
+    def _is_meant(self, node: GraphNode) -> bool:
+        """Whether the user's words name the record, and not as an exception only."""
+        if not any(is_named(node.seen, text) for text in self._told):
+            return False
+        name = node.seen.id_field or "id"
+        return not any(is_excluded(str(node.seen.id), name, text) for text in self._said)
+
+    @cached_property
+    def _said(self) -> tuple[Mentions, ...]:
+        return tuple(find_mentions(text, self._sources.now) for text in self._told)
+
+    def _chooses(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
+        """Whether the part leaves it open which record of this kind is meant: "all claims", but of other kinds."""
+        if not (CHOOSES.search(quote) or OPEN_CHOICE.search(quote)):
+            return False
+        said = {word for one in quote.split() for word in words(one)}
+        kinds = {node.kind[-1] for node in self._read_nodes if node.kind} & said
+        return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
 
     def _is_told_of(self, node: GraphNode) -> bool:
         """Whether the user's words have any value of the record."""
@@ -355,6 +398,38 @@ class SourceFinder:
         return (
             f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "
             f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
+        )
+
+    def _why_laundered(self, leaf: Trace, call: PlannedCall) -> str:
+        """Why an identifier is refused that only a text told the model of, though it was read since; else empty.
+
+        A record that is read by an identifier shows that identifier: it says no more than the text that named it.
+        """
+        if leaf.kind not in _NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
+            return ""
+        value = as_text(_value_at(call.arguments, leaf.path))
+        asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
+        if not asked or any(one.fact_id not in asked for one in leaf.origins):
+            return ""
+        fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
+        texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
+        if not texts or self._is_told_in_words(value) or any(map(self._sends_to_field, texts)):
+            return ""
+        return (
+            f"{leaf.path} {value[:_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
+            f"({texts[0].fact_id} {texts[0].path}), and reading it makes it no task: leave it"
+        )
+
+    def _is_told_in_words(self, value: str) -> bool:
+        return any(stands_in(value, text) for text in self._told)
+
+    def _sends_to_field(self, field: ReadField) -> bool:
+        """Whether the user says to take it from that field, or the tenant trusts it."""
+        tools = {fact.ref: fact.tool for fact in self._facts}
+        named = f"{field.fact_id} {field.path}".strip()
+        return any(fnmatchcase(named, one) for one in self._trusted) or any(
+            _sends_to(tuple(_WORD.findall(text.casefold())), _names_of_text(field.path, tools.get(field.fact_id, "")))
+            for text in self._told
         )
 
     def _may_be_taken(self, origins: Sequence[FactOrigin]) -> bool:
@@ -424,6 +499,11 @@ class SourceFinder:
         return found
 
 
+def _is_named_in(field: ReadField, value: str) -> bool:
+    """Whether a field is a text that somebody wrote and that has the identifier."""
+    return field.standing is not FieldStanding.STRUCTURED and stands_in(value, str(field.value))
+
+
 def _texts_in(call: PlannedCall) -> set[str]:
     """The texts and whole numbers among a call's arguments: what may name a record."""
     return {str(given) for given in call.arguments.values() if isinstance(given, str | int)}
@@ -485,9 +565,10 @@ def _why_unsourced(leaf: Trace, call: PlannedCall) -> str:
     )
 
 
-def _origin(leaf: Trace, *, is_untold: bool) -> Origin:
+def _origin(leaf: Trace, *, is_untold: bool, against: str = "") -> Origin:
     sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
-    marks = {"free_text": leaf.free_text_only and leaf.kind in _FOR_A_PERSON, "untold": is_untold}
+    free = leaf.free_text_only and leaf.kind in _FOR_A_PERSON
+    marks = {"free_text": free, "untold": is_untold, "against": against}
     source = sources.get(leaf.origin, "none")
     return Origin.model_validate({"argument": leaf.path, "source": source, "ref": leaf.where, **marks})
 

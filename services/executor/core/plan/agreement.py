@@ -1,0 +1,201 @@
+"""Whether a proposed change agrees with the words of its part, as far as code can see.
+
+What disagrees is sent back to the model once. If the model proposes the same call again, a person is asked: words are
+no proof, so they refuse nothing by themselves.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+from services.executor.core.figures.arguments import ArgumentKind, read_fields
+from services.executor.core.figures.mentions import Mentions, find_mentions
+from services.executor.core.figures.numbers import Number, NumberMention, figure
+from services.executor.core.figures.trace import OriginKind, Trace
+from services.executor.core.figures.vocabulary import CHOOSES, has_condition
+from services.executor.core.records.called_records import words
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import ToolWords, words_of_tool
+from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.record_tree import names_a_record
+from services.executor.ports.tools import Tool
+from shared.domain.exact_json import Json, JsonObject, as_text
+from shared.domain.keywords import stem
+
+OPEN_CHOICE = re.compile(
+    r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE
+)
+_SUPERLATIVE = re.compile(r"\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
+_EXCLUDES = re.compile(
+    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
+    r"außer|ausser|nicht|sauf|excepté)\s+(?P<between>(?:[^\W\d]+\s+){0,2})$",
+    re.IGNORECASE,
+)
+_LITTLE = frozenset("the a for of this that only just with number no der die das den dem für le la les pour".split())
+_LISTED = re.compile(r"(?:[\w/.-]*\d[\w/.-]*\s*(?:,|;|and|or|und|oder|et|ou|&)\s*)+$", re.IGNORECASE)
+_COMPARES = re.compile(
+    r"(?:\b(?:over|above|below|under|than|least|most|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
+    r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])[^.;]{0,40}$",
+    re.IGNORECASE,
+)
+_ASKED_OF = frozenset({OriginKind.FACT, OriginKind.SCHEMA, OriginKind.NONE})
+_LONGEST_NAME = 60
+_EDITING = frozenset("update edit modify change set amend correct patch adjust".split())
+_SHOWN = 80
+
+
+class Disagreement(NamedTuple):
+    """What of a call does not agree with its part. ``argument``: its path, empty where it is the tool itself."""
+
+    argument: str
+    why: str
+
+
+class PartSetting(NamedTuple):
+    """What a call is held against. ``quote``: the words of its part; ``said``: all that the user wrote, the task first.
+
+    ``writes``: the names of all tools of its server that write.
+    """
+
+    quote: str
+    said: Sequence[Mentions]
+    facts: Sequence[Fact]
+    now: datetime
+    writes: Sequence[str]
+
+
+def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
+    """Whether an editing call names only what it edits, though the tool could be told what to set."""
+    if words_of_tool(tool.name).verb not in _EDITING:
+        return False
+    settable = [name for name in tool.parameters if not names_a_record(name)]
+    return bool(settable) and len(settable) < len(tool.parameters) and not any(name in arguments for name in settable)
+
+
+def find_disagreements(
+    tool: Tool, leaves: Sequence[Trace], values: Mapping[str, Json], setting: PartSetting
+) -> Iterator[Disagreement]:
+    """Yields what of a change does not agree with its part. ``values``: those of the leaves, by path."""
+    quoted = find_mentions(setting.quote, setting.now)
+    yield from _find_excluded(values, setting.said)
+    if not (CHOOSES.search(setting.quote) or OPEN_CHOICE.search(setting.quote) or _SUPERLATIVE.search(setting.quote)):
+        yield from _find_other_amount(leaves, values, quoted)
+        yield from _find_other_words(tool, leaves, values, quoted, setting)
+    yield from _find_other_tool(tool, setting)
+
+
+def _find_excluded(values: Mapping[str, Json], said: Sequence[Mentions]) -> Iterator[Disagreement]:
+    """Records that the user names as an exception: "all but not EXP-7"."""
+    for path, value in values.items():
+        text = as_text(value)
+        if not any(mark.isdigit() for mark in text) or not (names_a_record(_name_of(path)) or isinstance(value, str)):
+            continue
+        if any(is_excluded(text, _name_of(path), mentions) for mentions in said):
+            yield Disagreement(path, f"{path} {text[:_SHOWN]}: the task names it as an exception")
+
+
+def is_excluded(text: str, name: str, said: Mentions) -> bool:
+    """Whether an identifier stands in a text as an exception. ``name``: of the field that it is the value of."""
+    place = said.place_of(text)
+    if place is None:
+        return False
+    before = _LISTED.sub("", said.text[max(0, place.start - 160) : place.start])
+    found = _EXCLUDES.search(before)
+    allowed = _LITTLE | {*words_of(name), *words(name)}
+    return found is not None and all(word.casefold() in allowed for word in _singular(found["between"].split()))
+
+
+def _singular(said: Iterable[str]) -> Iterator[str]:
+    for word in said:
+        yield (words(word) or (word,))[0]
+
+
+def _find_other_amount(leaves: Sequence[Trace], values: Mapping[str, Json], quoted: Mentions) -> Iterator[Disagreement]:
+    """An amount that is some record's, where the part states a figure of its own that the call uses nowhere."""
+    stated = [one for one in quoted.numbers if _is_stated(one, quoted.text)]
+    used = {number for value in values.values() if (number := figure(value)) is not None}
+    if not stated or any(leaf.origin is OriginKind.CALCULATED for leaf in leaves):
+        return
+    if any(_equals_any(number, used) for one in stated for number in one.values):
+        return
+    for leaf in leaves:
+        if (
+            leaf.kind is ArgumentKind.AMOUNT
+            and leaf.origin is OriginKind.FACT
+            and figure(values[leaf.path]) is not None
+        ):
+            told = ", ".join(one.text for one in stated)
+            yield Disagreement(leaf.path, f"{leaf.path} {as_text(values[leaf.path])}: this part says {told}")
+
+
+def _is_stated(mention: NumberMention, text: str) -> bool:
+    """Whether a number is a figure to act with: no limit or condition, no small number in words, no share or term."""
+    is_plain = mention.unit is None or mention.money is not None
+    before = text[max(0, mention.start - 60) : mention.start]
+    return is_plain and not mention.is_everyday and not _COMPARES.search(before)
+
+
+def _equals_any(number: Number, used: Iterable[Decimal]) -> bool:
+    return any(number == one or number * 100 == one for one in used)
+
+
+def _find_other_words(
+    tool: Tool, leaves: Sequence[Trace], values: Mapping[str, Json], quoted: Mentions, setting: PartSetting
+) -> Iterator[Disagreement]:
+    """A word that the part does not say, where it says another one of the same list or of the same field."""
+    texts = {path: value for path, value in values.items() if isinstance(value, str)}
+    for leaf in leaves:
+        value = texts.get(leaf.path)
+        if value is None or leaf.origin not in _ASKED_OF or leaf.kind is ArgumentKind.FREE_TEXT or not value.strip():
+            continue
+        if names_a_record(_name_of(leaf.path)) or figure(value) is not None or _says(quoted, value):
+            continue
+        if any(_says(text, value) for text in setting.said):
+            continue
+        others = [one for one in _known_words(tool, leaf.path, setting.facts) if _says(quoted, one)]
+        meant = [one for one in others if one not in texts.values()]
+        if meant:
+            yield Disagreement(
+                leaf.path, f"{leaf.path} {value[:_SHOWN]}: this part says {', '.join(dict.fromkeys(meant))[:_SHOWN]}"
+            )
+
+
+def _known_words(tool: Tool, path: str, facts: Sequence[Fact]) -> Iterator[str]:
+    """The words that the argument can have: those of its schema, and those of fields of its name in what was read."""
+    listed = tool.parameters.get(path, {}).get("enum")
+    yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
+    wanted = words(_name_of(path))
+    for fact in facts if wanted else ():
+        for field in read_fields(fact.ref, fact.result) if fact.ok else ():
+            is_word = isinstance(field.value, str) and 0 < len(field.value.strip()) <= _LONGEST_NAME
+            if is_word and words(field.name) == wanted:
+                yield str(field.value)
+
+
+def _says(text: Mentions, value: str) -> bool:
+    """Whether the text has the words: also ``on_hold`` as "on hold"."""
+    return text.place_of_words(value.replace("_", " ")) is not None
+
+
+def _find_other_tool(tool: Tool, setting: PartSetting) -> Iterator[Disagreement]:
+    """A tool of whose name the part says nothing, where it says the whole name of exactly one other."""
+    said = {stem(word) for word in words_of(setting.quote)}
+    if has_condition(setting.quote) or said & _stems(words_of_tool(tool.name)):
+        return
+    meant = [name for name in setting.writes if name != tool.name and _is_said(words_of_tool(name), said)]
+    if len(meant) == 1:
+        yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
+
+
+def _stems(named: ToolWords) -> set[str]:
+    return {stem(named.verb), *named.nouns}
+
+
+def _is_said(named: ToolWords, said: set[str]) -> bool:
+    return bool(named.nouns) and _stems(named) <= said
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition(".")[2].partition("[")[0]
