@@ -98,7 +98,7 @@ def _find_excluded(values: Mapping[str, Json], said: Sequence[Mentions]) -> Iter
 
 def is_excluded(text: str, name: str, said: Mentions) -> bool:
     """Whether an identifier stands in a text as an exception. ``name``: of the field that it is the value of."""
-    place = said.place_of(text)
+    place = said.place_of(text) or said.place_of_words(text)
     if place is None:
         return False
     before = _LISTED.sub("", said.text[max(0, place.start - 160) : place.start])

@@ -142,6 +142,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _DIGITS = re.compile(r"[0-9]+")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
+_PLAIN_ID = 4  # digits of a number that a text can name a record by
 
 
 class SourcedCall(NamedTuple):
@@ -336,18 +337,42 @@ class SourceFinder:
         nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
         own = [node for node in nodes if named.text in node.names[0]]
         if own:
-            is_choice = self._chooses(quote, own)
-            others = (node for node in nodes if named.text not in node.names[0])
-            meant = not is_choice and any(map(self._is_meant, others))
-            return meant and not any(map(self._is_told_of, own))
+            others = [
+                node
+                for node in record_graph(tuple(self._facts)).nodes
+                if node.names[0] and agree(named.noun, node.kind) and named.text not in node.names[0]
+                if self._is_meant(node)
+            ]
+            if self._chooses(quote, own):
+                return not any(map(self._is_meant, own)) and any(self._is_of_another(node, call) for node in own)
+            return bool(others) and not any(self._is_told_of(node, others) for node in own)
         return len({node.identity for node in nodes}) > 1
+
+    def _is_of_another(self, node: GraphNode, call: PlannedCall) -> bool:
+        """Whether a chosen record belongs to somebody whom no word tells of, where the user names another one of that
+        kind: an absence of another pupil. One whom the call itself names is what it sets, and counts for nothing.
+        """
+        given = {str(value).casefold() for value in call.arguments.values()}
+        meant = [one for one in self._meant if given.isdisjoint(one.names[0])]
+        for kind in {one.kind for one in meant}:
+            names = {name for one in meant if one.kind == kind for name in one.names[0]}
+            held = {reference.text for reference in node.references if agree(reference.noun, kind)}
+            if held and held.isdisjoint(names):
+                return True
+        return False
+
+    @cached_property
+    def _meant(self) -> Sequence[GraphNode]:
+        """The records with an id that the user's words name."""
+        return [node for node in self._read_nodes if node.names[0] and node.kind and self._is_meant(node)]
 
     def _is_meant(self, node: GraphNode) -> bool:
         """Whether the user's words name the record, and not as an exception only."""
-        if not any(is_named(node.seen, text) for text in self._told):
+        named = _names_in(node, self._said)
+        if not named and not any(is_named(node.seen, text) for text in self._told):
             return False
-        name = node.seen.id_field or "id"
-        return not any(is_excluded(str(node.seen.id), name, text) for text in self._said)
+        kind = "_".join((*node.kind, "id"))
+        return not any(is_excluded(name, kind, text) for name in named for text in self._said)
 
     @cached_property
     def _said(self) -> tuple[Mentions, ...]:
@@ -361,10 +386,14 @@ class SourceFinder:
         kinds = {node.kind[-1] for node in self._read_nodes if node.kind} & said
         return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
 
-    def _is_told_of(self, node: GraphNode) -> bool:
-        """Whether the user's words have any value of the record."""
+    def _is_told_of(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
+        """Whether the user's words have any value of the record that those others do not have as well."""
         texts = self._sources.texts
-        for value in node.record.values():
+        if _names_in(node, texts):
+            return True
+        for key, value in node.record.items():
+            if any(one.record.get(key) == value for one in others):
+                continue
             number, moment = _number(value), None
             if isinstance(value, str):
                 moment = read_machine_moment(value, self._sources.now.tzinfo)
@@ -497,6 +526,12 @@ class SourceFinder:
                 if field.record is not None:
                     found.setdefault((field.record.identifier, field.name), []).append(field.value)
         return found
+
+
+def _names_in(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
+    """The record's ids that one of the texts has; a short plain number may be anything."""
+    ids = [name for name in node.names[0] if not name.isdecimal() or len(name) >= _PLAIN_ID]
+    return [name for name in ids if any(text.place_of_words(name) is not None for text in texts)]
 
 
 def _is_named_in(field: ReadField, value: str) -> bool:
