@@ -6,6 +6,7 @@ It also says when a plan needs a person's decision, and how many different peopl
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import NamedTuple, cast
 
@@ -40,6 +41,7 @@ from services.executor.core.records.binding import (
     speaks_about,
     view_of,
 )
+from services.executor.core.records.record_match import identifiers_in
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.endings import Failed
@@ -52,7 +54,7 @@ from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallContext, Confirmation, ContextValue, EvaluateRequest, PastCall, Policy, Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import FsmState, decider
+from shared.domain.words import FsmState, ToolClass, decider
 
 
 def unproven(
@@ -160,6 +162,7 @@ def request_for(
         asked=asked_fields(policies),
         left=joint_remainders(template, plan.every_call, found, dossier.facts),
         trusts_requests=ctx.limits.trusts_requests,
+        made=tuple(call for one in (*dossier.plans, plan) for call in one.calls),
     )
     values = {} if plan.calls else {value.name: field_of(value) for value in dossier.values}
     return EvaluateRequest(
@@ -194,7 +197,9 @@ def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
 
 
 class _CallSurroundings(NamedTuple):
-    """What the calls of a plan are judged with. ``asked``: the fields that rules ask for."""
+    """What the calls of a plan are judged with. ``asked``: the fields that rules ask for; ``made``: the calls of the
+    task's plans, this one too.
+    """
 
     facts: tuple[Fact, ...]
     values: tuple[NamedValue, ...]
@@ -203,6 +208,7 @@ class _CallSurroundings(NamedTuple):
     asked: tuple[str, ...]
     left: Left
     trusts_requests: bool
+    made: tuple[PlannedCall, ...] = ()
 
 
 def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
@@ -220,9 +226,32 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
         tool_class=call.tool_class,
         fields=said,
         unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
-        recorded=_contradicting_values(said, ours, (bound.recorded, *bound.named, *bound.beyond)),
+        recorded=_contradicting_values(
+            said, ours, (bound.recorded, *bound.named, *bound.beyond, _sums_over(call, around.made))
+        ),
         unknown_fields=tuple(name for name in bound.unknown if name not in said),
     )
+
+
+def _sums_over(call: PlannedCall, made: Sequence[PlannedCall]) -> JsonObject:
+    """The figures of a change summed over the task's calls of its tool on the same record: a limit holds for them
+    together, however they are split. Empty where it is the only one.
+    """
+    ids = identifiers_in(call.arguments)
+    alike = [
+        one.arguments
+        for one in made
+        if (one.connection_id, one.tool, one.tool_class) == (call.connection_id, call.tool, ToolClass.CHANGE)
+        if identifiers_in(one.arguments) == ids
+    ]
+    figures = {name: value for name, value in call.arguments.items() if name not in ids and _is_number(value)}
+    if not ids or len(alike) < 2:
+        return {}
+    return {name: sum(Decimal(str(one[name])) for one in alike if _is_number(one.get(name))) for name in figures}
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
 def _contradicting_values(

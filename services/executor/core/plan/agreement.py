@@ -44,6 +44,7 @@ _ASKED_OF = frozenset({OriginKind.FACT, OriginKind.SCHEMA, OriginKind.NONE})
 _LONGEST_NAME = 60
 _EDITING = frozenset("update edit modify change set amend correct patch adjust".split())
 _SHOWN = 80
+_LOOKED_BACK = 160  # characters before an identifier in which an exception is looked for
 
 
 class Disagreement(NamedTuple):
@@ -56,7 +57,7 @@ class Disagreement(NamedTuple):
 class PartSetting(NamedTuple):
     """What a call is held against. ``quote``: the words of its part; ``said``: all that the user wrote, the task first.
 
-    ``writes``: the names of all tools of its server that write.
+    ``facts``: what was read, the task's files among them; ``writes``: the names of its server's tools that write.
     """
 
     quote: str
@@ -79,6 +80,10 @@ def find_disagreements(
 ) -> Iterator[Disagreement]:
     """Yields what of a change does not agree with its part. ``values``: those of the leaves, by path."""
     quoted = find_mentions(setting.quote, setting.now)
+    if has_condition(setting.quote) and not any(not fact.by_machine for fact in setting.facts):
+        yield Disagreement(
+            "", f"{tool.name}: this part depends on a condition, and nothing was read of what it is about"
+        )
     yield from _find_excluded(values, setting.said)
     if not (CHOOSES.search(setting.quote) or OPEN_CHOICE.search(setting.quote) or _SUPERLATIVE.search(setting.quote)):
         yield from _find_other_amount(leaves, values, quoted)
@@ -98,13 +103,13 @@ def _find_excluded(values: Mapping[str, Json], said: Sequence[Mentions]) -> Iter
 
 def is_excluded(text: str, name: str, said: Mentions) -> bool:
     """Whether an identifier stands in a text as an exception. ``name``: of the field that it is the value of."""
-    place = said.place_of(text) or said.place_of_words(text)
-    if place is None:
-        return False
-    before = _LISTED.sub("", said.text[max(0, place.start - 160) : place.start])
-    found = _EXCLUDES.search(before)
     allowed = _LITTLE | {*words_of(name), *words(name)}
-    return found is not None and all(word.casefold() in allowed for word in _singular(found["between"].split()))
+    for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", said.text, re.IGNORECASE):
+        before = _LISTED.sub("", said.text[max(0, place.start() - _LOOKED_BACK) : place.start()])
+        found = _EXCLUDES.search(before)
+        if found is not None and all(word.casefold() in allowed for word in _singular(found["between"].split())):
+            return True
+    return False
 
 
 def _singular(said: Iterable[str]) -> Iterator[str]:
@@ -176,7 +181,7 @@ def _known_words(tool: Tool, path: str, facts: Sequence[Fact]) -> Iterator[str]:
 
 def _says(text: Mentions, value: str) -> bool:
     """Whether the text has the words: also ``on_hold`` as "on hold"."""
-    return text.place_of_words(value.replace("_", " ")) is not None
+    return text.has_words(value.replace("_", " "))
 
 
 def _find_other_tool(tool: Tool, setting: PartSetting) -> Iterator[Disagreement]:

@@ -531,7 +531,7 @@ class SourceFinder:
 def _names_in(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
     """The record's ids that one of the texts has; a short plain number may be anything."""
     ids = [name for name in node.names[0] if not name.isdecimal() or len(name) >= _PLAIN_ID]
-    return [name for name in ids if any(text.place_of_words(name) is not None for text in texts)]
+    return [name for name in ids if any(text.has_words(name) for text in texts)]
 
 
 def _is_named_in(field: ReadField, value: str) -> bool:
