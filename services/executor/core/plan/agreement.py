@@ -5,7 +5,7 @@ no proof, so they refuse nothing by themselves.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
@@ -13,7 +13,6 @@ from typing import NamedTuple
 from services.executor.core.figures.arguments import ArgumentKind, read_fields
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import Number, NumberMention, figure
-from services.executor.core.figures.trace import OriginKind, Trace
 from services.executor.core.figures.vocabulary import CHOOSES, has_condition
 from services.executor.core.records.called_records import words
 from services.executor.core.session.values import Fact
@@ -40,7 +39,7 @@ _COMPARES = re.compile(
     r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])[^.;]{0,40}$",
     re.IGNORECASE,
 )
-_ASKED_OF = frozenset({OriginKind.FACT, OriginKind.SCHEMA, OriginKind.NONE})
+_ASKED_OF = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
 _EDITING = frozenset("update edit modify change set amend correct patch adjust".split())
 _SHOWN = 80
@@ -52,6 +51,15 @@ class Disagreement(NamedTuple):
 
     argument: str
     why: str
+
+
+class SaidArgument(NamedTuple):
+    """A scalar argument of a call. ``origin``: the kind of source that its value has."""
+
+    path: str
+    kind: ArgumentKind
+    origin: str
+    value: Json
 
 
 class PartSetting(NamedTuple):
@@ -75,25 +83,23 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
     return bool(settable) and len(settable) < len(tool.parameters) and not any(name in arguments for name in settable)
 
 
-def find_disagreements(
-    tool: Tool, leaves: Sequence[Trace], values: Mapping[str, Json], setting: PartSetting
-) -> Iterator[Disagreement]:
-    """Yields what of a change does not agree with its part. ``values``: those of the leaves, by path."""
+def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartSetting) -> Iterator[Disagreement]:
+    """Yields what of a change with these arguments does not agree with its part."""
     quoted = find_mentions(setting.quote, setting.now)
     if has_condition(setting.quote) and not any(not fact.by_machine for fact in setting.facts):
         yield Disagreement(
             "", f"{tool.name}: this part depends on a condition, and nothing was read of what it is about"
         )
-    yield from _find_excluded(values, setting.said)
+    yield from _find_excluded(given, setting.said)
     if not (CHOOSES.search(setting.quote) or OPEN_CHOICE.search(setting.quote) or _SUPERLATIVE.search(setting.quote)):
-        yield from _find_other_amount(leaves, values, quoted)
-        yield from _find_other_words(tool, leaves, values, quoted, setting)
+        yield from _find_other_amount(given, quoted)
+        yield from _find_other_words(tool, given, quoted, setting)
     yield from _find_other_tool(tool, setting)
 
 
-def _find_excluded(values: Mapping[str, Json], said: Sequence[Mentions]) -> Iterator[Disagreement]:
+def _find_excluded(given: Sequence[SaidArgument], said: Sequence[Mentions]) -> Iterator[Disagreement]:
     """Records that the user names as an exception: "all but not EXP-7"."""
-    for path, value in values.items():
+    for path, _, _, value in given:
         text = as_text(value)
         if not any(mark.isdigit() for mark in text) or not (names_a_record(_name_of(path)) or isinstance(value, str)):
             continue
@@ -117,22 +123,18 @@ def _singular(said: Iterable[str]) -> Iterator[str]:
         yield (words(word) or (word,))[0]
 
 
-def _find_other_amount(leaves: Sequence[Trace], values: Mapping[str, Json], quoted: Mentions) -> Iterator[Disagreement]:
+def _find_other_amount(given: Sequence[SaidArgument], quoted: Mentions) -> Iterator[Disagreement]:
     """An amount that is some record's, where the part states a figure of its own that the call uses nowhere."""
     stated = [one for one in quoted.numbers if _is_stated(one, quoted.text)]
-    used = {number for value in values.values() if (number := figure(value)) is not None}
-    if not stated or any(leaf.origin is OriginKind.CALCULATED for leaf in leaves):
+    used = {number for one in given if (number := figure(one.value)) is not None}
+    if not stated or any(one.origin == "calculated" for one in given):
         return
     if any(_equals_any(number, used) for one in stated for number in one.values):
         return
-    for leaf in leaves:
-        if (
-            leaf.kind is ArgumentKind.AMOUNT
-            and leaf.origin is OriginKind.FACT
-            and figure(values[leaf.path]) is not None
-        ):
-            told = ", ".join(one.text for one in stated)
-            yield Disagreement(leaf.path, f"{leaf.path} {as_text(values[leaf.path])}: this part says {told}")
+    told = ", ".join(one.text for one in stated)
+    for one in given:
+        if one.kind is ArgumentKind.AMOUNT and one.origin == "fact" and figure(one.value) is not None:
+            yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
 def _is_stated(mention: NumberMention, text: str) -> bool:
@@ -147,24 +149,21 @@ def _equals_any(number: Number, used: Iterable[Decimal]) -> bool:
 
 
 def _find_other_words(
-    tool: Tool, leaves: Sequence[Trace], values: Mapping[str, Json], quoted: Mentions, setting: PartSetting
+    tool: Tool, given: Sequence[SaidArgument], quoted: Mentions, setting: PartSetting
 ) -> Iterator[Disagreement]:
     """A word that the part does not say, where it says another one of the same list or of the same field."""
-    texts = {path: value for path, value in values.items() if isinstance(value, str)}
-    for leaf in leaves:
-        value = texts.get(leaf.path)
-        if value is None or leaf.origin not in _ASKED_OF or leaf.kind is ArgumentKind.FREE_TEXT or not value.strip():
+    texts = [one.value for one in given if isinstance(one.value, str)]
+    for path, kind, origin, value in given:
+        if not isinstance(value, str) or origin not in _ASKED_OF or kind is ArgumentKind.FREE_TEXT or not value.strip():
             continue
-        if names_a_record(_name_of(leaf.path)) or figure(value) is not None or _says(quoted, value):
+        if names_a_record(_name_of(path)) or figure(value) is not None:
             continue
-        if any(_says(text, value) for text in setting.said):
+        if any(_says(text, value) for text in (quoted, *setting.said)):
             continue
-        others = [one for one in _known_words(tool, leaf.path, setting.facts) if _says(quoted, one)]
-        meant = [one for one in others if one not in texts.values()]
+        meant = [one for one in _known_words(tool, path, setting.facts) if _says(quoted, one) and one not in texts]
         if meant:
-            yield Disagreement(
-                leaf.path, f"{leaf.path} {value[:_SHOWN]}: this part says {', '.join(dict.fromkeys(meant))[:_SHOWN]}"
-            )
+            told = ", ".join(dict.fromkeys(meant))
+            yield Disagreement(path, f"{path} {value[:_SHOWN]}: this part says {told[:_SHOWN]}")
 
 
 def _known_words(tool: Tool, path: str, facts: Sequence[Fact]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from services.executor.core.plan.agreement import (
     OPEN_CHOICE,
     Disagreement,
     PartSetting,
+    SaidArgument,
     changes_nothing,
     find_disagreements,
     is_excluded,
@@ -219,9 +220,11 @@ class SourceFinder:
         """What of a change does not agree with its part; empty for other calls."""
         if tool.tool_class is not ToolClass.CHANGE:
             return ()
-        values = {leaf.path: _value_at(call.arguments, leaf.path) for leaf in leaves}
+        given = [
+            SaidArgument(leaf.path, leaf.kind, leaf.origin, _value_at(call.arguments, leaf.path)) for leaf in leaves
+        ]
         setting = PartSetting(quote or self._sources.task.text, self._said, self._facts, self._sources.now, writes)
-        return tuple(find_disagreements(tool, leaves, values, setting))
+        return tuple(find_disagreements(tool, given, setting))
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that no source has."""
