@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.service import Approvals, ApprovalService, Question
+from services.gateway.features.approvals.service import Approvals, ApprovalService
+from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.context import Glance
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning.service import Learning, LearningHistory, LearningStatistics

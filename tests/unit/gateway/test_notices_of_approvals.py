@@ -12,8 +12,9 @@ import pytest
 from typing_extensions import override
 
 from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhooks, Notifier
-from services.gateway.features.approvals.service import Approvals, OwedNotice, OwedNotices, Question
+from services.gateway.features.approvals.service import Approvals, OwedNotice, OwedNotices
 from services.gateway.features.approvals.store import EnvironmentReferences
+from services.gateway.features.approvals.views import Question
 from services.gateway.features.deliveries.news import Posts
 from services.gateway.features.webhooks.model import SignedPost
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget

@@ -13,10 +13,10 @@ from services.gateway.features.approvals.service import (
     Approvals,
     OwedNotice,
     OwedNotices,
-    Question,
     References,
     UnreadableReference,
 )
+from services.gateway.features.approvals.views import Question
 from services.gateway.features.deliveries.news import Posts
 from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import delivery_id, is_secret

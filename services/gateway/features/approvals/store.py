@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 
 from services.gateway.features.approvals import service as approvals
+from services.gateway.features.approvals.views import Question
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.credential import beyond_walls, parse_reference
 from shared.contracts.task import TaskRecord
@@ -26,7 +27,7 @@ class RedisApprovals(approvals.Approvals):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
-    async def waiting(self, tenant: str) -> Sequence[approvals.Question]:
+    async def waiting(self, tenant: str) -> Sequence[Question]:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for partition in range(PARTITIONS):
                 pipe.zrange(keys.asked_key(partition, tenant), 0, -1)
@@ -36,7 +37,7 @@ class RedisApprovals(approvals.Approvals):
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]
 
-    async def find(self, tenant: str, approval_id: str) -> approvals.Question | None:
+    async def find(self, tenant: str, approval_id: str) -> Question | None:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for partition in range(PARTITIONS):
                 pipe.get(keys.approval_key(partition, tenant, approval_id))
@@ -45,7 +46,7 @@ class RedisApprovals(approvals.Approvals):
         asked = [keys.AskedMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(iter(await self._questions(asked)), None)
 
-    async def _questions(self, asked: Iterable[keys.AskedMember]) -> list[approvals.Question]:
+    async def _questions(self, asked: Iterable[keys.AskedMember]) -> list[Question]:
         """The approvals that still exist, with their tasks."""
         wanted = [*asked]
         if not wanted:
@@ -58,7 +59,7 @@ class RedisApprovals(approvals.Approvals):
             found = cast("list[str | None]", await pipe.execute())
         rows = [_Row(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
         return [
-            approvals.Question(Approval.model_validate_json(row.approval), TaskRecord.model_validate_json(row.record))
+            Question(Approval.model_validate_json(row.approval), TaskRecord.model_validate_json(row.record))
             for row in rows
             if row.approval and row.record
         ]

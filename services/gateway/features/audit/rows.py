@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from services.gateway.features.approvals.service import decisions_view, sources_of
+from services.gateway.features.approvals.views import decisions_view, sources_of
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry

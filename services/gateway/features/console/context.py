@@ -11,7 +11,8 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.features.approvals.service import ApprovalService, Question
+from services.gateway.features.approvals.service import ApprovalService
+from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.pages import Pages, go_to
 from services.gateway.features.console.sessions import Gate, Visitor, read_form
 from services.gateway.features.console.views.approvals import needs

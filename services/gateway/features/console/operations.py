@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
-from services.gateway.features.approvals.service import Question
+from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
 from services.gateway.features.console.context import ConsolePages
 from services.gateway.features.console.pages import LEARNING, OPERATIONS, WEBHOOKS, Tab, go_to, in_path, tabs_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from services.gateway.features.approvals.service import Question
+from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.views.words import Badge, count_of, list_of, show_fields, show_json, title_of
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound

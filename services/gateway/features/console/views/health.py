@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from services.gateway.features.approvals.service import Question
+from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.views.progress import Direction
 from services.gateway.features.console.views.tasks import dollars, span_of
 from services.gateway.features.console.views.words import Badge, count_of, distance, list_of, state_badge

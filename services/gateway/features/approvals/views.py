@@ -1,0 +1,163 @@
+"""What people see of an approval: the question, what it rests on, and what was decided."""
+
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from shared.contracts.approval import Approval
+from shared.contracts.grounds import ArgumentSource, ReadFound, RuleFound
+from shared.contracts.plan import PlannedCall
+from shared.contracts.task import Principal, TaskRecord
+from shared.domain.exact_json import Json, i_json, loads
+
+
+class Question(NamedTuple):
+    """An approval, and the record of the task that waits for it."""
+
+    approval: Approval
+    record: TaskRecord
+
+
+def approval_view(
+    question: Question, who: Principal | None = None, now: datetime | None = None
+) -> dict[str, JsonValue]:
+    """All that an approver needs, as JSON. With ``who`` and ``now`` also whether that person's answer would count."""
+    approval, record = question
+    return {
+        "approval_id": approval.approval_id,
+        "task_id": record.task_id,
+        "session_id": record.session_id,
+        "status": approval.status.value,
+        "task": record.request.text,
+        "task_state": record.state.value,
+        "process_type": record.metadata.get("process_type"),
+        "requester": record.requester.id,
+        "level": approval.level,
+        "needed": approval.needed,
+        "decisions": decisions_view(approval),
+        "reasons": list(approval.reasons),
+        "calls": [_call_view(call, approval) for call in approval.plan.calls],
+        "plan_hash": approval.plan_hash,
+        "confirmation": _confirmation(approval),
+        "values": record.metadata.get("values") or {},
+        "policy": _policy(approval),
+        "evidence": [_read_view(read) for read in approval.grounds.reads],
+        "figures": [_plain(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
+        "asked_at": approval.asked_at.isoformat(),
+        "deadline": approval.deadline.isoformat(),
+        "escalations": _escalations(approval),
+        "goes_on_to": [rung.level for rung in approval.ladder],
+        **(_rights(approval, who, now) if who and now else {}),
+    }
+
+
+def decisions_view(approval: Approval) -> list[JsonValue]:
+    """Who has decided what on an approval, as JSON."""
+    return [
+        {
+            "decision": "approve" if one.approve else "reject",
+            "by": one.by.id,
+            "verified": one.by.verified,
+            "at": one.at.isoformat(),
+            "comment": one.comment,
+        }
+        for one in approval.decisions
+    ]
+
+
+def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
+    """A call as JSON. ``origins``: where each argument comes from, in words; ``provenance``: the same for programs."""
+    sources = sources_of(call, approval)
+    return {
+        "call_id": call.call_id,
+        "connection": call.connection_id,
+        "tool": call.tool,
+        "class": call.tool_class.value,
+        "arguments": _plain(call.arguments),
+        "origins": {one.argument: f"{one.source} {one.ref}".strip() for one in sources},
+        "provenance": [{"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources],
+        "read_back": {"tool": call.read_back.tool, "arguments": _json(call.read_back.arguments_json)}
+        if call.read_back
+        else None,
+        "on_failure": call.on_failure,
+        "compensation": _call_view(call.compensation, approval) if call.compensation else None,
+    }
+
+
+def sources_of(call: PlannedCall, *asked: Approval) -> list[ArgumentSource]:
+    """The source of each of a call's arguments: the last frozen in an approval, or if there is none, the plan's."""
+    frozen = [one for approval in asked for one in approval.grounds.arguments if one.call_id == call.call_id]
+    planned = [
+        ArgumentSource(call_id=call.call_id, argument=one.argument, source=one.source, ref=one.ref)
+        for one in call.origins
+    ]
+    return [*{one.argument: one for one in frozen or planned}.values()]
+
+
+def _confirmation(approval: Approval) -> JsonValue:
+    step = approval.confirmation
+    if step is None:
+        return None
+    given: list[JsonValue] = [{"about": one.about, "by": list(one.by)} for one in step.given]
+    return {"about": step.about, "number": step.number, "of": step.of, "given": given}
+
+
+def _policy(approval: Approval) -> JsonValue:
+    """The rules that require the approval, each with the values that decided it."""
+    grounds = approval.grounds
+    rules: list[JsonValue] = [_rule_view(rule) for rule in grounds.rules]
+    return {"rules": rules, "policy_hash": grounds.policy_hash, "versions": list(grounds.policy_versions)}
+
+
+def _rule_view(rule: RuleFound) -> JsonValue:
+    return {
+        "rule": rule.rule_id,
+        "policy": rule.policy_id,
+        "action": rule.action,
+        "level": rule.level,
+        "approvers": rule.approvers,
+        "reason": rule.reason,
+        "call_id": rule.call_id,
+        "values": _json(rule.values_json),
+        "indeterminate": rule.indeterminate,
+    }
+
+
+def _read_view(read: ReadFound) -> JsonValue:
+    return {
+        "ref": read.ref,
+        "connection": read.connection_id,
+        "tool": read.tool,
+        "arguments": _json(read.arguments_json),
+        "shows": _json(read.shows),
+        "cut": read.cut,
+        "ok": read.ok,
+        "note": read.note,
+        "supports": list(read.supports),
+    }
+
+
+def _escalations(approval: Approval) -> list[JsonValue]:
+    """The levels that did not decide in time."""
+    return [
+        {"level": one.level, "deadline": one.deadline.isoformat(), "at": one.at.isoformat()}
+        for one in approval.escalations
+    ]
+
+
+def _rights(approval: Approval, who: Principal, now: datetime) -> dict[str, JsonValue]:
+    objection = approval.objection(who, now)
+    return {"may_decide": objection is None, "why_not": objection}
+
+
+def _json(text: str) -> JsonValue:
+    """The value of a JSON text; a text that was cut stays a text."""
+    try:
+        return _plain(loads(text))
+    except ValueError:
+        return text
+
+
+def _plain(value: object) -> JsonValue:
+    return cast(JsonValue, i_json(cast(Json, value)))
