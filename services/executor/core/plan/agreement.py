@@ -62,7 +62,7 @@ class SaidArgument(NamedTuple):
     value: Json
 
 
-class PartSetting(NamedTuple):
+class PartWords(NamedTuple):
     """What a call is held against. ``quote``: the words of its part; ``said``: all that the user wrote, the task first.
 
     ``facts``: what was read, the task's files among them; ``writes``: the names of its server's tools that write.
@@ -83,7 +83,7 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
     return bool(settable) and len(settable) < len(tool.parameters) and not any(name in arguments for name in settable)
 
 
-def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartSetting) -> Iterator[Disagreement]:
+def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
     """Yields what of a change with these arguments does not agree with its part."""
     quoted = find_mentions(setting.quote, setting.now)
     if has_condition(setting.quote) and not any(not fact.by_machine for fact in setting.facts):
@@ -149,7 +149,7 @@ def _equals_any(number: Number, used: Iterable[Decimal]) -> bool:
 
 
 def _find_other_words(
-    tool: Tool, given: Sequence[SaidArgument], quoted: Mentions, setting: PartSetting
+    tool: Tool, given: Sequence[SaidArgument], quoted: Mentions, setting: PartWords
 ) -> Iterator[Disagreement]:
     """A word that the part does not say, where it says another one of the same list or of the same field."""
     texts = [one.value for one in given if isinstance(one.value, str)]
@@ -183,7 +183,7 @@ def _says(text: Mentions, value: str) -> bool:
     return text.has_words(value.replace("_", " "))
 
 
-def _find_other_tool(tool: Tool, setting: PartSetting) -> Iterator[Disagreement]:
+def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
     """A tool of whose name the part says nothing, where it says the whole name of exactly one other."""
     said = {stem(word) for word in words_of(setting.quote)}
     if has_condition(setting.quote) or said & _stems(words_of_tool(tool.name)):

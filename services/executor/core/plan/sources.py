@@ -24,7 +24,7 @@ from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import (
     OPEN_CHOICE,
     Disagreement,
-    PartSetting,
+    PartWords,
     SaidArgument,
     changes_nothing,
     find_disagreements,
@@ -223,7 +223,7 @@ class SourceFinder:
         given = [
             SaidArgument(leaf.path, leaf.kind, leaf.origin, _value_at(call.arguments, leaf.path)) for leaf in leaves
         ]
-        setting = PartSetting(quote or self._sources.task.text, self._said, self._facts, self._sources.now, writes)
+        setting = PartWords(quote or self._sources.task.text, self._said, self._facts, self._sources.now, writes)
         return tuple(find_disagreements(tool, given, setting))
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
