@@ -53,8 +53,8 @@ async def test_a_call_reaches_its_server_only_in_a_state_that_permits_it(
         states.append(watched.state)
         return {}
 
-    stage.servers.add("probe", arrive, tool_class)
-    _asks_in(number, "probe", stage)
+    stage.servers.add("probe_claim", arrive, tool_class)
+    _asks_in(number, "probe_claim", stage)
     await stage.run()
     assert all(state is not None and permits(FsmState(state), tool_class) for state in states)
     writes = tool_class in (ToolClass.CHANGE, ToolClass.NOTIFY)
