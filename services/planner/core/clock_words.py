@@ -16,7 +16,8 @@ _UNTIL = re.compile(rf"\b(?:until|till|up to)\s+(?:about\s+|around\s+)?{_CLOCK}\
 _SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
 _OF_USER = re.compile(r"(?:today |tomorrow )?(?:i|we|my|our)\b", re.I)
 _FROM_HERE_ON = re.compile(
-    r"\b(?:keep (?:an eye|watch\w*)|watch|look after|every|until|till|wait(?:s|ing)?|as (?:they|it) comes?|later"
+    r"\b(?:keep (?:an eye|watch\w*)|watch|look after|every(?! (?:\w+ )?(?:that|which|whose|who)\b)|until|till"
+    r"|wait(?:s|ing)?|as (?:they|it) comes?|later"
     r"|(?:this|in the) (?:morning|afternoon|evening)|at the end|will (?:write|answer|reply|come)"
     r"|when (?:all|everybody|everyone|they|he|she|nothing)|once|after|tonight|today|tomorrow|remind)\b",
     re.I,

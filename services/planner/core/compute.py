@@ -136,7 +136,7 @@ def _name(text: str, operation: str) -> str:
     words = [
         word
         for word in re.findall(r"[a-z]+", text.lower())
-        if word not in STOP and stem(word) not in stems((operation, "many", "number"))
+        if (word not in STOP or word == "not") and stem(word) not in stems((operation, "many", "number"))
     ]
     return "_".join([operation, *words[:4]])
 

@@ -23,7 +23,7 @@ from services.planner.core.tending_rules import standing
 from services.planner.core.toolset import Toolset
 from services.planner.core.wanted_facts import is_from
 from services.planner.core.wishes import AskedFact, PersonalWish, WishKind, read_wishes, without_wishes
-from services.planner.core.words import parts, stem, text_stems
+from services.planner.core.words import parts, stem, stems, text_stems
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _AT_ONCE = 8
@@ -36,13 +36,19 @@ _IN_CALENDAR = (AskedFact.WHEN, AskedFact.WHERE)
 _TIMED = frozenset({WishKind.MOVE, WishKind.CREATE, WishKind.CANCEL, WishKind.RESPOND})
 
 
+_ARRIVING = stems("mail email message inbox sms chat conversation notification thread".split())
+
+
 def tends(request: Request, situation: Situation, toolset: Toolset) -> bool:
-    """Whether a task has standing instructions: the loop counts its turns, or its words speak of what comes later."""
+    """Whether a task has standing instructions: the loop counts its turns, or its words speak of what comes later.
+
+    Instructions over what comes in need something that comes in, which a tool lists.
+    """
     if now_of(request) is None:
         return False
     if is_turn(request):
         return True
-    if situation.of_kind(MentionKind.ID):
+    if situation.of_kind(MentionKind.ID) or not any(_ARRIVING & stems(parts(tool.name)) for tool in toolset.readers):
         return False
     verbs = {stem(parts(tool.name)[0]) for tool in toolset.writers if parts(tool.name)}
     steps = [step for rule in standing(situation.text) for step in rule.steps if stem(step.verb) in verbs]

@@ -102,7 +102,8 @@ _PUTTING = frozenset("put mark bring make turn get take give".split())
 
 def _sets_what_is_said(intent: Intent, tool: ToolSpec) -> bool:
     """Whether a clause of putting or changing says the state that a tool sets, or names the field that it writes."""
-    if intent.family not in _SETTING and intent.verb not in _PUTTING:
+    writes = family(next(iter(parts(tool.name)), "")) in ("update", "assign", "move")
+    if not writes or (intent.family not in _SETTING and intent.verb not in _PUTTING):
         return False
     for name, schema in tool.properties.items():
         listed = schema.get("enum")
