@@ -266,4 +266,10 @@ FAMILIES: dict[str, tuple[PlainTask, ...]] = {
         _task("that", "Tell lender LE-32 that his loan is agreed.", _tell("LE-32", "Your loan is agreed.")),
         _task("quoted", 'Notify lender LE-33 with the message "All is well".', _tell("LE-33", "All is well")),
     ),
+    "not understood": (
+        _task("a range", "Assign the loans LN-201 to LN-204 to Yuki.", says=("LN-201 to LN-204",)),
+        _task("a month", "Which permits expire in March 2027?", says=("march",)),
+        _task("a guess", "Which rooms have a showcase that is too humid?", says=("too",)),
+        _task("fragile ones in sum", "What is the total fee of all fragile permits?", says=("fragile",)),
+    ),
 }

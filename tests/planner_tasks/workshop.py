@@ -193,4 +193,13 @@ FAMILIES: dict[str, tuple[PlainTask, ...]] = {
             call("send_sms", customer_id="K-12", text="Your car is ready."),
         ),
     ),
+    "not understood": (
+        _task("twice", "Set job J-3001 to done twice.", says=("twice",)),
+        _task("tomorrow", "Set job J-3002 to done tomorrow.", says=("tomorrow",)),
+        _task("or", "Assign job J-3002 to Priya or Ines.", says=("Not done",)),
+        _task("one of few", "Set two open jobs to done.", says=("Not done",)),
+        _task("a week", "How many jobs were finished last week?", says=("week",)),
+        _task("two columns", "How many jobs are open or assigned to Priya?", says=("or assigned to Priya",)),
+        _task("a day of no calendar", "Which jobs are due before the holidays?", says=("before the holidays",)),
+    ),
 }

@@ -325,7 +325,8 @@ def _find_value(value: str, text: str, participles: dict[str, TextSpan]) -> list
 
 
 def _of_values(name: str, spans: Sequence[TextSpan], text: str) -> RowCriterion:
-    denials = {span: find_negation(text, span.start) for span in spans}
+    is_denying = bool(find_negations(text))
+    denials = {span: find_negation(text, span.start) if is_denying else None for span in spans}
     denied = {span.value for span, word in denials.items() if word}
     named = {span.value for span, word in denials.items() if not word}
     words = tuple(word for word in denials.values() if word)

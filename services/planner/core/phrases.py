@@ -72,6 +72,7 @@ def _spelling_of(value: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){'[ _-]+'.join(words)}(?:['’]s\b|(?!\w|-\w))", re.I)
 
 
+@lru_cache(maxsize=20_000)
 def _plain(text: str) -> str:
     return re.sub(r"[\s_-]", " ", text).lower()
 
