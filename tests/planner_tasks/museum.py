@@ -267,6 +267,13 @@ FAMILIES: dict[str, tuple[PlainTask, ...]] = {
         _task("quoted", 'Notify lender LE-33 with the message "All is well".', _tell("LE-33", "All is well")),
     ),
     "not understood": (
+        _task("a step", "Increase the fee of all expired permits by 10.", says=("by 10",)),
+        _task("none", "Which curators have no draft loan?", says=("no",)),
+        _task(
+            "but those",
+            "Assign all loans but the returned ones to Yuki.",
+            *_give("Yuki", *(key for stage in _STAGES[:3] for key in _loans(stage))),
+        ),
         _task("a range", "Assign the loans LN-201 to LN-204 to Yuki.", says=("LN-201 to LN-204",)),
         _task("a month", "Which permits expire in March 2027?", says=("march",)),
         _task("a guess", "Which rooms have a showcase that is too humid?", says=("too",)),

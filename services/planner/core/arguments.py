@@ -306,7 +306,8 @@ def _find_quotation(text: str) -> str:
 
 
 _SPEECH = re.compile(
-    r"\b(?:(?:saying|say|says|stating|to the effect)(?:[:,]?\s+that)?|that)[:,]?\s+(?P<said>.+)$", re.I
+    r"\b(?:(?:that says|that reads|saying|say|says|stating|to the effect)(?:[:,]?\s+that)?|that)[:,]?\s+(?P<said>.+)$",
+    re.I,
 )
 _OF_ADDRESSEE = re.compile(r"^(?:her|his|their)\s+(?=[a-z])", re.I)
 

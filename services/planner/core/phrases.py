@@ -17,7 +17,7 @@ class TextSpan(NamedTuple):
 _ID_NEAR = r"(?=(?:for\s+)?(?:the\s+)?(?:[a-z]+\s+){0,3}[A-Za-z]+[-_]?\d)"
 _THEM = r"(?:except(?: for)?|excepting|excluding|other than|apart from|aside from|leaving out|with the exception of)"
 _EXCEPT = re.compile(
-    rf"[,\s]*\b(?:{_THEM}\s+(?!if\b|when\b)|but not\s+(?=(?:those|the ones|any)\b)"
+    rf"[,\s]*\b(?:{_THEM}\s+(?!if\b|when\b)|but(?: not)?\s+(?=(?:those|any|the (?:[\w-]+ )*ones)\b)"
     rf"|(?:but not|but(?: for)?|besides|not)\s+{_ID_NEAR}|without\s+(?=(?:the\s+)?(?:[a-z]+\s+)?[A-Za-z]+[-_]?\d))",
     re.I,
 )
@@ -94,6 +94,7 @@ def is_affirmed(value: str, text: str) -> bool:
 
 
 _NEGATION = r"(?:\b(?:not|never|neither|nor|without|non|no longer)\b|\w*n['’]t\b)"
+_ANY_NEGATION = rf"(?:{_NEGATION}|\bno\b(?!\.))"  # of "no open job" nobody can say which job is meant
 _BETWEEN = (
     r"(?:\s*(?:\b(?:yet|still|already|currently|now|been|be|being|either|in|on|at|of|by|the|an?|any|assigned to|with|"
     r"from|given to|to|those|status|state)\b|,|-))*\s*"
@@ -111,7 +112,7 @@ def find_negation(text: str, start: int) -> TextSpan | None:
 
 
 def find_negations(text: str) -> list[TextSpan]:
-    return [TextSpan(match.start(), match.end(), match[0]) for match in re.finditer(_NEGATION, text, re.I)]
+    return [TextSpan(match.start(), match.end(), match[0]) for match in re.finditer(_ANY_NEGATION, text, re.I)]
 
 
 _INTO = re.compile(r"\b(?:to|into|as|onto)\s+(?:be\s+)?(?:the\s+)?(?:[\w-]+\s+){0,2}[\"“'‘]?$", re.I)

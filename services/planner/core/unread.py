@@ -12,7 +12,7 @@ from services.planner.core.phrases import drop_spans, find_exclusions, find_nega
 from services.planner.core.records import FactRecord, number
 from services.planner.core.selection import select, unknown_state
 from services.planner.core.situation import ChosenRecords, Situation
-from services.planner.core.words import parts, stem, stems, text_stems, text_words
+from services.planner.core.words import family, parts, stem, stems, text_stems, text_words
 
 _OF_QUESTIONS = stems(
     "each every per by group total sum altogether combined average mean highest lowest maximum minimum largest "
@@ -54,7 +54,20 @@ def find_unread_of_calls(chosen: ChosenRecords, way: BoundWay, intent: Intent, s
     stated = {mention.value for mention in find(intent.clause)}
     left_out = [] if is_computed else _figures_left(chosen, listed)
     figures = [one for one in left_out if one in stated and not _is_given(one, way)]
-    return tuple(dict.fromkeys((*chosen.unread, *figures, *words)))
+    return tuple(dict.fromkeys((*chosen.unread, *_find_steps([way], intent), *figures, *words)))
+
+
+_STEP = re.compile(r"\bby\s+(?P<step>[$€£]?\d[\d.,]*)", re.I)
+
+
+def _find_steps(ways: Sequence[BoundWay], intent: Intent) -> list[str]:
+    """``by 10``, where the call would set the field to just that."""
+    match = _STEP.search(intent.clause)
+    figure = next((one for one in find(match["step"]) if one.kind in _LITERAL), None) if match else None
+    sets = [way for way in ways if family(parts(way.tool.name)[0]) == "update"]
+    taken = [found for way in sets for _, found in way.chosen if found.source == "task"]
+    is_set = figure is not None and any(number(found.value) == figure.number for found in taken)
+    return [match[0]] if match and is_set else []
 
 
 _RANGE = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s*\1\d+\b")
@@ -71,7 +84,7 @@ def find_unread_of_clause(ways: Sequence[BoundWay], intent: Intent, situation: S
     given = " ".join(str(found.value) for way in ways for _, found in way.chosen)
     text = drop_evidence(drop_spans(intent.clause, find_exclusions(intent.clause)))
     text = _MANNER.sub(" ", _drop_days(text, given, situation))
-    odd = [match[0] for match in _RANGE.finditer(text)]
+    odd = [*(match[0] for match in _RANGE.finditer(text)), *_find_steps(ways, intent)]
     odd += [one.value for one in find_negations(text) if one.value.lower() not in given.lower()]
     if any(found.source == "value" for way in ways for _, found in way.chosen):
         return tuple(odd)
