@@ -82,6 +82,19 @@ async def test_two_clients_of_a_tenant_may_ask_the_solver_the_same_question(redi
     assert ([status for status, _ in answers], len(sessions)) == ([200, 200], 2)
 
 
+async def test_a_message_to_a_task_whose_turn_could_not_be_read_is_told_that_it_has_ended(
+    redis: Redis, redis_url: str
+) -> None:
+    """Its record, which nobody could read either, still says that it is open."""
+    async with locked(redis, redis_url) as (play, operator):
+        casey = await _key(play, operator, "casey")
+        await _post(play, "/", _send("t1", "gate it"), casey)
+        (record,) = [key async for key in redis.scan_iter("*:t:acme:*:record")]
+        await redis.hset(record, mapping={"state": "failed", "ended": "1", "outcome": "x", "buried": "y"})
+        _, again = await _post(play, "/", _send("t1", "go on"), casey)
+    assert "has ended (failed)" in str(at(again, "error.message"))
+
+
 @pytest.mark.promise("gateway.keys")
 async def test_a_key_that_is_wrong_expired_or_revoked_lets_nobody_in(redis: Redis, redis_url: str) -> None:
     """The answer does not tell which it was. A revocation holds from the next request on."""

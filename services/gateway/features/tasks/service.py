@@ -110,6 +110,8 @@ class TaskService:
     async def _submit_again(self, message: ClientMessage, caller: Caller) -> Ticket:
         try:
             return await self._submit(message, caller)
+        except TaskEnded:  # its record still says otherwise: the turn could not be read, and was buried
+            raise errors.TaskHasEnded(str(message.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
             field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
             cause = f"session {message.session_id or message.task_id!r} belongs to another principal"
