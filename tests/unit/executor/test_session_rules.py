@@ -1,6 +1,7 @@
 """Rules about tools over one breath, one plan and one session: what was called counts wherever it was called."""
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
@@ -24,7 +25,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.unit.executor.real_policy import RealPolicy
+from tests.unit.executor.real_policy import RealPolicy, RealRules
 from tests.unit.executor.stage import APPROVE, READ, SaidPolicy, Stage, decision, message
 from tests.unit.executor.test_worker_doubts import listed
 
@@ -204,6 +205,49 @@ async def test_a_tool_that_must_not_be_called_proves_no_write_either() -> None:
     record = await play.run()
     assert (record.state, play.claims.applied, play.statuses) == ("completed", ["C-1"], ["unverified"])
     assert play.servers.called("get_claim") == []
+
+
+RECEIPT = ("get_receipt", {"claim_id": "C-1"})
+
+
+def _then_reads(read: tuple[str, Mapping[str, str]], rule: ToolRule, *rules: Rule) -> Stage:
+    """A task that approves a claim and reads something afterwards, under the policy service's own rules."""
+    play = _play(rule, "Approve claim C-1 of 120.50 and read its receipt")
+    play.policy = RealRules()
+    play.tenants.record = play.tenants.record.model_copy(
+        update={"policies": (Policy(id="p", rules=rules, tool_rules=(rule,)),)}
+    )
+    play.servers.add("get_receipt", lambda _: {"receipt_id": "R-1", "claim_id": "C-1"}, ToolClass.READ)
+    play.talk.rounds = [[READ], [APPROVE], [(read[0], dict(read[1]))]]
+    return play
+
+
+@pytest.mark.promise("tools.only_after")
+async def test_a_read_that_may_only_follow_a_write_is_made_after_it_in_the_same_task() -> None:
+    play = _then_reads(RECEIPT, ToolRule(id="PAID", kind="only_after", tool="get_receipt", after=("approve_claim",)))
+    await play.run()
+    assert (play.claims.applied, play.servers.called("get_receipt")) == (["C-1"], [{"claim_id": "C-1"}])
+
+
+@pytest.mark.promise("tools.reads_under_rules")
+async def test_a_limit_that_reads_and_writes_share_counts_the_writes_of_the_task_for_its_reads() -> None:
+    other = ("get_claim", {"claim_id": "C-2"})
+    play = _then_reads(other, ToolRule(id="TWO", kind="at_most", tool="*_claim", limit=2))
+    await play.run()
+    assert play.claims.applied == ["C-1"]
+    assert {"claim_id": "C-2"} not in play.servers.called("get_claim")
+
+
+@pytest.mark.promise("tools.reads_under_rules")
+async def test_what_others_of_the_session_called_while_a_task_waited_counts_for_its_reads() -> None:
+    ask = Rule(id="ASK", condition='tool == "approve_claim"', action="require_approval", level="manager")
+    play = _then_reads(RECEIPT, ToolRule(id="ONCE", kind="at_most", tool="get_receipt"), ask)
+    waiting = await play.run()
+    read = SessionCall("get_receipt", "succeeded", '{"claim_id":"C-2"}')
+    play.turns.remembered = (await play.turns.session())._replace(calls=(read,))
+    await play.run(decision("approve"))
+    assert (waiting.state, play.claims.applied) == (TaskState.INPUT_REQUIRED, ["C-1"])
+    assert play.servers.called("get_receipt") == []
 
 
 @pytest.mark.promise("tools.once_only")

@@ -35,11 +35,13 @@ class ReadRules:
         """Why policy forbids the call: the rule and its reason; None if it does not. ``since``: this task's calls so
         far, those under way included.
         """
-        allowance = self._tools.get(tool.name)
-        if allowance is None:
-            return None
+        allowance, journal = self._tools.get(tool.name), self._ctx.journal
+        barred = journal.get(f"{key}:barred")
+        if allowance is None or barred is not None or journal.get(key) is not None:
+            return barred  # what an earlier turn was refused or has read stays so, whatever was called since
         bar = allowance.what_forbids(since)
         if bar is not None:
+            journal.add(f"{key}:barred", "verdict", f"{bar.rule_id}: {bar.reason}")
             return f"{bar.rule_id}: {bar.reason}"
         return await self._verdict(key, tool, arguments, since) if allowance.ask else None
 
@@ -79,7 +81,9 @@ class ReadRules:
 
 
 async def read_rules(ctx: TurnContext, step: str, classes: Iterable[ToolClass]) -> ReadRules:
-    """The rules for tools of these classes, fetched once as a journal step. Raises ``Failed`` if they cannot be had."""
+    """The rules for tools of these classes, fetched once in a turn as a journal step: others of the session may have
+    called since the last one. Raises ``Failed`` if they cannot be had.
+    """
     if not has_tool_rules(ctx.policies):
         return ReadRules(ctx, None)
     wanted = frozenset(classes)
@@ -87,7 +91,7 @@ async def read_rules(ctx: TurnContext, step: str, classes: Iterable[ToolClass]) 
     async def ask() -> str:
         return (await _allowances(ctx, wanted)).to_json()
 
-    found = Allowances.from_json(await ctx.journal.run_step(f"{step}:rules", "verdict", ask))
+    found = Allowances.from_json(await ctx.journal.run_step(f"{step}:{ctx.turn.turn_id}:rules", "verdict", ask))
     if found.problems:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in found.problems)
         raise Failed(f"policy invalid, so no tool was called: {problems}")
@@ -175,9 +179,12 @@ class TaskReader:
         """Whether the same read was made since the last writes, so that its fact is the answer."""
         return self._find_known(tool, dumps(use.input)) is not None
 
-    def expect_changes(self) -> None:
-        """Marks all facts as older than a write, so that the same read is made again if it is asked for."""
+    def note_writes(self, calls: Iterable[PastCall]) -> None:
+        """Marks all facts as older than these writes, so that the same read is made again if it is asked for; rules
+        about reads count the writes.
+        """
         self._stale.update(self._facts)
+        self._calls.extend(calls)
 
     def reserve(self, use: ToolUse, tool: Tool) -> str:
         """The reference for a read that is about to be made, given in the order of the model's calls; that of the same
