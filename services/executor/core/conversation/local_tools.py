@@ -263,9 +263,9 @@ def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[
 
 
 def _figure_in_words(value: NamedValue) -> str:
-    """A calculated value with its currency; cents of a currency as its whole units."""
-    if value.number is not None and value.currency and value.unit == "cents":
-        return f"{value.number.scaleb(-2):f} {value.currency}"
+    """A calculated value with its unit and currency; cents as whole units."""
+    if value.number is not None and value.unit == "cents":
+        return f"{value.number.scaleb(-2):f} {value.currency}".strip()
     return " ".join(filter(None, (value.value, value.unit, value.currency)))
 
 

@@ -111,7 +111,8 @@ def is_excluded(text: str, name: str, said: Mentions) -> bool:
     """Whether an identifier stands in a text as an exception. ``name``: of the field that it is the value of."""
     allowed = _LITTLE | {*words_of(name), *words(name)}
     for place in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", said.text, re.IGNORECASE):
-        before = _LISTED.sub("", said.text[max(0, place.start() - _LOOKED_BACK) : place.start()])
+        before = said.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
+        before = _LISTED.sub("", before)
         found = _EXCLUDES.search(before)
         if found is not None and all(word.casefold() in allowed for word in _singular(found["between"].split())):
             return True

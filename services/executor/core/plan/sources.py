@@ -30,7 +30,14 @@ from services.executor.core.plan.agreement import (
     find_disagreements,
     is_excluded,
 )
-from services.executor.core.records.called_records import agree, is_named, noun_of_tool, reference_of, stands_in, words
+from services.executor.core.records.called_records import (
+    agree,
+    noun_of_tool,
+    reference_of,
+    stands_in,
+    tells_apart,
+    words,
+)
 from services.executor.core.records.record_graph import GraphNode, record_graph
 from services.executor.core.records.references import references
 from services.executor.core.session.context import FILE, TurnContext, files_as_facts
@@ -344,19 +351,24 @@ class SourceFinder:
                 node
                 for node in record_graph(tuple(self._facts)).nodes
                 if node.names[0] and agree(named.noun, node.kind) and named.text not in node.names[0]
-                if self._is_meant(node)
+                if self._is_meant(node, quote)
             ]
             if self._chooses(quote, own):
-                return not any(map(self._is_meant, own)) and any(self._is_of_another(node, call) for node in own)
+                chosen = (node for node in own if not self._is_meant(node, quote))
+                return any(self._is_of_another(node, call, quote) for node in chosen)
             return bool(others) and not any(self._is_told_of(node, others) for node in own)
+        told = (node for node in self._read_nodes if node.names[0] and self._is_meant(node, quote))
+        if any(reference.text == named.text for node in told for reference in node.references):
+            return False  # a record that the part names has it
         return len({node.identity for node in nodes}) > 1
 
-    def _is_of_another(self, node: GraphNode, call: PlannedCall) -> bool:
+    def _is_of_another(self, node: GraphNode, call: PlannedCall, quote: str) -> bool:
         """Whether a chosen record belongs to somebody whom no word tells of, where the user names another one of that
         kind: an absence of another pupil. One whom the call itself names is what it sets, and counts for nothing.
         """
         given = {str(value).casefold() for value in call.arguments.values()}
-        meant = [one for one in self._meant if given.isdisjoint(one.names[0])]
+        known = (one for one in self._read_nodes if one.names[0] and one.kind and given.isdisjoint(one.names[0]))
+        meant = [one for one in known if self._is_meant(one, quote)]
         for kind in {one.kind for one in meant}:
             names = {name for one in meant if one.kind == kind for name in one.names[0]}
             held = {reference.text for reference in node.references if agree(reference.noun, kind)}
@@ -364,18 +376,12 @@ class SourceFinder:
                 return True
         return False
 
-    @cached_property
-    def _meant(self) -> Sequence[GraphNode]:
-        """The records with an id that the user's words name."""
-        return [node for node in self._read_nodes if node.names[0] and node.kind and self._is_meant(node)]
-
-    def _is_meant(self, node: GraphNode) -> bool:
-        """Whether the user's words name the record, and not as an exception only."""
-        named = _names_in(node, self._said)
-        if not named and not any(is_named(node.seen, text) for text in self._told):
-            return False
+    def _is_meant(self, node: GraphNode, quote: str) -> bool:
+        """Whether the part names the record, and not as an exception only."""
+        said = find_mentions(quote or self._told[0], self._sources.now)
+        named = [*_names_in(node, (said,)), *_titles_in(node, said)]
         kind = "_".join((*node.kind, "id"))
-        return not any(is_excluded(name, kind, text) for name in named for text in self._said)
+        return bool(named) and not any(is_excluded(name, kind, said) for name in named)
 
     @cached_property
     def _said(self) -> tuple[Mentions, ...]:
@@ -535,6 +541,12 @@ def _names_in(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
     """The record's ids that one of the texts has; a short plain number may be anything."""
     ids = [name for name in node.names[0] if not name.isdecimal() or len(name) >= _PLAIN_ID]
     return [name for name in ids if any(text.has_words(name) for text in texts)]
+
+
+def _titles_in(node: GraphNode, text: Mentions) -> list[str]:
+    """The record's names and numbers, which are no ids, that the text has."""
+    own = (str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str))
+    return [name for name in own if name.strip() and stands_in(name, text.text)]
 
 
 def _is_named_in(field: ReadField, value: str) -> bool:

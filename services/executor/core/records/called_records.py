@@ -218,7 +218,7 @@ def _is_scalar(value: Json) -> bool:
 
 def is_named(record: Seen, task: str) -> bool:
     """Whether the task names the record: by its id, its number or its name."""
-    named = ((key, value) for key, value in record.record.items() if key == record.id_field or _tells_apart(key))
+    named = ((key, value) for key, value in record.record.items() if key == record.id_field or tells_apart(key))
     return any(isinstance(value, str) and value.strip() and stands_in(value, task) for _, value in named)
 
 
@@ -239,7 +239,7 @@ def _task_words(task: str) -> tuple[str, frozenset[str]]:
     return task.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(task))
 
 
-def _tells_apart(key: str) -> bool:
+def tells_apart(key: str) -> bool:
     """Whether a field names the record itself; those of others (``vendor_id``) do not."""
     return key.lower() in ("name", "number", "code", "title") or key.lower().endswith(("_number", "_code", "_no"))
 
