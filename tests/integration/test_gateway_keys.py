@@ -90,7 +90,8 @@ async def test_a_message_to_a_task_whose_turn_could_not_be_read_is_told_that_it_
         casey = await _key(play, operator, "casey")
         await _post(play, "/", _send("t1", "gate it"), casey)
         (record,) = [key async for key in redis.scan_iter("*:t:acme:*:record")]
-        await redis.hset(record, mapping={"state": "failed", "ended": "1", "outcome": "x", "buried": "y"})
+        buried = {"state": "failed", "ended": "1", "outcome": "x", "buried": "y"}
+        await redis.hset(record, mapping=buried)  # type: ignore[misc]  # redis-py
         _, again = await _post(play, "/", _send("t1", "go on"), casey)
     assert "has ended (failed)" in str(at(again, "error.message"))
 
