@@ -255,7 +255,7 @@ def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:
 
 
 def _compared_with_field(text: str, match: re.Match[str], listed: Sequence[FactRecord]) -> RowCriterion | None:
-    """``stock below the reorder level``: two figures of the same record."""
+    """``pages below the least``: two figures of the same record."""
     end = _end_of_phrase(text, match.end())
     said, of = text_stems(text[match.end() : end]), text[: match.start()]
     columns = sorted({name for record in listed for name in numeric_fields(record)})
@@ -349,7 +349,7 @@ def _read_days(text: str, listed: Sequence[FactRecord], days: Sequence[Mention])
 
 
 def _read_flags(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
-    """``those that are urgent``, where each record says yes or no to that."""
+    """``those that are sealed``, where each record says yes or no to that."""
     names = sorted({n for record in listed for n, value in record.fields.items() if isinstance(value, bool)})
     found: list[RowCriterion] = []
     for name in names:
@@ -373,7 +373,7 @@ _AFTER_FIGURE = r"^\s+%ss?\b"
 
 
 def _read_figures(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
-    """``with a stock of 0``, ``with 3 pages``: a figure under the name of its column."""
+    """``with a width of 0``, ``with 3 pages``: a figure under the name of its column."""
     columns = sorted({name for record in listed for name in numeric_fields(record)})
     found: list[RowCriterion] = []
     for figure in _figures_of(text):

@@ -36,7 +36,7 @@ _IN_CALENDAR = (AskedFact.WHEN, AskedFact.WHERE)
 _TIMED = frozenset({WishKind.MOVE, WishKind.CREATE, WishKind.CANCEL, WishKind.RESPOND})
 
 
-_ARRIVING = stems("mail email message inbox sms chat conversation notification thread".split())
+_ARRIVING = stems("mail email message inbox sms chat conversation notice thread".split())
 
 
 def tends(request: Request, situation: Situation, toolset: Toolset) -> bool:

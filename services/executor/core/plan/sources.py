@@ -357,9 +357,11 @@ class SourceFinder:
                 chosen = (node for node in own if not self._is_meant(node, quote))
                 return any(self._is_of_another(node, call, quote) for node in chosen)
             return bool(others) and not any(self._is_told_of(node, others) for node in own)
-        told = (node for node in self._read_nodes if node.names[0] and self._is_meant(node, quote))
+        given = {str(one).casefold() for one in call.arguments.values()}
+        told = (node for node in self._read_nodes if node.names[0] and node.names[0].isdisjoint(given))
+        told = (node for node in told if self._is_meant(node, quote))
         if any(reference.text == named.text for node in told for reference in node.references):
-            return False  # a record that the part names has it
+            return False  # another record that the part names has it
         return len({node.identity for node in nodes}) > 1
 
     def _is_of_another(self, node: GraphNode, call: PlannedCall, quote: str) -> bool:
