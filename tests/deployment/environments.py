@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.authorities import environment_of_the_user
 from tests.deployment.dockerfile import ROOT
 
 KEPT = ROOT / ".venvs"
@@ -48,5 +49,6 @@ def _uv(*arguments: str) -> None:
         text=True,
         timeout=_SECONDS,
         check=False,
+        env=environment_of_the_user(),
     )
     assert done.returncode == 0, f"uv {' '.join(arguments)}\n{done.stderr}"

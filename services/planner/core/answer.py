@@ -89,6 +89,13 @@ def _tell_open(question: str, situation: Situation) -> str:
     return f'Could not be found out: "{question}"{why}.'
 
 
+_STATEMENT = re.compile(
+    r"(?:(?<=[.?!]\s)|^)(?!(?:which|what|who|how|when|where|is|are|was|were|has|have|do|does|list|name|give|tell|show|find|"
+    r"answer|return|reply)\b)[A-Z][^.?!]*\s(?:is|are|was|were|has|have|wants?|will)\s[^?!]*?\.(?=\s|$)",
+    re.IGNORECASE,
+)  # a sentence that says something and asks for nothing
+
+
 def _unread_of_list(situation: Situation) -> tuple[str, ...]:
     """The words of a task for a list that nothing applies; how the list is to look chooses nothing."""
     return find_unread(_criteria_of_list(situation), situation)
@@ -96,7 +103,7 @@ def _unread_of_list(situation: Situation) -> tuple[str, ...]:
 
 def _criteria_of_list(situation: Situation) -> str:
     text = " ".join(situation.reading.questions) or situation.text
-    criteria = _ORDER.sub(" ", _FORM.sub(" ", situation.text))
+    criteria = _STATEMENT.sub(" ", _ORDER.sub(" ", _FORM.sub(" ", situation.text)))
     return criteria if len(criteria.strip(" .")) > 3 else text
 
 

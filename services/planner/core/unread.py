@@ -70,6 +70,7 @@ def _find_steps(ways: Sequence[BoundWay], intent: Intent) -> list[str]:
     return [match[0]] if match and is_set else []
 
 
+_FORMULA = re.compile(r":?\s*\b[A-Za-z_]\w*\s*=\s*\S.*$")  # what is to be worked out, to the clause's end
 _RANGE = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s*\1\d+\b")
 _MANNER = re.compile(r"\bwithout\s+(?:an?\s+|any\s+|further\s+)?\w+", re.I)
 _UNIT = re.compile(r"(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
@@ -82,7 +83,7 @@ def find_unread_of_clause(ways: Sequence[BoundWay], intent: Intent, situation: S
     What a figure was computed from is no argument: where one was, only negations and ranges count.
     """
     given = " ".join(str(found.value) for way in ways for _, found in way.chosen)
-    text = drop_evidence(drop_spans(intent.clause, find_exclusions(intent.clause)))
+    text = _FORMULA.sub(" ", drop_evidence(drop_spans(intent.clause, find_exclusions(intent.clause))))
     text = _MANNER.sub(" ", _drop_days(text, given, situation))
     odd = [*(match[0] for match in _RANGE.finditer(text)), *_find_steps(ways, intent)]
     odd += [one.value for one in find_negations(text) if one.value.lower() not in given.lower()]

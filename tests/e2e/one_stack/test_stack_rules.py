@@ -80,17 +80,17 @@ async def test_a_prose_policy_of_eight_sentences_shows_which_rules_it_became(sta
 @pytest.mark.promise("solver.ground_truth")
 async def test_the_solver_says_what_the_policy_says_of_a_task(stack: WholeStack) -> None:
     """The flag is the evaluator's, whatever the model answers."""
-    rules: Json = [{"id": "r1", "type": "deny", "description": "No salaries", "keywords": ["salary"]}]
+    rules: Json = [{"id": "r1", "type": "deny", "description": "Nothing of old claims", "keywords": ["approved"]}]
     body = {
         "task_id": "solve",
-        "task": "What is the salary of employee EMP-447?",
+        "task": "Which expense claims are approved? Name their ids.",
         "policy_doc": {"rules": rules, "default_action": "allow"},
     }
     denied = loads_object((await stack.http.post("/api/a2a/purple-agent", json=body)).content)
     allowed = {**body, "task_id": "solve-2", "task": "Which expense claims are pending? Name their ids."}
     answered = loads_object((await stack.http.post("/api/a2a/purple-agent", json=allowed)).content)
     assert cast(JsonObject, denied["metadata"])["policy_compliant"] is False
-    assert "No salaries" in str(cast(JsonObject, denied["metadata"])["policy_violations"])
+    assert "Nothing of old claims" in str(cast(JsonObject, denied["metadata"])["policy_violations"])
     assert cast(JsonObject, answered["metadata"])["policy_compliant"] is True
     answers = cast("list[str]", answered["answers"])
     assert answers == sorted(answers)

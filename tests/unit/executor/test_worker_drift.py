@@ -145,22 +145,22 @@ async def test_an_approved_plan_over_corrected_reads_is_carried_out_without_aski
 async def test_a_write_that_meets_a_renamed_column_is_not_corrected_at_dispatch() -> None:
     stage = drifted()
     refusal = ToolAnswer("no such column: owner", is_error=True, not_begun=True)
-    stage.servers.add("set_column", lambda _: refusal, ToolClass.CHANGE)
+    stage.servers.add("set_claim_column", lambda _: refusal, ToolClass.CHANGE)
     given: JsonObject = {"table": "claims", "column": "owner", "claim_id": "C-1"}
-    stage.talk.rounds[1] = [("set_column", given)]
+    stage.talk.rounds[1] = [("set_claim_column", given)]
     record = await stage.run()
     assert record.state is TaskState.FAILED
-    assert stage.servers.called("set_column") == [given]
+    assert stage.servers.called("set_claim_column") == [given]
 
 
 @pytest.mark.promise("drift.approved_writes_stay")
 async def test_a_plan_is_made_with_the_names_that_the_session_has_learned() -> None:
     stage = drifted()
-    stage.servers.add("set_column", lambda _: {"ok": True}, ToolClass.CHANGE)
+    stage.servers.add("set_claim_column", lambda _: {"ok": True}, ToolClass.CHANGE)
     given: JsonObject = {"table": "claims", "column": "amount", "claim_id": "C-1"}
-    stage.talk.rounds[1] = [("set_column", given)]
+    stage.talk.rounds[1] = [("set_claim_column", given)]
     await stage.run()
-    assert stage.servers.called("set_column") == [{**given, "column": "total_amount"}]
+    assert stage.servers.called("set_claim_column") == [{**given, "column": "total_amount"}]
     assert "total_amount" in next(iter(stage.turns.writes.values())).call.arguments_json
 
 

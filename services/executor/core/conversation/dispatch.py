@@ -210,6 +210,7 @@ class Dispatch:
         wrong: dict[str, str] = {}
         doubts: list[str] = []
         finder = SourceFinder(known)
+        called = [*(tool.name for _, tool in writes), *(one.call.tool for one in before)]
         for use, tool in writes:
             try:
                 if new_reads:
@@ -217,7 +218,8 @@ class Dispatch:
                     raise NotProposed(f"propose it once you have seen what {seen} gives")
                 made = propose(use, tool, (*before, *proposals), setting)
                 quote = next((part.quote for part in setting.parts if part.number == made.call.part), "")
-                sourced = finder.find(made.call, tool, quote, self._names_of_writes(tool.connection_id))
+                names = self._names_of_writes(tool.connection_id)
+                sourced = finder.find(made.call, tool, quote, names, called)
                 if sourced.problems:
                     raise NotProposed("; ".join(sourced.problems))
                 if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:

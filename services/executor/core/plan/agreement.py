@@ -65,7 +65,8 @@ class SaidArgument(NamedTuple):
 class PartWords(NamedTuple):
     """What a call is held against. ``quote``: the words of its part; ``said``: all that the user wrote, the task first.
 
-    ``facts``: what was read, the task's files among them; ``writes``: the names of its server's tools that write.
+    ``facts``: what was read, the task's files among them; ``writes``: the names of its server's tools that write;
+    ``beside``: of those that are called for the task besides; ``has_figures``: whether anything was calculated.
     """
 
     quote: str
@@ -73,6 +74,8 @@ class PartWords(NamedTuple):
     facts: Sequence[Fact]
     now: datetime
     writes: Sequence[str]
+    beside: Sequence[str] = ()
+    has_figures: bool = False
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
@@ -86,7 +89,8 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
 def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
     """Yields what of a change with these arguments does not agree with its part."""
     quoted = find_mentions(setting.quote, setting.now)
-    if has_condition(setting.quote) and not any(not fact.by_machine for fact in setting.facts):
+    knows_anything = setting.has_figures or any(not fact.by_machine for fact in setting.facts)
+    if has_condition(setting.quote) and not knows_anything:
         yield Disagreement(
             "", f"{tool.name}: this part depends on a condition, and nothing was read of what it is about"
         )
@@ -185,12 +189,12 @@ def _says(text: Mentions, value: str) -> bool:
 
 
 def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
-    """A tool of whose name the part says nothing, where it says the whole name of exactly one other."""
+    """A tool of whose name the part says nothing, where it says the whole name of exactly one that is not called."""
     said = {stem(word) for word in words_of(setting.quote)}
     if has_condition(setting.quote) or said & _stems(words_of_tool(tool.name)):
         return
     meant = [name for name in setting.writes if name != tool.name and _is_said(words_of_tool(name), said)]
-    if len(meant) == 1:
+    if len(meant) == 1 and meant[0] not in setting.beside:
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 
 

@@ -172,6 +172,7 @@ class SourceFinder:
         self._facts = known.facts
         self._told = known.told or known.texts[:1]
         self._trusted = known.trusted
+        self._quotes: dict[str, Mentions] = {}  # by the words of a part
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
@@ -184,11 +185,13 @@ class SourceFinder:
             },
         )
 
-    def find(self, call: PlannedCall, tool: Tool, quote: str = "", writes: Sequence[str] = ()) -> SourcedCall:
+    def find(
+        self, call: PlannedCall, tool: Tool, quote: str = "", writes: Sequence[str] = (), beside: Sequence[str] = ()
+    ) -> SourcedCall:
         """The call with the origin of each argument. Strict for amounts, identifiers, accounts and recipients.
 
         ``quote``: the words of the part that the call carries out; ``writes``: the names of its server's tools that
-        write.
+        write; ``beside``: of those that are called for the task besides.
         """
         leaves = [
             leaf
@@ -201,14 +204,21 @@ class SourceFinder:
             for leaf in leaves
             if _has_no_source(leaf, call) and not (self._is_share(leaf, call) or self._is_in_words(leaf, call))
         ]
-        problems += [
-            text for leaf in leaves if (text := self._why_free_text(leaf) or self._why_of_other_record(leaf, call))
-        ]
-        problems += [text for leaf in leaves if (text := self._why_laundered(leaf, call))]
+        for why_not in (self._why_free_text, self._why_of_other_record, self._why_laundered):
+            problems += [text for leaf in leaves if (text := why_not(leaf, call))]
         if changes_nothing(tool, call.arguments):
             problems.append(f"{tool.name} is given nothing to change: say what is to be set")
         untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, quote)]
-        against = self._find_disagreements(call, tool, leaves, quote, writes)
+        words_of_part = PartWords(
+            quote or self._sources.task.text,
+            self._said,
+            self._facts,
+            self._sources.now,
+            writes,
+            beside,
+            bool(self._sources.calculated),
+        )
+        against = self._find_disagreements(call, tool, leaves, words_of_part)
         whys = {one.argument or leaves[0].path: one.why for one in reversed(against) if leaves}
         origins = tuple(_origin(leaf, is_untold=leaf in untold, against=whys.get(leaf.path, "")) for leaf in leaves)
         kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
@@ -222,7 +232,7 @@ class SourceFinder:
         return SourcedCall(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
 
     def _find_disagreements(
-        self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], quote: str, writes: Sequence[str]
+        self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], setting: PartWords
     ) -> tuple[Disagreement, ...]:
         """What of a change does not agree with its part; empty for other calls."""
         if tool.tool_class is not ToolClass.CHANGE:
@@ -230,7 +240,6 @@ class SourceFinder:
         given = [
             SaidArgument(leaf.path, leaf.kind, leaf.origin, _value_at(call.arguments, leaf.path)) for leaf in leaves
         ]
-        setting = PartWords(quote or self._sources.task.text, self._said, self._facts, self._sources.now, writes)
         return tuple(find_disagreements(tool, given, setting))
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
@@ -349,7 +358,7 @@ class SourceFinder:
         if own:
             others = [
                 node
-                for node in record_graph(tuple(self._facts)).nodes
+                for node in self._nodes
                 if node.names[0] and agree(named.noun, node.kind) and named.text not in node.names[0]
                 if self._is_meant(node, quote)
             ]
@@ -380,10 +389,16 @@ class SourceFinder:
 
     def _is_meant(self, node: GraphNode, quote: str) -> bool:
         """Whether the part names the record, and not as an exception only."""
-        said = find_mentions(quote or self._told[0], self._sources.now)
+        said = self._read_quote(quote)
         named = [*_names_in(node, (said,)), *_titles_in(node, said)]
         kind = "_".join((*node.kind, "id"))
         return bool(named) and not any(is_excluded(name, kind, said) for name in named)
+
+    def _read_quote(self, quote: str) -> Mentions:
+        """What the words of a part mention; those of the task where there is no part."""
+        if quote not in self._quotes:
+            self._quotes[quote] = find_mentions(quote or self._told[0], self._sources.now)
+        return self._quotes[quote]
 
     @cached_property
     def _said(self) -> tuple[Mentions, ...]:
@@ -415,6 +430,10 @@ class SourceFinder:
         return False
 
     @cached_property
+    def _nodes(self) -> Sequence[GraphNode]:
+        return record_graph(tuple(self._facts)).nodes
+
+    @cached_property
     def _read_nodes(self) -> Sequence[GraphNode]:
         """The records that the model asked for itself."""
         return record_graph(tuple(fact for fact in self._facts if not fact.by_machine)).nodes
@@ -428,7 +447,7 @@ class SourceFinder:
         said = (one for text in texts for one in text.numbers_by_value.get(Decimal(value), ()))
         return any(not any(mark.isdigit() for mark in one.text) for one in said)
 
-    def _why_free_text(self, leaf: Trace) -> str:
+    def _why_free_text(self, leaf: Trace, _: PlannedCall) -> str:
         """Why an amount, identifier, account or recipient is refused that stands only in free text; empty if it is not.
 
         It is not where the user says to take it from there, or the tenant trusts the field.
