@@ -219,6 +219,7 @@ class Dispatch:
                 made = propose(use, tool, (*before, *proposals), setting)
                 quote = next((part.quote for part in setting.parts if part.number == made.call.part), "")
                 names = self._names_of_writes(tool.connection_id)
+                finder.other_parts = [one.quote for one in setting.parts if one.number != made.call.part]
                 sourced = finder.find(made.call, tool, quote, names, called)
                 if sourced.problems:
                     raise NotProposed("; ".join(sourced.problems))

@@ -172,7 +172,8 @@ class SourceFinder:
         self._facts = known.facts
         self._told = known.told or known.texts[:1]
         self._trusted = known.trusted
-        self._quotes: dict[str, Mentions] = {}  # by the words of a part
+        self.other_parts: Sequence[str] = ()  # the words of the parts that a call does not carry out
+        self._quotes: dict[str, Mentions] = {}  # by the words that may name what a part is about
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
@@ -388,17 +389,20 @@ class SourceFinder:
         return False
 
     def _is_meant(self, node: GraphNode, quote: str) -> bool:
-        """Whether the part names the record, and not as an exception only."""
-        said = self._read_quote(quote)
+        """Whether the part, or what the user says besides the others, names the record, and not as an exception."""
+        said = self._read_part(quote)
         named = [*_names_in(node, (said,)), *_titles_in(node, said)]
         kind = "_".join((*node.kind, "id"))
         return bool(named) and not any(is_excluded(name, kind, said) for name in named)
 
-    def _read_quote(self, quote: str) -> Mentions:
-        """What the words of a part mention; those of the task where there is no part."""
-        if quote not in self._quotes:
-            self._quotes[quote] = find_mentions(quote or self._told[0], self._sources.now)
-        return self._quotes[quote]
+    def _read_part(self, quote: str) -> Mentions:
+        """What a part's words mention, with what the user says besides the other parts: "Ann married. Rename her."."""
+        said = self._told[0]
+        for other in self.other_parts:
+            said = said.replace(other, " ") if other != quote else said
+        if said not in self._quotes:
+            self._quotes[said] = find_mentions(said, self._sources.now)
+        return self._quotes[said]
 
     @cached_property
     def _said(self) -> tuple[Mentions, ...]:
