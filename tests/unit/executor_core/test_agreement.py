@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from services.executor.core.plan.agreement import PartOfCall
 from services.executor.core.plan.sources import KnownSources, SourcedCall, SourceFinder
 from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
@@ -51,7 +52,9 @@ def _find(task: str, called: Tool, given: JsonObject, facts: tuple[Fact, ...] = 
         arguments_json=dumps(given),
     )
     writes = [one.name for one in (DISCOUNT, PAY, STATUS, ASSIGN, ACCEPT, PRIORITY, EDIT)]
-    return SourceFinder(KnownSources((task,), facts, (), NOW, (task,))).find(call, called, task, writes)
+    return SourceFinder(KnownSources((task,), facts, (), NOW, (task,))).find(
+        call, called, PartOfCall(task, writes=writes)
+    )
 
 
 @pytest.mark.promise("conversation.agreement")

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from services.executor.core.conversation.understanding import UNDERSTAND
 from services.executor.core.figures.identifiers import opened_addresses
+from services.executor.core.plan.agreement import PartOfCall
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.reads.reader import CallRefused, TaskReader
@@ -218,9 +219,9 @@ class Dispatch:
                     raise NotProposed(f"propose it once you have seen what {seen} gives")
                 made = propose(use, tool, (*before, *proposals), setting)
                 quote = next((part.quote for part in setting.parts if part.number == made.call.part), "")
-                names = self._names_of_writes(tool.connection_id)
-                finder.other_parts = [one.quote for one in setting.parts if one.number != made.call.part]
-                sourced = finder.find(made.call, tool, quote, names, called)
+                others = [one.quote for one in setting.parts if one.number != made.call.part]
+                part = PartOfCall(quote, others, self._names_of_writes(tool.connection_id), called)
+                sourced = finder.find(made.call, tool, part)
                 if sourced.problems:
                     raise NotProposed("; ".join(sourced.problems))
                 if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:

@@ -374,6 +374,16 @@ CHOOSES = re.compile(
 )
 
 
+_OPEN_CHOICE = re.compile(
+    r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE
+)
+
+
+def leaves_open(text: str) -> bool:
+    """Whether a text chooses among things, or means all of a kind, so that it need not name those that are meant."""
+    return CHOOSES.search(text) is not None or _OPEN_CHOICE.search(text) is not None
+
+
 _CONDITION = re.compile(
     r"\b(?:if|unless|when|whenever|once|only|until|provided|otherwise|except|whether|where|wherever|should|as long as|"
     r"in (?:that |this |which )?case|as soon as|depending|"

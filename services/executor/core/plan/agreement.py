@@ -13,7 +13,7 @@ from typing import NamedTuple
 from services.executor.core.figures.arguments import ArgumentKind, read_fields
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import Number, NumberMention, figure
-from services.executor.core.figures.vocabulary import CHOOSES, has_condition
+from services.executor.core.figures.vocabulary import has_condition, leaves_open
 from services.executor.core.records.called_records import words
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import ToolWords, words_of_tool
@@ -23,9 +23,6 @@ from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, as_text
 from shared.domain.keywords import stem
 
-OPEN_CHOICE = re.compile(
-    r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE
-)
 _SUPERLATIVE = re.compile(r"\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCLUDES = re.compile(
     r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
@@ -62,20 +59,33 @@ class SaidArgument(NamedTuple):
     value: Json
 
 
-class PartWords(NamedTuple):
-    """What a call is held against. ``quote``: the words of its part; ``said``: all that the user wrote, the task first.
+class PartOfCall(NamedTuple):
+    """The part that a call carries out. ``quote``: its words; ``others``: those of the task's other parts.
 
-    ``facts``: what was read, the task's files among them; ``writes``: the names of its server's tools that write;
-    ``beside``: of those that are called for the task besides; ``has_figures``: whether anything was calculated.
+    ``writes``: the names of its server's tools that write; ``beside``: of those that are called for the task besides.
+    """
+
+    quote: str = ""
+    others: Sequence[str] = ()
+    writes: Sequence[str] = ()
+    beside: Sequence[str] = ()
+
+
+THE_WHOLE = PartOfCall()  # where a call is looked at without a part
+
+
+class PartWords(NamedTuple):
+    """What a call is held against. ``quote``: the words of its part, or of the task; ``said``: all that the user wrote.
+
+    ``facts``: what was read, the task's files among them; ``has_figures``: whether anything was calculated.
     """
 
     quote: str
     said: Sequence[Mentions]
     facts: Sequence[Fact]
     now: datetime
-    writes: Sequence[str]
-    beside: Sequence[str] = ()
-    has_figures: bool = False
+    part: PartOfCall
+    has_figures: bool
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
@@ -95,7 +105,7 @@ def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartW
             "", f"{tool.name}: this part depends on a condition, and nothing was read of what it is about"
         )
     yield from _find_excluded(given, setting.said)
-    if not (CHOOSES.search(setting.quote) or OPEN_CHOICE.search(setting.quote) or _SUPERLATIVE.search(setting.quote)):
+    if not (leaves_open(setting.quote) or _SUPERLATIVE.search(setting.quote)):
         yield from _find_other_amount(given, quoted)
         yield from _find_other_words(tool, given, quoted, setting)
     yield from _find_other_tool(tool, setting)
@@ -193,8 +203,8 @@ def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
     said = {stem(word) for word in words_of(setting.quote)}
     if has_condition(setting.quote) or said & _stems(words_of_tool(tool.name)):
         return
-    meant = [name for name in setting.writes if name != tool.name and _is_said(words_of_tool(name), said)]
-    if len(meant) == 1 and meant[0] not in setting.beside:
+    meant = [name for name in setting.part.writes if name != tool.name and _is_said(words_of_tool(name), said)]
+    if len(meant) == 1 and meant[0] not in setting.part.beside:
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 
 

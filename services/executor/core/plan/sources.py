@@ -1,7 +1,7 @@
 """Finds where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from datetime import MAXYEAR, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
@@ -19,11 +19,12 @@ from services.executor.core.figures.numbers import NumberMention
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.support import duration_of
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument, trace_scalar
-from services.executor.core.figures.vocabulary import CHOOSES
+from services.executor.core.figures.vocabulary import leaves_open
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import (
-    OPEN_CHOICE,
+    THE_WHOLE,
     Disagreement,
+    PartOfCall,
     PartWords,
     SaidArgument,
     changes_nothing,
@@ -172,8 +173,7 @@ class SourceFinder:
         self._facts = known.facts
         self._told = known.told or known.texts[:1]
         self._trusted = known.trusted
-        self.other_parts: Sequence[str] = ()  # the words of the parts that a call does not carry out
-        self._quotes: dict[str, Mentions] = {}  # by the words that may name what a part is about
+        self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
@@ -186,14 +186,8 @@ class SourceFinder:
             },
         )
 
-    def find(
-        self, call: PlannedCall, tool: Tool, quote: str = "", writes: Sequence[str] = (), beside: Sequence[str] = ()
-    ) -> SourcedCall:
-        """The call with the origin of each argument. Strict for amounts, identifiers, accounts and recipients.
-
-        ``quote``: the words of the part that the call carries out; ``writes``: the names of its server's tools that
-        write; ``beside``: of those that are called for the task besides.
-        """
+    def find(self, call: PlannedCall, tool: Tool, part: PartOfCall = THE_WHOLE) -> SourcedCall:
+        """The call with the origin of each argument. Strict for amounts, identifiers, accounts and recipients."""
         leaves = [
             leaf
             for name, value in call.arguments.items()
@@ -209,17 +203,8 @@ class SourceFinder:
             problems += [text for leaf in leaves if (text := why_not(leaf, call))]
         if changes_nothing(tool, call.arguments):
             problems.append(f"{tool.name} is given nothing to change: say what is to be set")
-        untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, quote)]
-        words_of_part = PartWords(
-            quote or self._sources.task.text,
-            self._said,
-            self._facts,
-            self._sources.now,
-            writes,
-            beside,
-            bool(self._sources.calculated),
-        )
-        against = self._find_disagreements(call, tool, leaves, words_of_part)
+        untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, part)]
+        against = self._find_disagreements(call, tool, leaves, part)
         whys = {one.argument or leaves[0].path: one.why for one in reversed(against) if leaves}
         origins = tuple(_origin(leaf, is_untold=leaf in untold, against=whys.get(leaf.path, "")) for leaf in leaves)
         kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
@@ -233,7 +218,7 @@ class SourceFinder:
         return SourcedCall(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
 
     def _find_disagreements(
-        self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], setting: PartWords
+        self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], part: PartOfCall
     ) -> tuple[Disagreement, ...]:
         """What of a change does not agree with its part; empty for other calls."""
         if tool.tool_class is not ToolClass.CHANGE:
@@ -241,6 +226,8 @@ class SourceFinder:
         given = [
             SaidArgument(leaf.path, leaf.kind, leaf.origin, _value_at(call.arguments, leaf.path)) for leaf in leaves
         ]
+        quote, has_figures = part.quote or self._sources.task.text, bool(self._sources.calculated)
+        setting = PartWords(quote, self._said, self._facts, self._sources.now, part, has_figures)
         return tuple(find_disagreements(tool, given, setting))
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
@@ -342,7 +329,7 @@ class SourceFinder:
                     last.update(day + timedelta(days=int(length) - 1) for day in text.days if day.year < MAXYEAR - 11)
         return frozenset(last)
 
-    def _is_strange_record(self, leaf: Trace, call: PlannedCall, tool: Tool, quote: str) -> bool:
+    def _is_strange_record(self, leaf: Trace, call: PlannedCall, tool: Tool, part: PartOfCall) -> bool:
         """Whether a change names a record that no word of the user tells of, where another one of its kind is meant.
 
         Another one is meant where the user names it and the part does not choose, or where several others were read.
@@ -356,53 +343,43 @@ class SourceFinder:
             return False
         nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
         own = [node for node in nodes if named.text in node.names[0]]
-        if own:
-            others = [
-                node
-                for node in self._nodes
-                if node.names[0] and agree(named.noun, node.kind) and named.text not in node.names[0]
-                if self._is_meant(node, quote)
-            ]
-            if self._chooses(quote, own):
-                chosen = (node for node in own if not self._is_meant(node, quote))
-                return any(self._is_of_another(node, call, quote) for node in chosen)
-            return bool(others) and not any(self._is_told_of(node, others) for node in own)
+        meant = self._list_meant(part)
         given = {str(one).casefold() for one in call.arguments.values()}
-        told = (node for node in self._read_nodes if node.names[0] and node.names[0].isdisjoint(given))
-        told = (node for node in told if self._is_meant(node, quote))
-        if any(reference.text == named.text for node in told for reference in node.references):
+        if own and self._chooses(part.quote, own):
+            chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
+            return any(self._is_of_another(node, meant, given) for node in chosen)
+        if own:
+            others = [one for one in meant if agree(named.noun, one.kind) and named.text not in one.names[0]]
+            return bool(others) and not any(self._is_told_of(node, others) for node in own)
+        held = (reference.text for one in meant if one.names[0].isdisjoint(given) for reference in one.references)
+        if named.text in held:
             return False  # another record that the part names has it
         return len({node.identity for node in nodes}) > 1
 
-    def _is_of_another(self, node: GraphNode, call: PlannedCall, quote: str) -> bool:
+    def _is_of_another(self, node: GraphNode, meant: Sequence[GraphNode], given: Set[str]) -> bool:
         """Whether a chosen record belongs to somebody whom no word tells of, where the user names another one of that
-        kind: an absence of another pupil. One whom the call itself names is what it sets, and counts for nothing.
+        kind: an absence of another pupil. One whom the call itself is given is what it sets, and counts for nothing.
         """
-        given = {str(value).casefold() for value in call.arguments.values()}
-        known = (one for one in self._read_nodes if one.names[0] and one.kind and given.isdisjoint(one.names[0]))
-        meant = [one for one in known if self._is_meant(one, quote)]
-        for kind in {one.kind for one in meant}:
-            names = {name for one in meant if one.kind == kind for name in one.names[0]}
+        known = [one for one in meant if one.kind and given.isdisjoint(one.names[0])]
+        for kind in {one.kind for one in known}:
+            names = {name for one in known if one.kind == kind for name in one.names[0]}
             held = {reference.text for reference in node.references if agree(reference.noun, kind)}
             if held and held.isdisjoint(names):
                 return True
         return False
 
-    def _is_meant(self, node: GraphNode, quote: str) -> bool:
-        """Whether the part, or what the user says besides the others, names the record, and not as an exception."""
-        said = self._read_part(quote)
-        named = [*_names_in(node, (said,)), *_titles_in(node, said)]
-        kind = "_".join((*node.kind, "id"))
-        return bool(named) and not any(is_excluded(name, kind, said) for name in named)
-
-    def _read_part(self, quote: str) -> Mentions:
-        """What a part's words mention, with what the user says besides the other parts: "Ann married. Rename her."."""
-        said = self._told[0]
-        for other in self.other_parts:
-            said = said.replace(other, " ") if other != quote else said
-        if said not in self._quotes:
-            self._quotes[said] = find_mentions(said, self._sources.now)
-        return self._quotes[said]
+    def _list_meant(self, part: PartOfCall) -> Sequence[GraphNode]:
+        """The records with an id that the part names, or what the user says besides the other parts ("Ann married.
+        Rename her."), and not as an exception.
+        """
+        text = self._told[0]
+        for other in part.others:
+            text = text.replace(other, " ") if other != part.quote else text
+        if text not in self._named:
+            said = find_mentions(text, self._sources.now)
+            nodes = record_graph(tuple(self._facts)).nodes
+            self._named[text] = [node for node in nodes if node.names[0] and _is_meant(node, said)]
+        return self._named[text]
 
     @cached_property
     def _said(self) -> tuple[Mentions, ...]:
@@ -410,7 +387,7 @@ class SourceFinder:
 
     def _chooses(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
         """Whether the part leaves it open which record of this kind is meant: "all claims", but of other kinds."""
-        if not (CHOOSES.search(quote) or OPEN_CHOICE.search(quote)):
+        if not leaves_open(quote):
             return False
         said = {word for one in quote.split() for word in words(one)}
         kinds = {node.kind[-1] for node in self._read_nodes if node.kind} & said
@@ -432,10 +409,6 @@ class SourceFinder:
             if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
                 return True
         return False
-
-    @cached_property
-    def _nodes(self) -> Sequence[GraphNode]:
-        return record_graph(tuple(self._facts)).nodes
 
     @cached_property
     def _read_nodes(self) -> Sequence[GraphNode]:
@@ -566,6 +539,13 @@ def _names_in(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
     """The record's ids that one of the texts has; a short plain number may be anything."""
     ids = [name for name in node.names[0] if not name.isdecimal() or len(name) >= _PLAIN_ID]
     return [name for name in ids if any(text.has_words(name) for text in texts)]
+
+
+def _is_meant(node: GraphNode, said: Mentions) -> bool:
+    """Whether a text names the record, and not as an exception."""
+    named = [*_names_in(node, (said,)), *_titles_in(node, said)]
+    kind = "_".join((*node.kind, "id"))
+    return bool(named) and not any(is_excluded(name, kind, said) for name in named)
 
 
 def _titles_in(node: GraphNode, text: Mentions) -> list[str]:
