@@ -53,6 +53,7 @@ def _ids_within(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
 
 
 _PAGING = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
+_FEWEST_HELD = 2  # ids of a call, of which one's record can hold the other
 _OWN = ""  # stands for a record's own id among the names of fields
 
 
@@ -255,12 +256,13 @@ def _put_holder_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
 
     Such a record was read in this task; the write stays as it is if there is none, or more than one.
     """
-    own = [fact for fact in facts if fact.ok and fact.connection_id == write.tool.connection_id]
+    if len(write.ids) < _FEWEST_HELD:
+        return write
     holders = {
         named.name: named
-        for fact in own
-        if len(write.ids) > 1
-        for node in nodes_of(loads(fact.result_json))
+        for fact in facts
+        if fact.ok and fact.connection_id == write.tool.connection_id
+        for node in _nodes_of(fact.result_json)
         for named in write.ids
         if any(_is_id_of(node, named)) and all(_has_place_for(node, other) for other in write.ids if other != named)
     }
@@ -293,8 +295,13 @@ class _ShownIds(NamedTuple):
 
 
 @lru_cache(maxsize=256)  # every call of a plan asks of the same facts
+def _nodes_of(result_json: str) -> Sequence[RecordNode]:
+    return nodes_of(loads(result_json))
+
+
+@lru_cache(maxsize=256)
 def _index_ids(result_json: str) -> _ShownIds:
-    nodes = nodes_of(loads(result_json))
+    nodes = _nodes_of(result_json)
     found: dict[str, set[str]] = {}
     for node in nodes:
         for key, value in ((_OWN, node.own), *node.record.items()):
