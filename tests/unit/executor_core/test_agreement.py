@@ -70,6 +70,8 @@ def _find(task: str, called: Tool, given: JsonObject, facts: tuple[Fact, ...] = 
         ("Finish job J-3001.", STATUS, {"job_id": "J-3001", "status": "done"}, ""),
         ("Hand job J-3014 over to Priya.", ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, "this part says Priya"),
         ("Hand job J-3014 over to Priya.", ASSIGN, {"job_id": "J-3014", "mechanic": "Priya"}, ""),
+        ("Hand job J-3014 over to Lech.", ASSIGN, {"job_id": "J-3014", "mechanic": "Maud"}, "this part says Lech"),
+        ("Hand job J-3014 over to Lech.", ASSIGN, {"job_id": "J-3014", "mechanic": "Lech"}, ""),
         ("Hand job J-3014 to somebody who is free.", ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, ""),
         ("Give all open jobs except J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),
         ("Give all open jobs but not J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),

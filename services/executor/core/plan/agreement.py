@@ -36,6 +36,8 @@ _COMPARES = re.compile(
     r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])[^.;]{0,40}$",
     re.IGNORECASE,
 )
+_A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
+_NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
 _ASKED_OF = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
 _EDITING = frozenset("update edit modify change set amend correct patch adjust".split())
@@ -166,7 +168,9 @@ def _equals_any(number: Number, used: Iterable[Decimal]) -> bool:
 def _find_other_words(
     tool: Tool, given: Sequence[SaidArgument], quoted: Mentions, setting: PartWords
 ) -> Iterator[Disagreement]:
-    """A word that the part does not say, where it says another one of the same list or of the same field."""
+    """A word that the part does not say, where it says another one of the same list or field; a name that stands
+    nowhere, where the part has a name that the call does not use.
+    """
     texts = [one.value for one in given if isinstance(one.value, str)]
     for path, kind, origin, value in given:
         if not isinstance(value, str) or origin not in _ASKED_OF or kind is ArgumentKind.FREE_TEXT or not value.strip():
@@ -176,6 +180,8 @@ def _find_other_words(
         if any(_says(text, value) for text in (quoted, *setting.said)):
             continue
         meant = [one for one in _known_words(tool, path, setting.facts) if _says(quoted, one) and one not in texts]
+        if origin == "none" and not meant and _A_NAME.fullmatch(value):
+            meant = [name for name in _NAMES_WITHIN.findall(quoted.text) if not any(name in one for one in texts)]
         if meant:
             told = ", ".join(dict.fromkeys(meant))
             yield Disagreement(path, f"{path} {value[:_SHOWN]}: this part says {told[:_SHOWN]}")

@@ -138,7 +138,7 @@ def _count_of(number: int, noun: str) -> str:
 
 
 def _decision(material: Material) -> Json:
-    """Sentences on who decides, or did; empty where nobody is asked."""
+    """Sentences on who decides, or did, and why; empty where nobody is asked."""
     approval = material.approval
     if approval is None:
         note = material.dossier.approval_note
@@ -150,6 +150,7 @@ def _decision(material: Material) -> Json:
         f"Status: {approval.status.value}.{unasked}",
         f"Decided by {who}{level}, not by {approval.requester_id}, before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
         f"The plan's hash: {approval.plan_hash}",
+        *(f"Asked because of: {reason}" for reason in approval.reasons),
     ]
     for one in approval.decisions:
         comment = f": {one.comment}" if one.comment else ""
