@@ -208,7 +208,7 @@ def _claim_and_notice(number: int, random: Random) -> ChaosTask:
     key, whom = _id("EXP", number), random.choice(_STAFF)
     text = f"Approve expense claim {key} and notify {whom} that claim {key} is approved."
     row = _expense(key, _amount_within_limit(random), random.choice(_CATEGORIES), random)
-    said = (("message", f"claim {key} is approved"),)
+    said = (("message", f"Claim {key} is approved"),)  # a clause of the task, told as a sentence
     notice = Intended("notify_employee", (("employee_id", whom), ("message", key)), begins=said)
     return ChaosTask(ChaosTaskKind.CLAIM_AND_NOTICE, text, (row,), (_approval(key), notice))
 

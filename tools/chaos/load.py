@@ -125,13 +125,8 @@ class Load:
     async def _client(self, sent: SentTask) -> None:
         planned = sent.planned
         utterance = self._utterance(planned)
-        try:
-            sent.accepted = await self._gateways.send(
-                utterance, self._message_id(planned), planned.number, planned.tenant
-            )
-            sent.accepted_at = time.monotonic()
-        except RpcRefused as refusal:
-            sent.refused = str(refusal)
+        await self._hand_over(sent)
+        if sent.accepted is None:
             return
         async with asyncio.TaskGroup() as group:
             if self._followers and planned.number % _FOLLOWED == 0:
@@ -141,21 +136,31 @@ class Load:
             if planned.canceled_after is not None:
                 group.create_task(self._cancel(sent, planned.canceled_after))
 
+    async def finish_sending(self) -> None:
+        """Send what nobody has answered yet until somebody does: its task may be there all the same."""
+        open_sends = [sent for sent in self.sent if sent.accepted is None and not sent.refused]
+        await asyncio.gather(*(self._hand_over(sent) for sent in open_sends))
+
     async def send_again(self, sent: SentTask) -> None:
         """The same message once more, whose task nobody knows any longer; and its cancel, if it was to be canceled."""
         if sent.accepted is None:
             return
         sent.lost_ids.append(sent.accepted.task_id)
         sent.accepted, sent.decided_at, sent.cancel_taken_at = None, {}, None
+        await self._hand_over(sent)
+        if sent.accepted is not None and sent.planned.canceled_after is not None:
+            await self._cancel(sent, sent.planned.canceled_after)
+
+    async def _hand_over(self, sent: SentTask) -> None:
+        """Send its message, for good: until it is accepted or refused."""
+        planned = sent.planned
         try:
-            utterance, tenant = self._utterance(sent.planned), sent.planned.tenant
-            sent.accepted = await self._gateways.send(utterance, self._message_id(sent.planned), tenant=tenant)
+            sent.accepted = await self._gateways.send(
+                self._utterance(planned), self._message_id(planned), planned.number, planned.tenant
+            )
             sent.accepted_at = time.monotonic()
         except RpcRefused as refusal:
             sent.refused = str(refusal)
-            return
-        if sent.planned.canceled_after is not None:
-            await self._cancel(sent, sent.planned.canceled_after)
 
     async def cancel_again(self, sent: SentTask) -> None:
         """Ask for the task's end once more: the first time may have been forgotten."""

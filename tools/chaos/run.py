@@ -276,6 +276,7 @@ async def carry_out(run: ChaosRun) -> RunEvidence:
         await _await_strikes(run)
         await run.striker.heal()
         await _run_bounded(_ready(run), READY_SECONDS)
+        await _run_bounded(run.load.finish_sending(), READY_SECONDS)
         await run.late.until_none()
         await _run_bounded(_settled_and_counted(run), run.patience)
         evidence = await _evidence(run)
