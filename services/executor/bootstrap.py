@@ -27,9 +27,8 @@ from services.executor.core.session.side_by_side import run_beside
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.prompts import load as load_prompts
 from services.executor.core.tools.paginate import ListBounds
-from services.executor.core.turn.runner import RunsTurns
-from services.executor.core.turn.walk import walk
-from services.executor.core.turn.worker import Walk, Worker
+from services.executor.core.turn.execute import execute_task
+from services.executor.core.turn.worker import ExecutesTask, Worker
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,
@@ -41,6 +40,7 @@ from services.executor.entrypoints.tools import (
 )
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, PartSetting
+from services.executor.ports.sessions import RunsTurns
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
@@ -58,7 +58,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 _SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
 
-MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, Walk], RunsTurns]
+MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, ExecutesTask], RunsTurns]
 
 
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
@@ -105,7 +105,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
                 equip_ports = await parts.enter_async_context(build_part(PartSetting(settings, redis)))
                 ports = equip_ports(ports)
             archive, memories = settings.archive(), settings.session_archive()
-            carrying_out = worker(ports, limits, load_prompts(), walk)
+            carrying_out = worker(ports, limits, load_prompts(), execute_task)
             sessions = run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
             await run_beside(sessions, _load_sdk_ahead())
     finally:

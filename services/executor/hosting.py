@@ -17,14 +17,14 @@ from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.fair_share import Shares
 from services.executor.core.turn.heartbeat import Beats
-from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.core.turn.upkeep import Archiver, Evictor, FaultCounts, NearFirst, Reaper
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.heartbeat_thread import beats_in_thread
 from services.executor.entrypoints.http import Circuits, ExecutorGauges, health_app
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import SessionSlots
+from services.executor.ports.sessions import RunsTurns, SessionSlots
 from services.executor.ports.upkeep import Upkeep
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile

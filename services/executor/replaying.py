@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load as load_prompts
 from services.executor.core.turn.course import ReplayResult
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.replay import CannotReplay, replay
-from services.executor.core.turn.walk import walk
 from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, format_report, parse_arguments
 from shared.contracts.archive import read_archived
 from shared.infra.archive_open import ArchiveSettings
@@ -47,4 +47,4 @@ async def _replay_task(wanted: WantedTask) -> ReplayResult:
     task = read_archived(content)
     if (task.record.tenant, task.record.task_id) != (wanted.tenant, wanted.task_id):
         raise CannotReplay("what lies in its place in the archive is another task")
-    return await replay(task, Limits(), load_prompts(), walk)
+    return await replay(task, Limits(), load_prompts(), execute_task)

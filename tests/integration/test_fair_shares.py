@@ -11,10 +11,10 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.core.turn.fair_share import Shares, share
-from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys

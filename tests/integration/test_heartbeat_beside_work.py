@@ -10,9 +10,9 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.heartbeat import Heart
-from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.entrypoints.heartbeat_thread import beats_in_thread
-from services.executor.ports.sessions import Beat, Lease, Work
+from services.executor.ports.sessions import Beat, Lease, RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from shared.infra.keys import partition_keys_of
 from shared.infra.redis import connect

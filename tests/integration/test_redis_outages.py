@@ -11,8 +11,8 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.ports.sessions import Work
+from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import JournalEntry, TurnStore
 from services.gateway.features.solver.routes import PATH as SOLVER
 from services.learner.adapters.redis_outcomes import RedisOutcomes

@@ -8,10 +8,10 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.core.turn.upkeep import Archiver
 from services.executor.entrypoints.upkeep_loop import Ticks, UpkeepPlan, keep_up
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord

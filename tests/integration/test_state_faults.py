@@ -11,9 +11,9 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, place_of
-from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.core.turn.upkeep import FaultCounts, Reaper
-from services.executor.ports.sessions import Fault, Lease, Work
+from services.executor.ports.sessions import Fault, Lease, RunsTurns, Work
 from services.executor.ports.turns import Timer, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome

@@ -9,8 +9,8 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.ports.sessions import Lease, Work
+from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.ports.sessions import Lease, RunsTurns, Work
 from services.executor.ports.turns import MemoryUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus

@@ -6,8 +6,8 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.core.session.endings import TenantStopped
-from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.ports.sessions import Work
+from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState

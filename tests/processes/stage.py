@@ -25,7 +25,7 @@ from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.wrapped_servers import PatientTools
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.walk import walk
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
@@ -162,7 +162,7 @@ async def open_stage(
         servers_of_tools = PatientTools(tools, _PAUSES) if patient else tools
         ports = Ports(model, servers_of_tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
         yield Stage(
-            worker=Worker(ports, limits, load(), walk),
+            worker=Worker(ports, limits, load(), execute_task),
             store=TaskStore(redis, await enter(Live(redis))),
             sessions=RedisSessions(redis, f"stage-{uuid4().hex[:8]}", _LEASE_SECONDS),
             tenants=tenants,

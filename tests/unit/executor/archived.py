@@ -5,8 +5,8 @@ from typing import Protocol
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import Prompts, load
 from services.executor.core.turn.course import ReplayResult
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.replay import replay
-from services.executor.core.turn.walk import walk
 from shared.contracts.archive import ArchivedStep, ArchivedTask, read_archived
 from tests.doubles.memory_turns import MemoryTurns
 
@@ -31,4 +31,4 @@ def archived(kept: _Kept) -> ArchivedTask:
 
 
 async def replayed(kept: _Kept, prompts: Prompts | None = None) -> ReplayResult:
-    return await replay(archived(kept), Limits(), prompts or load(), walk)
+    return await replay(archived(kept), Limits(), prompts or load(), execute_task)

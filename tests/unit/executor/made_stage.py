@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.walk import walk
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.sandbox import Sandbox
 from services.planner.core.request import parse
@@ -56,7 +56,7 @@ class MadeStage(Stage):
     @override
     def worker(self) -> Worker:
         ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports._replace(sandbox=self.sandbox, made=self.made), self.limits, load(), walk)
+        return Worker(ports._replace(sandbox=self.sandbox, made=self.made), self.limits, load(), execute_task)
 
     def asked(self, state: str) -> list[ModelRequest]:
         """What was asked in a helper question; without a name, in the conversation."""

@@ -9,7 +9,7 @@ from typing_extensions import override
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.walk import walk
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from shared.domain.exact_json import Json, JsonObject
@@ -37,7 +37,7 @@ class OrchestratedStage(Stage):
     @override
     def worker(self) -> Worker:
         ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
-        return Worker(ports._replace(brainos=self._client), self.limits, load(), walk)
+        return Worker(ports._replace(brainos=self._client), self.limits, load(), execute_task)
 
 
 class Scene(NamedTuple):

@@ -7,7 +7,7 @@ from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import latest
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.walk import walk
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
@@ -142,7 +142,7 @@ class Stage:
     def worker(self) -> Worker:
         ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
         ports = ports._replace(files=self.files)
-        return Worker(ports, self.limits, load(), walk)
+        return Worker(ports, self.limits, load(), execute_task)
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:
         """One turn to its end (the first message by default), and the record it leaves."""

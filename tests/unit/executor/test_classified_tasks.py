@@ -8,7 +8,7 @@ from typing_extensions import override
 from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
 from services.executor.core.states.template import GENERAL, TEMPLATES
-from services.executor.core.turn.walk import walk
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.learned import Experience
 from services.executor.ports.turns import SessionState
@@ -155,7 +155,7 @@ async def test_a_worker_knows_the_processes_that_it_is_given() -> None:
     stage = stage_of("payroll")
     stage.talk.helpers["new_process"] = nobody_answers
     ports = Ports(stage.model, stage.servers, stage.policy, stage.tenants, stage.learned)
-    worker = Worker(ports, stage.limits, load(), walk, processes={"general": GENERAL})
+    worker = Worker(ports, stage.limits, load(), execute_task, processes={"general": GENERAL})
     await worker.run(stage.turns.work(message(stage.turns.record.request.text)), stage.turns)
     assert stage.turns.record.metadata["process_type"] == "general"
     understand = next(tool for tool in stage.model.requests[0].tools if tool.name == "understand")

@@ -6,7 +6,7 @@ from services.executor.adapters.policy_http import PatientPolicy
 from services.executor.adapters.wrapped_servers import CountedTools
 from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.walk import walk
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.turns import LeaseLost
 from shared.contracts.task import Turn
@@ -30,7 +30,7 @@ class Counted:
         model = CountedModel(stage.model, {Tier.HAIKU: "small", Tier.SONNET: "large"}, meter)
         policy, tools = PatientPolicy(stage.policy, meter, ()), CountedTools(stage.servers, meter)
         ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily, meter=meter)
-        worker = Worker(ports, stage.limits, load(), walk)
+        worker = Worker(ports, stage.limits, load(), execute_task)
         await worker.run(stage.turns.work(turn or message("Approve claim C-1 of 120.50")), stage.turns)
         return stage.turns.record.state
 

@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.walk import walk
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.turns import HandedOver
 from shared.domain.words import TaskState
@@ -36,7 +36,7 @@ async def test_a_reply_that_is_paid_for_is_waited_for_and_stored_before_the_sess
     stage = Stage()
     model = SlowModel(stage)
     ports = Ports(model, stage.servers, stage.policy, stage.tenants, stage.learned, stage.daily)
-    worker = Worker(ports, stage.limits, load(), walk)
+    worker = Worker(ports, stage.limits, load(), execute_task)
     work = stage.turns.work(message(stage.turns.record.request.text))
     with pytest.raises(HandedOver):
         await worker.run(work, stage.turns)

@@ -4,7 +4,7 @@ import pytest
 
 from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
-from services.executor.core.turn.walk import walk
+from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Turn
 from shared.domain.words import TaskState
@@ -27,7 +27,7 @@ class TracedStage(Stage):
     @property
     def worker(self) -> Worker:
         ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, tracer=self.kept.tracer)
-        return Worker(ports, self.limits, load(), walk)
+        return Worker(ports, self.limits, load(), execute_task)
 
 
 def _first() -> Turn:

@@ -5,9 +5,8 @@ It is started by the bench ``queue`` and by tests alone; ``python -m services.ex
 
 import asyncio
 
-from services.executor.core.turn.runner import RunsTurns
 from services.executor.hosting import run_sessions
-from services.executor.ports.sessions import Work
+from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import JournalEntry, TurnEnd, TurnStore
 from services.executor.settings import RunSettings
 from shared.contracts.task import TaskEvent

@@ -337,12 +337,12 @@ def _format_call(call: PlannedCall) -> str:
 
 def is_let_through(progress: Progress) -> bool:
     """Whether the plan, exactly as it stands, was let through and may be carried out."""
-    return progress.dossier.approved_hash == _plan(progress).hash
+    return progress.dossier.approved_hash == progress.dossier.present_plan.hash
 
 
 def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
     """The progress whose plan, exactly as it stands, may be carried out."""
-    approved = _plan(progress).hash
+    approved = progress.dossier.present_plan.hash
     return progress.update_dossier(
         approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level
     )
@@ -421,10 +421,6 @@ def _confirmations_given(progress: Progress) -> tuple[Confirmed, ...]:
         return ()
     held = (plan.hash, binding_hash(verdict))
     return tuple(one for one in progress.confirmed if (one.plan_hash, one.verdict_hash) == held)
-
-
-def _plan(progress: Progress) -> WritePlan:
-    return progress.dossier.plan or WritePlan(task_id="")
 
 
 def approval_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> tuple[Notice, ...]:

@@ -61,7 +61,7 @@ class Material(NamedTuple):
 
     @property
     def plan(self) -> WritePlan:
-        return self.dossier.plan or WritePlan(task_id="")
+        return self.dossier.present_plan
 
 
 def fill_source(source: str, material: Material) -> Json:

@@ -47,6 +47,11 @@ class Dossier(Contract):
         return (*self.plans, self.plan) if self.plan is not None else self.plans
 
     @property
+    def present_plan(self) -> WritePlan:
+        """The plan at hand; an empty one if there is none."""
+        return self.plan or WritePlan(task_id="")
+
+    @property
     def every_call(self) -> tuple[PlannedCall, ...]:
         return tuple(call for plan in self.every_plan for call in plan.every_call)
 
@@ -129,7 +134,9 @@ class Progress(Contract):
 
 
 class Rest(NamedTuple):
-    """A wait until the tenant's quiet hours are over."""
+    """A wait until a time: the end of the tenant's quiet hours, or when a model that is away, or an agent at work, is
+    asked again.
+    """
 
     until: datetime
     why: str
@@ -153,8 +160,10 @@ class Resting(NamedTuple):
     rest: Rest
 
 
-class Outdated(NamedTuple):
-    """Nothing was written, because what the plan was approved on has changed. ``progress`` has what was read anew."""
+class StaleInputs(NamedTuple):
+    """Nothing was written, because what the plan was approved on has changed. ``progress`` has what was read anew,
+    ``why`` says what is different.
+    """
 
     progress: Progress
     why: str
@@ -187,7 +196,7 @@ def answer_with_plan(progress: Progress, needed: str | None) -> Progress:
     visited = progress.visited[:-1] or progress.visited
     note = f"a real run would wait for {needed}" if needed else "a real run would wait for nobody"
     dossier = progress.dossier
-    answer = _describe_plan(dossier.plan or WritePlan(task_id=""), dossier.verdict, note)
+    answer = _describe_plan(dossier.present_plan, dossier.verdict, note)
     return progress.model_copy(update={"visited": visited}).update_dossier(answer=answer, approval_note=note)
 
 

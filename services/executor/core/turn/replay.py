@@ -36,7 +36,7 @@ from services.executor.core.turn.recording import (
     read_verdict,
     tools_name,
 )
-from services.executor.core.turn.worker import Walk, Worker
+from services.executor.core.turn.worker import ExecutesTask, Worker
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.sessions import Work
@@ -276,10 +276,8 @@ class _ReplayedTask(NamedTuple):
     approval: Approval | None = None
 
 
-async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, walk: Walk) -> ReplayResult:
-    """Runs the task's attempts again and says where they differ. ``walk`` is the worker's. Calls nothing outside.
-    Raises ``CannotReplay``.
-    """
+async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute_task: ExecutesTask) -> ReplayResult:
+    """Runs the task's attempts again and says where they differ. Calls nothing outside. Raises ``CannotReplay``."""
     taken: list[StepTaken] = []
     standing = _ReplayedTask(_as_accepted(task.record))
     attempts = attempts_of(task)
@@ -287,7 +285,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, walk: Wal
         for number, attempt in enumerate(attempts, 1):
             course = Course(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
             try:
-                standing = await _run(course, standing, limits, prompts, walk)
+                standing = await _run(course, standing, limits, prompts, execute_task)
             finally:
                 taken += course.taken
         if not _is_given_up(task.record):
@@ -297,13 +295,15 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, walk: Wal
     return ReplayResult(tuple(taken), "", "", task.record.state, task.record.answer or "")
 
 
-async def _run(course: Course, standing: _ReplayedTask, limits: Limits, prompts: Prompts, walk: Walk) -> _ReplayedTask:
+async def _run(
+    course: Course, standing: _ReplayedTask, limits: Limits, prompts: Prompts, execute_task: ExecutesTask
+) -> _ReplayedTask:
     """Runs one attempt to its end, or to where it stopped."""
     attempt = course.attempt
     store = ReplayStore(course, standing.record, standing.approval)
     world = ArchivedWorld(course)
     ports = Ports(world, world, world, world, world)
-    worker = Worker(ports, attempt.begun.limits(limits), prompts, walk, partial(ReplayJournal, course))
+    worker = Worker(ports, attempt.begun.limits(limits), prompts, execute_task, partial(ReplayJournal, course))
     try:
         await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
     except StoppedHere:

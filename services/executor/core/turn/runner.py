@@ -27,8 +27,6 @@ from services.executor.ports.sessions import (
 from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable
 from shared.ports.store import StoreUnavailable
 
-__all__ = ["Runner", "RunnerLimits", "RunsTurns"]
-
 _PATIENCE_SECONDS = 2.0
 _SPARED = 4  # times this patience: what a store that answers slowly has for taking many sessions back at once
 _STOPPED_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
@@ -180,7 +178,10 @@ class Runner:
             return False
         if lease.mended is not None:
             self._mended.add(lease.mended, session=lease.session_id)
-        self._start(name, lease)
+        task = self._group.create_task(self._run_session(name, lease))
+        self._running.add(task)
+        self._mark_capacity()
+        task.add_done_callback(lambda ended: self._forget_task(name, ended))
         return True
 
     async def _take_lease(self, name: tuple[str, str]) -> Lease | None:
@@ -200,12 +201,6 @@ class Runner:
             await self._slots.leave(*name)
         except StoreUnavailable as error:  # a seat ends by itself, and the reaper wakes whoever waited for it
             log.warning("seat_not_left", session=name[1], error=str(error))
-
-    def _start(self, name: tuple[str, str], lease: Lease) -> None:
-        task = self._group.create_task(self._session(name, lease))
-        self._running.add(task)
-        self._mark_capacity()
-        task.add_done_callback(lambda ended: self._forget_task(name, ended))
 
     def _forget_task(self, name: tuple[str, str], task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -234,9 +229,10 @@ class Runner:
         else:
             self.has_free_slot.clear()
 
-    async def _session(self, name: tuple[str, str], lease: Lease) -> None:
+    async def _run_session(self, name: tuple[str, str], lease: Lease) -> None:
+        """Runs the session's turns; whatever ends that gives the session back and frees its slot."""
         try:
-            await self._work_under_lease(lease)
+            await self._run_turns_while_held(lease)
         except asyncio.CancelledError:
             await self._give_back(lease, 0.0, handed_over=True)
             raise
@@ -250,20 +246,21 @@ class Runner:
         finally:
             await self._leave(name)
 
-    async def _work_under_lease(self, lease: Lease) -> None:
-        """Works off the session's turns while the heartbeat runs; if that stops, the work is cancelled."""
+    async def _run_turns_while_held(self, lease: Lease) -> None:
+        """Runs the session's turns while its lease is kept; once that is lost, the turn is cancelled."""
         lost: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 watch = group.create_task(self._heart.watch(lease))
-                await self._work_off(lease)
+                await self._run_turns(lease)
                 watch.cancel()
         except* (LeaseLost, StoreUnavailable) as group_of_one:
             lost = group_of_one.exceptions[0]
         if lost is not None:
             raise lost
 
-    async def _work_off(self, lease: Lease) -> None:
+    async def _run_turns(self, lease: Lease) -> None:
+        """Runs one turn after the other, until none waits or the session was given back."""
         held = self._heart.held_lease(lease)
         while True:
             if self._stopping.is_set():
@@ -276,7 +273,7 @@ class Runner:
                 if await self._handle_unreadable(lease, unread):
                     continue
                 return None
-            if work is None or not await self._run_turn(lease, work, held) or held.released:
+            if work is None or not await self._run_one_turn(lease, work, held) or held.released:
                 return None
 
     async def _handle_unreadable(self, lease: Lease, unread: UnreadableTurn) -> bool:
@@ -290,7 +287,7 @@ class Runner:
         await self._sessions.bury_unread(lease, unread_letter(*about), unread_outcome(*about))
         return True
 
-    async def _run_turn(self, lease: Lease, work: Work, held: HeldLease) -> bool:
+    async def _run_one_turn(self, lease: Lease, work: Work, held: HeldLease) -> bool:
         """Runs one turn; False if the session was given back for a later attempt."""
         store = self._sessions.turn_store(lease, work, held)
         try:

@@ -83,7 +83,7 @@ from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
-Walk: TypeAlias = Callable[[TurnContext, Progress], Awaitable[Finished | WaitsForDecision | Resting]]
+ExecutesTask: TypeAlias = Callable[[TurnContext, Progress], Awaitable[Finished | WaitsForDecision | Resting]]
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
 
 
@@ -98,14 +98,14 @@ class Worker:
         ports: Ports,
         limits: Limits,
         prompts: Prompts,
-        walk: Walk,
+        execute_task: ExecutesTask,
         journal: MakesJournal = Journal,
         processes: Processes = TEMPLATES,
     ) -> None:
-        """``walk`` carries a task on from where it stands.
+        """``execute_task`` is that of ``turn/execute.py``: whoever builds the worker hands it in (decision 81).
 
         ``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
-        self._walk, self._processes = walk, processes
+        self._execute_task, self._processes = execute_task, processes
         self._ports = ports
         self._limits = limits
         self._prompts = prompts
@@ -116,9 +116,9 @@ class Worker:
         counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
         with counts.count_turn(work.turn.kind, waited), turn_span(self._ports.tracer, work) as span:
             tell_beginning(span, work)
-            await self._run(work, store, counts)
+            await self._run_counted(work, store, counts)
 
-    async def _run(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
+    async def _run_counted(self, work: Work, store: TurnStore, counts: TurnCounts) -> None:
         entries, pulse, approval = await run_together(store.journal(), store.pulse(), store.approval())
         if await _comes_too_late(work, store, approval) or await _says_nothing_new(work, store):
             end = unchanged_end(work, await store.session(), pulse.now)
@@ -132,9 +132,9 @@ class Worker:
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = OpenedTurn(work, store, journal, Checkpoints(journal, known))
         try:
-            ended, now_asked = await self._end_turn(opened, known, approval)
+            ended, now_asked = await self._run_phases(opened, known, approval)
             charges = _charges(work, entries, journal.spending.uncounted)
-            await self._reflect(opened, ended, now_asked, approval, charges)
+            await self._store_end(opened, ended, now_asked, approval, charges)
         except (LeaseLost, StoreUnavailable):
             raise
         except Exception:  # whoever tries again finds what was paid for
@@ -162,10 +162,12 @@ class Worker:
         opened = OpenedTurn(work, store, journal, Checkpoints(journal, latest(entries)))
         await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
 
-    async def _end_turn(
+    async def _run_phases(
         self, opened: OpenedTurn, known: Progress | None, asked: Approval | None
     ) -> tuple[FinishedRun, Approval | None]:
-        """How the turn ends, whichever way it does, and the approval as it stands then."""
+        """PRIME and EXECUTE, with the answer's review; returns how the turn ends, early or not, and the approval as it
+        stands then.
+        """
         ctx: TurnContext | None = None
         try:
             _begin(opened)
@@ -177,15 +179,9 @@ class Worker:
             progress = await _resolve_approval(opened, known, asked)
             with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.span(names.PRIME)):
                 ctx = await self._prime_turn(opened, progress)
-            return await self._execute(ctx, progress)
-        except StillWaiting as waiting:
-            return await end_still_waiting(opened, waiting), waiting.approval
-        except StillInDoubt as waiting_on:
-            return await end_in_doubt(opened, waiting_on.note), _decided_approval(opened)
-        except AgentAsks as asks_person:
-            return await end_with_agent_question(opened, asks_person.entry), _decided_approval(opened)
-        except Doubtful:
-            return await _end_or_wait(opened, Failed(IN_DOUBT)), _decided_approval(opened)
+            return await self._execute_turn(ctx, progress)
+        except (StillWaiting, StillInDoubt, AgentAsks, Doubtful) as waiting:
+            return await _end_waiting(opened, waiting)
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open(ctx, ends=False)
@@ -206,7 +202,8 @@ class Worker:
         note_session(opened.journal, primed.session)
         return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
-    async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[FinishedRun, Approval | None]:
+    async def _execute_turn(self, ctx: TurnContext, known: Progress | None) -> tuple[FinishedRun, Approval | None]:
+        """EXECUTE, and the review of its answer; returns how the turn ends, and the approval as it stands then."""
         if canceled := _cancellation(ctx.turn):
             raise canceled
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
@@ -217,8 +214,8 @@ class Worker:
             else:
                 progress = first_progress(ctx)
                 ctx.checkpoints.save(progress)
-            walked = await self._walk(ctx, progress)
-        match walked:
+            executed = await self._execute_task(ctx, progress)
+        match executed:
             case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
                 with ctx.journal.counts.time_span(Phase.REFLECT, tracer.span(names.REFLECT)):
@@ -233,7 +230,7 @@ class Worker:
                 tracer.current_span().event(names.RESTS)
                 return await end_resting(ctx, stopped, rest), recorded_approval(ctx.journal, ctx.turn)
 
-    async def _reflect(
+    async def _store_end(
         self,
         opened: OpenedTurn,
         ended: FinishedRun,
@@ -241,7 +238,10 @@ class Worker:
         before: Approval | None,
         charges: Sequence[DayCharges],
     ) -> None:
-        """Finishes the turn and stores what it leaves. ``before``: the task's approval as the turn found it."""
+        """Stores what the turn leaves: record, answer, events, approval, timer and outcome, in one step.
+
+        ``before``: the task's approval as the turn found it.
+        """
         if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
             opened.journal.tell("phase", phase=Phase.REFLECT.value)
         session = own_memory(await opened.store.session(), opened.work.record)
@@ -353,6 +353,22 @@ async def _complete_task(ctx: TurnContext, done: ReviewedRun, not_done: str) -> 
         documents=done.documents,
         review=done.notes,
     )
+
+
+async def _end_waiting(
+    opened: OpenedTurn, waiting: StillWaiting | StillInDoubt | AgentAsks | Doubtful
+) -> tuple[FinishedRun, Approval | None]:
+    """The end of a turn that leaves its task waiting for a person, and the approval as it stands then."""
+    match waiting:
+        case StillWaiting():
+            return await end_still_waiting(opened, waiting), waiting.approval
+        case StillInDoubt():
+            ended = await end_in_doubt(opened, waiting.note)
+        case AgentAsks():
+            ended = await end_with_agent_question(opened, waiting.entry)
+        case Doubtful():
+            ended = await _end_or_wait(opened, Failed(IN_DOUBT))
+    return ended, _decided_approval(opened)
 
 
 async def _end_or_wait(opened: OpenedTurn, early: RunEnds) -> FinishedRun:

@@ -28,9 +28,9 @@ from services.executor.core.reads.recovering import known_corrections, read
 from services.executor.core.session.context import TurnContext, enter_state, in_state, is_practice
 from services.executor.core.session.dossier import (
     Finished,
-    Outdated,
     Progress,
     Resting,
+    StaleInputs,
     WaitsForDecision,
     answer_with_plan,
     is_dry_run,
@@ -49,7 +49,6 @@ from services.executor.core.write.sending import AgentAtWork
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
-from shared.contracts.policy import Verdict
 from shared.domain.answer import as_list
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import FsmState, ToolClass, WriteStatus
@@ -77,15 +76,15 @@ _NOTHING = "Nothing was written."
 _OUTDATED = "plan:{}:outdated"
 
 
-async def walk(ctx: TurnContext, progress: Progress) -> Finished | WaitsForDecision | Resting:
-    """Continues the task from where it stands. Whatever was said and done before is walked again over the journal.
+async def execute_task(ctx: TurnContext, progress: Progress) -> Finished | WaitsForDecision | Resting:
+    """Continues the task from where it stands. Whatever was said and done before is taken again from the journal.
 
     If the orchestrator that thinks first is not available before anything is planned, the next one listed begins.
     """
     while True:
         conversation = await begin_conversation(ctx, progress)
         try:
-            return await _walk_on(conversation)
+            return await _carry_conversation(conversation)
         except Failed as failed:
             following = await _pass_to_next(conversation, failed)
             if following is None:
@@ -93,7 +92,8 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | WaitsForDecis
             progress = following
 
 
-async def _walk_on(conversation: Conversation) -> Finished | WaitsForDecision | Resting:
+async def _carry_conversation(conversation: Conversation) -> Finished | WaitsForDecision | Resting:
+    """Lets the model speak, carries out each plan that closes, and tells the model what became of its calls."""
     ctx = conversation.ctx
     while True:
         try:
@@ -106,15 +106,15 @@ async def _walk_on(conversation: Conversation) -> Finished | WaitsForDecision | 
             return await _finish(conversation)
         if is_dry_run(ctx.record):
             return Finished(answer_with_plan(event.progress, approval_needed(ctx, event.progress)))
-        told = await _carry_proposed(conversation, event)
-        if not isinstance(told, dict):
-            return told
-        await conversation.hear_outcomes(told)
+        outcomes = await _carry_closed_plan(conversation, event)
+        if not isinstance(outcomes, dict):
+            return outcomes
+        await conversation.hear_outcomes(outcomes)
         if ctx.tenant.answer_from_ledger and conversation.may_end_by_ledger:
             return await _finished_by_ledger(conversation)
 
 
-async def _carry_proposed(
+async def _carry_closed_plan(
     conversation: Conversation, closed: PlanClosed
 ) -> dict[str, Json] | WaitsForDecision | Resting:
     """Carries out the plan and returns what became of its calls, as a journal step, or how it waits."""
@@ -127,8 +127,8 @@ async def _carry_proposed(
         return carried._replace(why=_why_asked_again(ctx, closed.plan))
     if isinstance(carried, Resting):
         return carried
-    why = _why_outdated(ctx, carried, closed.plan) if isinstance(carried, Outdated) else ""
-    conversation.progress = carried.progress if isinstance(carried, Outdated) else carried
+    why = _why_outdated(ctx, carried, closed.plan) if isinstance(carried, StaleInputs) else ""
+    conversation.progress = carried.progress if isinstance(carried, StaleInputs) else carried
     outcomes = await outcomes_of(ctx, closed.plan, why)
     ctx.checkpoints.save(
         conversation.progress, f"carried{closed.plan.round}", (JournalEntry(key, "note", dumps(outcomes)),)
@@ -136,10 +136,10 @@ async def _carry_proposed(
     return outcomes
 
 
-def _why_outdated(ctx: TurnContext, outdated: Outdated, plan: WritePlan) -> str:
-    ctx.journal.tell("note", plan=plan.round, outdated=outdated.why)
-    ctx.journal.decide_once(_OUTDATED.format(plan.round), lambda: outdated.why)
-    return f"nothing of the plan was made: {outdated.why}. Read again what it rests on, and propose what is right now"
+def _why_outdated(ctx: TurnContext, stale: StaleInputs, plan: WritePlan) -> str:
+    ctx.journal.tell("note", plan=plan.round, outdated=stale.why)
+    ctx.journal.decide_once(_OUTDATED.format(plan.round), lambda: stale.why)
+    return f"nothing of the plan was made: {stale.why}. Read again what it rests on, and propose what is right now"
 
 
 def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
@@ -212,17 +212,8 @@ def _is_open(entry: LedgerEntry) -> bool:
     return waits_for_proof or entry.status in UNDECIDED
 
 
-class Stale(Exception):
-    """What the plan was approved on has changed. ``progress`` has the fresh inputs, ``why`` says what is different."""
-
-    def __init__(self, progress: Progress, why: str) -> None:
-        super().__init__(why)
-        self.progress = progress
-        self.why = why
-
-
-async def refuse_stale_plan(ctx: TurnContext, progress: Progress) -> None:
-    """Renews the verdict, on inputs read again if a person had approved them. Raises ``Stale`` on a difference.
+async def check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> StaleInputs | None:
+    """Renews the verdict, on inputs read again if a person had approved them; returns the difference, if there is one.
 
     A plan that nobody had to look at goes on with the verdict on which it closed while that is fresh. Once a write of
     the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before each call that is
@@ -232,18 +223,19 @@ async def refuse_stale_plan(ctx: TurnContext, progress: Progress) -> None:
     if plan is None or progress.dossier.verdict is None:
         raise Failed("there is no plan with a verdict; nothing was written")
     if any(has_begun(entry) for entry in (await entries(ctx.store, plan)).values()):
-        return
+        return None
     seen_by_person = progress.dossier.by_person or progress.confirmed
     if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
-        return
+        return None
     fresh = await _read_facts_again(ctx, progress) if seen_by_person else progress
     verdict = await renew_verdict(ctx, fresh)
     if strange := _without_source(ctx, fresh, await answers_to(ctx, progress.dossier.plans)):
-        raise Stale(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
+        return StaleInputs(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
     if persons_needed(fresh) > persons_needed(progress):
-        raise Stale(fresh, "what was read since then asks for more people than have approved")
+        return StaleInputs(fresh, "what was read since then asks for more people than have approved")
     if not still_stands(ctx, progress, fresh, verdict):
-        raise Stale(fresh, "the inputs or the rules changed since the plan was approved")
+        return StaleInputs(fresh, "the inputs or the rules changed since the plan was approved")
+    return None
 
 
 def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
@@ -289,23 +281,23 @@ async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
     return fact.model_copy(update=renewed)
 
 
-async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Resting | Outdated:
+async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Resting | StaleInputs:
     """Carries out the plan from where it stands, until it is done, a person has to decide, or a time has to come."""
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.after_planning(progress.path))
     while not machine.is_end(progress.state):
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):
-            stands = await _let_through_or_waiting(ctx, progress)
-            if not isinstance(stands, Progress):
-                return stands
-            progress = stands
+            released = await _release_plan(ctx, progress)
+            if not isinstance(released, Progress):
+                return released
+            progress = released
         if progress.state is FsmState.SCHEDULE_NOTIFY:
             await leave_out_early_notices(ctx, progress)
         if pause := await quiet_rest(ctx, progress):
             return Resting(progress, pause)
         try:
             with in_state(ctx, progress):
-                progress = await _do_step(ctx, progress)
+                progress = await _work_in_state(ctx, progress)
         except AgentAtWork as busy:
             return Resting(progress, busy.rest)
         following = machine.state_after(progress.path, progress.state)
@@ -315,28 +307,26 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
     return progress
 
 
-async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | Outdated:
-    """The progress if the plan may be carried out, on inputs that still hold; else what it waits for, or
-    ``Outdated``.
+async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
+    """The progress if the plan may be carried out, on inputs that still hold; else what it waits for, or what has
+    changed.
     """
-    _verdict(progress)
+    if progress.dossier.verdict is None:
+        raise Failed("there is no policy verdict on the plan; nothing was written")
     waits = not is_let_through(progress) and needs_person(ctx, progress)
     if waits and not progress.confirmed:
         return WaitsForDecision(progress)
     if not waits and not is_let_through(progress):
         progress = let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
-    if waits or progress.state is FsmState.MUTATE:
-        try:
-            await refuse_stale_plan(ctx, progress)
-        except Stale as stale:
-            return Outdated(stale.progress, stale.why)
+    if (waits or progress.state is FsmState.MUTATE) and (stale := await check_inputs_still_hold(ctx, progress)):
+        return stale
     return WaitsForDecision(progress) if waits else progress
 
 
-async def _do_step(ctx: TurnContext, progress: Progress) -> Progress:
+async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
     match progress.state:
         case FsmState.MUTATE:
-            return await _mutate(ctx, progress)
+            return await _make_changes(ctx, progress)
         case FsmState.SCHEDULE_NOTIFY:
             await send_plan_calls(ctx, progress, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
             return _count_calls(progress, (ToolClass.NOTIFY,))
@@ -344,7 +334,7 @@ async def _do_step(ctx: TurnContext, progress: Progress) -> Progress:
             return progress
 
 
-async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
+async def _make_changes(ctx: TurnContext, progress: Progress) -> Progress:
     """Makes the plan's changes; and its notices too, if the template has no state for them."""
     if not is_let_through(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
@@ -359,15 +349,5 @@ async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 def _count_calls(progress: Progress, classes: tuple[ToolClass, ...]) -> Progress:
-    made = sum(call.tool_class in classes for call in _plan(progress).calls)
+    made = sum(call.tool_class in classes for call in progress.dossier.present_plan.calls)
     return progress.model_copy(update={"tool_calls": progress.tool_calls + made})
-
-
-def _plan(progress: Progress) -> WritePlan:
-    return progress.dossier.plan or WritePlan(task_id="")
-
-
-def _verdict(progress: Progress) -> Verdict:
-    if progress.dossier.verdict is None:
-        raise Failed("there is no policy verdict on the plan; nothing was written")
-    return progress.dossier.verdict
