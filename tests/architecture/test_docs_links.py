@@ -30,9 +30,7 @@ def test_a_link_to_nowhere_is_found(tmp_path: Path) -> None:
     assert list(_broken(page)) == ["#none", "nowhere.md"]
 
 
-@pytest.mark.promise("assessor.beyond_published")
-@pytest.mark.promise("gateway.complaints")
-@pytest.mark.promise("gateway.conformance_table")
+@pytest.mark.promise("assessor.beyond_published", "gateway.complaints", "gateway.conformance_table")
 def test_every_test_that_a_page_names_is_there() -> None:
     named = {name for page in PAGES for name in _NAMED_TEST.findall(page.read_text("utf-8"))}
     files = {file: ROOT / "tests" / file for file, _ in named}

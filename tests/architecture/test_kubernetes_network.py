@@ -6,6 +6,8 @@ from tests.deployment.kustomize import BASE, LOCAL, PRODUCTION, Document, built
 from tests.deployment.manifests import Container, environment, pods
 from tests.deployment.network import Place, Port, elsewhere, may_reach, outside, own_pods, policies
 
+pytestmark = pytest.mark.promise("deploy.closed_network")
+
 CLIENT = outside("a client", "203.0.113.7")
 PUBLIC = outside("a public server", "198.51.100.9")
 PRIVATE = outside("a private server", "192.168.3.4")
@@ -57,7 +59,6 @@ def _ways(documents: tuple[Document, ...], ends: dict[str, Place]) -> set[tuple[
     }
 
 
-@pytest.mark.promise("deploy.closed_network")
 @pytest.mark.parametrize(
     ("folder", "components", "table"),
     [
@@ -79,7 +80,6 @@ def test_pods_reach_each_other_where_the_table_says_so(
     assert {way for way in table if way[1] == "gateway"} <= found
 
 
-@pytest.mark.promise("deploy.closed_network")
 @pytest.mark.parametrize("source", [CLIENT, PRIVATE, STRANGER, TOOLS], ids=lambda place: place.name)
 @pytest.mark.parametrize(("folder", "components"), [(PRODUCTION, ()), (LOCAL, ("assessor",))])
 def test_from_outside_only_the_gateway_is_reached(folder: str, components: tuple[str, ...], source: Place) -> None:
@@ -89,7 +89,6 @@ def test_from_outside_only_the_gateway_is_reached(folder: str, components: tuple
     assert {target for _, target in ways} == _FROM_ANYWHERE
 
 
-@pytest.mark.promise("deploy.closed_network")
 def test_the_gateway_is_reached_on_its_own_port_alone() -> None:
     documents = built(PRODUCTION)
     known = tuple(policies(documents).values())
@@ -102,7 +101,6 @@ def test_the_gateway_is_reached_on_its_own_port_alone() -> None:
     assert open_ports == [9010]
 
 
-@pytest.mark.promise("deploy.closed_network")
 @pytest.mark.parametrize("port", [443, 80, 6379, 22])
 def test_what_leaves_the_cluster_is_https_to_public_addresses(port: int) -> None:
     """No private network, and never the addresses at which a machine's credentials are had."""
@@ -119,7 +117,6 @@ def test_what_leaves_the_cluster_is_https_to_public_addresses(port: int) -> None
     assert leaving == ({(name, PUBLIC.name) for name in _TO_THE_PUBLIC} if port == 443 else set())
 
 
-@pytest.mark.promise("deploy.closed_network")
 @pytest.mark.parametrize("components", [(), ("monitoring",)])
 def test_who_scrapes_reaches_the_metrics_of_each_and_nobody_else_does(components: tuple[str, ...]) -> None:
     """Wherever the pod monitor looks, and with none too: executors are scaled by what they show."""
@@ -134,7 +131,6 @@ def test_who_scrapes_reaches_the_metrics_of_each_and_nobody_else_does(components
     assert environment(documents, pods(documents)["gateway"].container)["METRICS_PORT"] == str(shown["gateway"].number)
 
 
-@pytest.mark.promise("deploy.closed_network")
 def test_no_other_pod_reaches_the_gateways_metrics() -> None:
     documents = built(PRODUCTION)
     known = tuple(policies(documents).values())
@@ -144,7 +140,6 @@ def test_no_other_pod_reaches_the_gateways_metrics() -> None:
     assert not any(may_reach(known, source, places["gateway"], Port(9012)) for source in sources)
 
 
-@pytest.mark.promise("deploy.closed_network")
 def test_only_those_with_state_reach_the_managed_redis() -> None:
     documents = built(PRODUCTION)
     known = tuple(policies(documents).values())
@@ -154,7 +149,6 @@ def test_only_those_with_state_reach_the_managed_redis() -> None:
     assert reached == {"gateway", "executor", "learner"}
 
 
-@pytest.mark.promise("deploy.closed_network")
 def test_tool_servers_inside_are_the_executors_where_their_namespace_says_so() -> None:
     documents = built(PRODUCTION)
     known = tuple(policies(documents).values())
@@ -164,7 +158,6 @@ def test_tool_servers_inside_are_the_executors_where_their_namespace_says_so() -
     assert not any(may_reach(known, pod, STRANGER, Port(8000)) for pod in places.values())
 
 
-@pytest.mark.promise("deploy.closed_network")
 @pytest.mark.parametrize("folder", [LOCAL, PRODUCTION])
 def test_every_pod_can_look_up_names_and_none_is_forgotten(folder: str) -> None:
     """A pod that no policy is about could reach everything, and be reached."""
@@ -178,7 +171,6 @@ def test_every_pod_can_look_up_names_and_none_is_forgotten(folder: str) -> None:
         assert about == {"Ingress", "Egress"}, pod.name
 
 
-@pytest.mark.promise("deploy.closed_network")
 @pytest.mark.parametrize(("folder", "components"), [(LOCAL, ("assessor",)), (PRODUCTION, ())])
 def test_every_policy_is_about_somebody(folder: str, components: tuple[str, ...]) -> None:
     """A selector with a slip in it selects nobody, and opens or shuts nothing."""

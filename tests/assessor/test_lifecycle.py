@@ -22,8 +22,7 @@ from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
 from tests.http_client import open_http
 
 
-@pytest.mark.promise("assessor.lifecycle")
-@pytest.mark.promise("assessor.own_process")
+@pytest.mark.promise("assessor.lifecycle", "assessor.own_process")
 async def test_an_agent_runs_assessments_from_startup_to_shutdown(tmp_path: Path) -> None:
     """Six phases: the world is set up, the task stands in its chat, the agent is told to start and works in turns;
     then it is judged, told that it is over, and its key opens nothing any more. Nothing runs after shutdown.

@@ -129,11 +129,8 @@ async def test_a_stranger_of_another_tenant_sees_nothing_of_it(office: Office) -
         await expect(gina.page.get_by_text("Nothing waits for an answer")).to_be_visible()
 
 
-@pytest.mark.promise("console.first_screen")
-@pytest.mark.promise("console.learning")
-@pytest.mark.promise("console.memory")
-@pytest.mark.promise("console.operations")
-@pytest.mark.promise("console.evidence")
+@pytest.mark.promise("console.first_screen", "console.learning", "console.memory")
+@pytest.mark.promise("console.operations", "console.evidence")
 async def test_a_manager_finds_what_happened_on_every_page_with_live_data(office: Office) -> None:
     """What a task left comes up by itself on a page that was open before it began; no policy of the page is broken."""
     async with visiting(office.browser, office.url) as olga:

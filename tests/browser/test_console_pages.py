@@ -79,8 +79,7 @@ async def _walk(scene: Scene, size: tuple[int, int], theme: Theme) -> None:
     assert lost == []
 
 
-@pytest.mark.promise("console.everybody")
-@pytest.mark.promise("console.nothing_foreign")
+@pytest.mark.promise("console.everybody", "console.nothing_foreign")
 async def test_every_page_fits_a_phone_in_the_dark_and_breaks_no_policy(shown: Scene) -> None:
     await _walk(shown, PHONE, "dark")
 

@@ -38,8 +38,7 @@ async def _walk(shown: Scene, size: tuple[int, int], theme: Theme) -> None:
         assert olga.wrongs == []
 
 
-@pytest.mark.promise("console.replay")
-@pytest.mark.promise("console.everybody")
+@pytest.mark.promise("console.replay", "console.everybody")
 async def test_a_run_is_stepped_through_by_keyboard_on_one_page(shown: Scene) -> None:
     """Arrows lead from turn to turn, no further than there are; nothing is loaded anew, and no policy is broken."""
     kept = await _kept(shown)

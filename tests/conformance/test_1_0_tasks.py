@@ -21,10 +21,7 @@ async def _send(speaker: Speaker, message_id: str, configuration: JsonObject | N
     return reply.value
 
 
-@pytest.mark.promise("gateway.conformance_1_0")
-@pytest.mark.promise("gateway.a2a_1_0")
-@pytest.mark.promise("gateway.a2a_0_3")
-@pytest.mark.promise("gateway.official_clients")
+@pytest.mark.promise("gateway.conformance_1_0", "gateway.a2a_1_0", "gateway.a2a_0_3", "gateway.official_clients")
 @pytest.mark.parametrize(
     ("message_id", "state"),
     [

@@ -12,11 +12,12 @@ from shared.contracts.approval import ApprovalStatus
 from shared.contracts.archive import VERSION, ArchivedTask, UnknownVersion, read_archived
 from shared.domain.words import FsmState, TaskState, WriteStatus
 
+pytestmark = pytest.mark.promise("archive.versions")
+
 GOLDEN = Path(__file__).parent / "golden"
 V1 = (GOLDEN / "archived_task_v1.json").read_bytes()
 
 
-@pytest.mark.promise("archive.versions")
 def test_every_version_that_was_ever_written_has_a_golden_file() -> None:
     """Whoever raises the version adds the next one, written by that release."""
     assert {path.name for path in GOLDEN.glob("archived_task_v*.json")} == {
@@ -24,7 +25,6 @@ def test_every_version_that_was_ever_written_has_a_golden_file() -> None:
     }
 
 
-@pytest.mark.promise("archive.versions")
 def test_the_first_version_is_read_whole() -> None:
     """Record, journal, writes with their proof, decisions, events."""
     task = read_archived(V1)
@@ -34,7 +34,6 @@ def test_the_first_version_is_read_whole() -> None:
     assert {"phase", "status", "write"} <= {event.kind for event in task.events}
 
 
-@pytest.mark.promise("archive.versions")
 def test_the_journal_of_the_first_version_is_read_as_its_turns() -> None:
     """Who spoke in each turn, and the checkpoint at which the run stood at last."""
     task = read_archived(V1)
@@ -46,7 +45,6 @@ def test_the_journal_of_the_first_version_is_read_as_its_turns() -> None:
     assert (progress.state, progress.dossier.facts[0].tool) == (FsmState.COMPLETE, "get_claim")
 
 
-@pytest.mark.promise("archive.versions")
 def test_a_journal_from_before_turns_were_noted_is_read_and_said_not_to_be_replayable() -> None:
     """A task of the release before goes on from its checkpoints all the same."""
     task = read_archived(V1)
@@ -58,7 +56,6 @@ def test_a_journal_from_before_turns_were_noted_is_read_and_said_not_to_be_repla
         attempts_of(older)
 
 
-@pytest.mark.promise("archive.versions")
 def test_what_a_later_release_added_is_ignored_and_its_next_version_refused() -> None:
     said = json.loads(V1)
     assert read_archived(json.dumps({**said, "colour": "purple"}).encode()) == read_archived(V1)

@@ -13,8 +13,7 @@ from tests.integration.webhook_receiver import SOON, receiving
 SCRIPT = Path(__file__).with_name("webhooks_of_0_3.py")
 
 
-@pytest.mark.promise("push.delivered")
-@pytest.mark.promise("push.methods")
+@pytest.mark.promise("push.delivered", "push.methods")
 @pytest.mark.parametrize("transport", ["JSONRPC", "HTTP+JSON"])
 async def test_it_is_told_and_sets_another(redis: Redis, redis_url: str, transport: str) -> None:
     if reason := await make_environment():

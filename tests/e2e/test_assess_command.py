@@ -38,8 +38,7 @@ async def test_an_agent_is_measured_twice_and_the_results_are_compared(tmp_path:
     assert "overall" in compared.out
 
 
-@pytest.mark.promise("assess.new")
-@pytest.mark.promise("assess.check")
+@pytest.mark.promise("assess.new", "assess.check")
 async def test_an_author_begins_a_scenario_draws_days_and_has_them_checked(tmp_path: Path) -> None:
     where = ("--scenarios-dir", str(tmp_path))
     begun = await call_purple("assess", "new", "my_day", *where)

@@ -38,8 +38,7 @@ def _kept_in(folder: Path, said: str) -> AssessmentResults:
     return run.results
 
 
-@pytest.mark.promise("participant.whole")
-@pytest.mark.promise("participant.key_sealed")
+@pytest.mark.promise("participant.whole", "participant.key_sealed")
 @pytest.mark.parametrize("scenario", ["inbox_triage", "review_scheduling", "quiet_day"])
 async def test_a_whole_assessment_ends_by_itself_with_a_result(scenario: str, tmp_path: Path) -> None:
     """And nothing of it is left where the key to its world was kept, which stands in no log and in nothing stored."""

@@ -7,8 +7,7 @@ from tools.bench.learning.story import TASKS, WORSE, tell_story
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
-@pytest.mark.promise("bandit.leaves_the_worse_arm")
-@pytest.mark.promise("prime.primer")
+@pytest.mark.promise("bandit.leaves_the_worse_arm", "prime.primer")
 async def test_a_strategy_that_is_made_worse_is_left_within_30_tasks_and_a_failure_is_shown_as_what_to_avoid() -> None:
     found = await tell_story()
     assert len(found.used) == TASKS

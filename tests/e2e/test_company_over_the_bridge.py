@@ -35,8 +35,7 @@ async def test_a_write_over_the_bridge_is_made_once_and_verified(stack: WholeSta
     assert "verified" in (record.answer or "")
 
 
-@pytest.mark.promise("drift.recovers")
-@pytest.mark.promise("drift.remembered")
+@pytest.mark.promise("drift.recovers", "drift.remembered")
 async def test_a_renamed_column_is_recovered_from_and_remembered_in_the_session(stack: WholeStack) -> None:
     await stack.faults({"rename": {"expenses.amount": "total_amount"}})
     await stack.send(QUESTION, "first", session_id="drift")

@@ -23,8 +23,7 @@ RECORD = loads_object(Path("cli/defaults/company_tenant.json").read_text())
 
 
 @pytest.mark.long
-@pytest.mark.promise("connections.secret_kept")
-@pytest.mark.promise("tenant.record_next_turn")
+@pytest.mark.promise("connections.secret_kept", "tenant.record_next_turn")
 async def test_a_task_is_done_with_a_credential_that_is_found_nowhere_afterwards() -> None:
     """Refused first, with a server that repeats what it was sent; then the secret is replaced in its file.
 

@@ -34,8 +34,7 @@ async def _scraped_with(url: str, **wanted: float) -> tuple[str, dict[str, float
 
 
 @pytest.mark.long
-@pytest.mark.promise("metrics.shown")
-@pytest.mark.promise("logs.no_secret")
+@pytest.mark.promise("metrics.shown", "logs.no_secret")
 async def test_one_task_shows_in_the_metrics_of_every_process_and_no_secret_in_a_log() -> None:
     (port,) = free_ports(1)
     async with whole_stack(1, METRICS_PORT=str(port), LOG_LEVEL="debug") as stack:

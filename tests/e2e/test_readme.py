@@ -34,8 +34,7 @@ async def test_the_first_command_shows_the_main_job() -> None:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.promise("readme.commands")
-@pytest.mark.promise("cli.finds_the_stack")
+@pytest.mark.promise("readme.commands", "cli.finds_the_stack")
 async def test_a_stack_is_given_work_and_a_person_decides() -> None:
     """Nothing but a port and a folder is changed, by variables; the commands find the stack by themselves.
 

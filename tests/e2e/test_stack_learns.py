@@ -38,9 +38,7 @@ async def _remembered(whole: WholeStack, part: str) -> list[JsonObject]:
         return found
 
 
-@pytest.mark.promise("rl.status")
-@pytest.mark.promise("prime.primer")
-@pytest.mark.promise("knowledge.end_to_end")
+@pytest.mark.promise("rl.status", "prime.primer", "knowledge.end_to_end")
 async def test_an_ended_task_is_counted_and_primes_the_next_one_like_it() -> None:
     async with whole_stack(STRATEGIES="fsm") as whole:
         await whole.send(_TELLS, "first")

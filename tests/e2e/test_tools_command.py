@@ -17,8 +17,7 @@ def _classes(report: JsonObject) -> dict[str, JsonObject]:
     return {str(tool["name"]): tool for tool in tools if isinstance(tool, dict)}
 
 
-@pytest.mark.promise("tools.command")
-@pytest.mark.promise("tools.catalogue_written")
+@pytest.mark.promise("tools.command", "tools.catalogue_written")
 @pytest.mark.parametrize("protocol", [ToolProtocol.MCP, pytest.param(ToolProtocol.REST, marks=pytest.mark.long)])
 async def test_each_tool_is_shown_with_its_class_and_what_decided_it(tmp_path: Path, protocol: ToolProtocol) -> None:
     """The operator's catalogue counts if it is given; ``--force`` writes one over what is there."""

@@ -15,8 +15,7 @@ from tests.integration.webhook_receiver import SOON, Taken, receiving
 from tests.unit.executor.stage import APPROVE, Stage
 
 
-@pytest.mark.promise("approvals.several")
-@pytest.mark.promise("approvals.grounds")
+@pytest.mark.promise("approvals.several", "approvals.grounds")
 async def test_two_managers_approve_and_the_write_is_made_once(redis: Redis, redis_url: str) -> None:
     """A second answer of one of them is the same answer; a third person comes too late, and is told so."""
     world = Stage()
@@ -42,9 +41,7 @@ async def test_two_managers_approve_and_the_write_is_made_once(redis: Redis, red
     assert (world.claims.applied, left) == (["C-1"], [])
 
 
-@pytest.mark.promise("approvals.escalation")
-@pytest.mark.promise("approvals.notices")
-@pytest.mark.promise("approvals.notices_masked")
+@pytest.mark.promise("approvals.escalation", "approvals.notices", "approvals.notices_masked")
 async def test_what_a_manager_leaves_goes_on_to_finance_and_everybody_is_told(redis: Redis, redis_url: str) -> None:
     world = Stage("Approve claim C-1 of 120.50 for card 4111 1111 1111 1111")
     async with receiving() as receiver:
@@ -104,8 +101,7 @@ async def test_where_no_webhooks_are_offered_nothing_piles_up(redis: Redis, redi
     assert (status, world.claims.applied) == (200, ["C-1"])
 
 
-@pytest.mark.promise("I7.expiry_means_no")
-@pytest.mark.promise("approvals.late_answer")
+@pytest.mark.promise("I7.expiry_means_no", "approvals.late_answer")
 async def test_what_nobody_answers_expires_and_nothing_is_written(redis: Redis, redis_url: str) -> None:
     world = Stage()
     asks(world, approval_hours=SHORTLY)

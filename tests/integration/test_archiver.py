@@ -21,6 +21,8 @@ from tests.doubles.memory_turns import Died
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import NOTE, an_end, an_entry, begin, begin_next, sessions_of
 
+pytestmark = pytest.mark.promise("archive.off_the_path")
+
 ALL = range(PARTITIONS)
 
 
@@ -69,7 +71,6 @@ async def _due_again(redis: Redis, record: TaskRecord) -> None:
     await redis.zadd(name, dict.fromkeys(await redis.zrange(name, 0, -1), 1))
 
 
-@pytest.mark.promise("archive.off_the_path")
 async def test_an_ended_task_is_archived_whole_and_then_leaves(
     redis: Redis, task_store: TaskStore, tmp_path: Path
 ) -> None:
@@ -88,7 +89,6 @@ async def test_an_ended_task_is_archived_whole_and_then_leaves(
     assert all(keys.DETAIL_SECONDS < seconds <= keys.TASK_RETENTION_SECONDS for seconds in lives.values())
 
 
-@pytest.mark.promise("archive.off_the_path")
 async def test_nothing_of_a_task_expires_before_it_is_archived(
     redis: Redis, task_store: TaskStore, tmp_path: Path
 ) -> None:
@@ -104,7 +104,6 @@ async def test_nothing_of_a_task_expires_before_it_is_archived(
     assert await _archiver(redis, archive).tick(ALL) == 1
 
 
-@pytest.mark.promise("archive.off_the_path")
 async def test_a_death_between_archive_and_store_repeats_harmlessly(
     redis: Redis, task_store: TaskStore, tmp_path: Path
 ) -> None:
@@ -122,7 +121,6 @@ async def test_a_death_between_archive_and_store_repeats_harmlessly(
     assert await _archiver(redis, archive).tick(ALL) == 0
 
 
-@pytest.mark.promise("archive.off_the_path")
 async def test_without_an_archive_an_ended_task_stays_its_whole_time(redis: Redis, task_store: TaskStore) -> None:
     record = await _ended(redis, task_store)
     assert await _archiver(redis, None).tick(ALL) == 1
@@ -130,7 +128,6 @@ async def test_without_an_archive_an_ended_task_stays_its_whole_time(redis: Redi
     assert all(keys.DETAIL_SECONDS < seconds <= keys.TASK_RETENTION_SECONDS for seconds in lives)
 
 
-@pytest.mark.promise("archive.off_the_path")
 async def test_a_name_that_leads_to_a_newer_task_stays(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     """A task that leaves takes its name with it only where that still leads to it."""
     record = await _ended(redis, task_store)
@@ -140,7 +137,6 @@ async def test_a_name_that_leads_to_a_newer_task_stays(redis: Redis, task_store:
     assert await redis.ttl(name) == -1
 
 
-@pytest.mark.promise("archive.off_the_path")
 async def test_a_turn_that_comes_too_late_leaves_nothing_for_good(
     redis: Redis, task_store: TaskStore, tmp_path: Path
 ) -> None:

@@ -207,8 +207,7 @@ async def _tokens_of(who: Reader, path: str) -> str:
     return found[1]
 
 
-@pytest.mark.promise("console.without_scripts")
-@pytest.mark.promise("console.second_answer")
+@pytest.mark.promise("console.without_scripts", "console.second_answer")
 async def test_a_second_answer_is_refused_in_words(redis: Redis, redis_url: str, reader: Readers) -> None:
     """Both had the page open; the second is told who was first, and what was typed is not lost."""
     async with stage(redis, redis_url, **OPEN) as play:

@@ -56,8 +56,7 @@ def spoil(folder: Path) -> None:
         file.write_bytes(b"spoiled")
 
 
-@pytest.mark.promise("console.evidence")
-@pytest.mark.promise("console.walls")
+@pytest.mark.promise("console.evidence", "console.walls")
 async def test_a_tasks_page_tells_what_its_end_rests_on(redis: Redis, redis_url: str) -> None:
     """To who asked, to who approved, and to operators; another tenant's are told nothing."""
     async with office(redis, redis_url, world()) as here:

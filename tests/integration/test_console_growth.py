@@ -71,8 +71,7 @@ async def learn(redis: Redis, tenant: str) -> None:
     await redis.hset(names.entity_links, "vendor:acme ltd", links.model_dump_json())  # type: ignore[misc]  # sync or async
 
 
-@pytest.mark.promise("console.learning")
-@pytest.mark.promise("console.memory")
+@pytest.mark.promise("console.learning", "console.memory")
 async def test_what_was_learned_is_shown_and_can_be_looked_through(redis: Redis, house: House) -> None:
     await learn(redis, "acme")
     await house.olga.go("/console/learning")
@@ -85,9 +84,7 @@ async def test_what_was_learned_is_shown_and_can_be_looked_through(redis: Redis,
     assert 'href="/console/tasks/t7">this task</a>' in house.olga.page
 
 
-@pytest.mark.promise("console.memory")
-@pytest.mark.promise("console.operations")
-@pytest.mark.promise("console.walls")
+@pytest.mark.promise("console.memory", "console.operations", "console.walls")
 async def test_memory_and_operations_are_for_operators_of_the_tenant_alone(redis: Redis, house: House) -> None:
     await learn(redis, "globex")
     refused = [(await house.clara.go(path)).status_code for path in OPERATORS_ONLY]

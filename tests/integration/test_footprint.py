@@ -12,8 +12,7 @@ from tools.bench.executor.sessions import (
 )
 
 
-@pytest.mark.promise("footprint.finished_session")
-@pytest.mark.promise("footprint.long_session")
+@pytest.mark.promise("footprint.finished_session", "footprint.long_session")
 async def test_a_finished_session_keeps_to_its_bounds_and_a_long_one_reads_no_more_than_its_latest_turns() -> None:
     """Each time something leaves; after a month nothing is left but the streams of the partitions, which all share."""
     figures = await measure_sessions(40, 40)

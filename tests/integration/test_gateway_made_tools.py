@@ -102,8 +102,7 @@ async def test_without_redis_nothing_is_switched_on(tmp_path: Path) -> None:
     assert not record.made_tools
 
 
-@pytest.mark.promise("made.removed")
-@pytest.mark.promise("made.off")
+@pytest.mark.promise("made.removed", "made.off")
 async def test_the_command_line_switches_shows_and_removes(redis: Redis, redis_url: str) -> None:
     await RedisMade(redis).keep("default", TOOL)
     async with gateway(redis_url) as url:

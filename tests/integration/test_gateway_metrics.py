@@ -34,8 +34,7 @@ async def _shown(url: str) -> dict[tuple[str, ...], float]:
     return {(sample.name, *(sample.labels[key] for key in sorted(sample.labels))): sample.value for sample in found}
 
 
-@pytest.mark.promise("metrics.not_public")
-@pytest.mark.promise("metrics.requests")
+@pytest.mark.promise("metrics.not_public", "metrics.requests")
 async def test_requests_and_messages_are_shown_on_the_operators_port_alone(redis: Redis, redis_url: str) -> None:
     (port,) = free_ports(1)
     async with stage(redis, redis_url, metrics_port=port) as door:

@@ -139,8 +139,7 @@ async def _everything(redis: Redis) -> bytes:
     return b"".join(kept)
 
 
-@pytest.mark.promise("participant.session")
-@pytest.mark.promise("participant.shapes")
+@pytest.mark.promise("participant.session", "participant.shapes")
 @EACH_WAY
 async def test_an_assessment_is_begun_and_each_turn_is_a_task_of_its_session(
     way: Way, redis: Redis, redis_url: str
@@ -246,8 +245,7 @@ async def test_our_own_assessors_client_begins_asks_and_ends(redis: Redis, redis
     assert reply == TurnComplete(notes="read", time_step="PT2H")
 
 
-@pytest.mark.promise("assessor.patience")
-@pytest.mark.promise("participant.killed")
+@pytest.mark.promise("assessor.patience", "participant.killed")
 async def test_a_lone_gateway_may_restart_between_two_messages_of_our_assessor(redis: Redis, redis_url: str) -> None:
     """The turn that meets nobody there is asked again, and known to the gateway that comes back."""
     away = _Away()

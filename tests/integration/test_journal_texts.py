@@ -22,6 +22,8 @@ from shared.infra.lineage import lineage_of
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import Begun, accepted, an_end, begin, sessions_of, signalled
 
+pytestmark = pytest.mark.promise("journal.texts_once")
+
 LISTING = '{"tools":"' + "x" * 5000 + '"}'
 POLICIES = "[" + ",".join(f'{{"rule":"r{number}"}}' for number in range(100)) + "]"
 GIVEN = (
@@ -55,7 +57,6 @@ async def _archived(redis: Redis, folder: Path, record: TaskRecord) -> ArchivedT
     return read_archived(cast(bytes, await FolderArchive(folder).get("acme", record.task_id)))
 
 
-@pytest.mark.promise("journal.texts_once")
 async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store: TaskStore) -> None:
     """Each journal names it, and is read as it was given by a process that never saw it."""
     sizes = []
@@ -71,7 +72,6 @@ async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store
     assert max(sizes) < 500
 
 
-@pytest.mark.promise("journal.texts_once")
 async def test_an_archived_task_needs_nothing_else(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     record = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
@@ -82,7 +82,6 @@ async def test_an_archived_task_needs_nothing_else(redis: Redis, task_store: Tas
     assert not any(step.lost for step in kept.journal)
 
 
-@pytest.mark.promise("journal.texts_once")
 async def test_a_task_that_waits_has_its_own_copy(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     """Nobody knows for how long: what is common may be gone when it goes on."""
     record = await accepted(task_store)
@@ -107,7 +106,6 @@ async def test_a_task_that_waits_has_its_own_copy(redis: Redis, task_store: Task
     assert [(step.key, step.data) for step in kept.journal] == [(entry.key, entry.data_json) for entry in GIVEN]
 
 
-@pytest.mark.promise("journal.texts_once")
 async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     """An open task does not go on without it; an ended one is archived with the rest, and is not replayed."""
     record = await accepted(task_store)
@@ -124,7 +122,6 @@ async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store
         attempts_of(kept)
 
 
-@pytest.mark.promise("journal.texts_once")
 async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
     texts = SharedTexts(redis)
     await texts.store("acme", [LISTING])
@@ -136,7 +133,6 @@ async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
     assert len(await _texts(redis)) == 1
 
 
-@pytest.mark.promise("journal.texts_once")
 async def test_a_server_that_lists_something_else_each_time_fills_no_store(redis: Redis) -> None:
     """Beyond a number a day they stand in each journal, as every short text does."""
     texts = SharedTexts(redis)
@@ -146,7 +142,6 @@ async def test_a_server_that_lists_something_else_each_time_fills_no_store(redis
     assert 0 < await redis.ttl((await _texts(redis))[0]) <= keys.SHARED_SECONDS
 
 
-@pytest.mark.promise("journal.texts_once")
 async def test_steps_of_an_older_release_are_read(redis: Redis, task_store: TaskStore, tmp_path: Path) -> None:
     """Its rows hold one step each, and its tasks go on with new ones."""
     record = await accepted(task_store)

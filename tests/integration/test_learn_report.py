@@ -115,8 +115,7 @@ async def _learn(redis: Redis, tenant: str = "default") -> None:
     await RedisMemory(redis).learn([lesson_of(outcome) for outcome in outcomes])
 
 
-@pytest.mark.promise("files.round_trip")
-@pytest.mark.promise("files.processes")
+@pytest.mark.promise("files.round_trip", "files.processes")
 async def test_an_export_is_imported_by_another_installation(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     """Also the processes, which the executor checks and keeps."""
     await _learn(redis)

@@ -23,6 +23,8 @@ from shared.contracts.learning_files import FileReport, FileRequest, ForgetReque
 from shared.infra.rpc import RpcQueue, keep_importing
 from tests.integration.gateway_stage import PATIENCE
 
+pytestmark = pytest.mark.promise("memory.edges")
+
 _A_CASE = {"summary": "Pay", "outcome": "success", "quality": 0.7, "at": "2026-11-01T10:00:00Z"}
 
 
@@ -32,7 +34,6 @@ class _Broken(RedisImportRepository):
         raise TypeError(tenant)
 
 
-@pytest.mark.promise("memory.edges")
 async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
     serving = asyncio.create_task(
         keep_importing(
@@ -50,7 +51,6 @@ async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> N
     assert told == [("it cannot be imported: TypeError",)] * 2
 
 
-@pytest.mark.promise("memory.edges")
 async def test_a_file_of_processes_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
     class Breaks(RedisLearned):
         @override
@@ -68,7 +68,6 @@ async def test_a_file_of_processes_over_which_an_import_breaks_is_answered(redis
     assert FileReport.model_validate_json(answer or "").problems == ("it cannot be imported: TypeError",)
 
 
-@pytest.mark.promise("memory.edges")
 async def test_a_bucket_that_cannot_be_opened_is_tried_again() -> None:
     """As one of a profile that is written nowhere."""
     tried = asyncio.Semaphore(0)
@@ -87,7 +86,6 @@ async def test_a_bucket_that_cannot_be_opened_is_tried_again() -> None:
     assert "no such profile" in status.problem
 
 
-@pytest.mark.promise("memory.edges")
 async def test_a_request_to_forget_over_which_something_breaks_stops_nothing(redis: Redis) -> None:
     claimed = asyncio.Event()
 

@@ -106,8 +106,7 @@ async def test_events_are_counted_once_though_the_learner_is_killed_time_and_aga
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.promise("learner.counted_once")
-@pytest.mark.promise("learner.poison")
+@pytest.mark.promise("learner.counted_once", "learner.poison")
 async def test_ten_thousand_events_are_counted_once_by_two_learners_one_of_which_is_always_being_killed(
     redis: Redis, redis_url: str
 ) -> None:

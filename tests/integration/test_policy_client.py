@@ -128,8 +128,7 @@ async def test_a_service_that_knows_no_hashes_is_sent_the_policies() -> None:
     assert (await _asked_of(_Services(before)).evaluate(_ABOUT)).blocked
 
 
-@pytest.mark.promise("policy.by_hash")
-@pytest.mark.promise("I2.no_verdict_no_write")
+@pytest.mark.promise("policy.by_hash", "I2.no_verdict_no_write")
 async def test_a_verdict_by_other_policies_is_none() -> None:
     async def careless(scope: Scope, receive: Receive, send: Send) -> None:
         passed = Verdict(passed=True, policy_hash="of others", context_hash="c")

@@ -19,6 +19,8 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import accepted, an_end, begin, begin_next, sessions_of, signalled
 
+pytestmark = pytest.mark.promise("metrics.queue")
+
 
 async def _told(redis: Redis) -> dict[str, float]:
     """Samples by name, and by name and kind where there are several."""
@@ -28,7 +30,6 @@ async def _told(redis: Redis) -> dict[str, float]:
     return {" ".join((sample.name, *sample.labels.values())): sample.value for sample in found}
 
 
-@pytest.mark.promise("metrics.queue")
 async def test_a_session_waits_until_an_executor_has_taken_it(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store, "s1")
     await accepted(task_store, "s2")
@@ -41,7 +42,6 @@ async def test_a_session_waits_until_an_executor_has_taken_it(redis: Redis, task
     assert 0 <= after["purple_oldest_waiting_seconds"] < 60
 
 
-@pytest.mark.promise("metrics.queue")
 async def test_the_oldest_turn_has_waited_since_it_was_accepted_however_often_it_was_woken(
     redis: Redis, task_store: TaskStore
 ) -> None:
@@ -58,7 +58,6 @@ async def test_the_oldest_turn_has_waited_since_it_was_accepted_however_often_it
     assert 3600 <= told["purple_oldest_waiting_seconds"] < 3660
 
 
-@pytest.mark.promise("metrics.queue")
 async def test_who_waits_for_a_later_moment_is_told_apart(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     partition = keys.partition_keys_of("acme", "s1")
@@ -71,7 +70,6 @@ async def test_who_waits_for_a_later_moment_is_told_apart(redis: Redis, task_sto
     assert told["purple_oldest_waiting_seconds"] == 0
 
 
-@pytest.mark.promise("metrics.queue")
 async def test_an_approval_waits_from_its_asking_to_its_answer(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
@@ -92,7 +90,6 @@ async def test_an_approval_waits_from_its_asking_to_its_answer(redis: Redis, tas
     assert over["purple_unarchived_tasks"] == 1
 
 
-@pytest.mark.promise("metrics.queue")
 async def test_a_task_in_doubt_is_told_until_it_waits_for_something_else(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
@@ -111,7 +108,6 @@ async def test_a_task_in_doubt_is_told_until_it_waits_for_something_else(redis: 
     assert [told["purple_tasks_in_doubt"] for told in (first, still, after)] == [1, 1, 0]
 
 
-@pytest.mark.promise("metrics.queue")
 async def test_letters_and_outcomes_are_counted_over_all_partitions(redis: Redis) -> None:
     for number in (3, 7):
         one = keys.partition_keys(number)
@@ -126,7 +122,6 @@ async def test_letters_and_outcomes_are_counted_over_all_partitions(redis: Redis
     assert told["purple_outcomes_behind"] == 4  # of the applied ones the newest of each partition stays
 
 
-@pytest.mark.promise("metrics.queue")
 async def test_without_redis_the_page_says_so_and_shows_no_old_figures() -> None:
     gone = connect("redis://127.0.0.1:1/0")
     page = MetricsPage(Metrics("executor"), (InstallationReading(gone),))

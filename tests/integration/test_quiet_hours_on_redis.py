@@ -17,6 +17,8 @@ from tests.doubles.redis_tasks import a_turn
 from tests.integration.state_stage import accepted, sessions_of
 from tests.unit.executor.stage import APPROVE, TASK, Stage
 
+pytestmark = pytest.mark.promise("notify.quiet_hours")
+
 _KEYS = partition_keys_of("acme", "s1")
 
 
@@ -69,7 +71,6 @@ async def _fire(redis: Redis) -> list[tuple[str, str]]:
     return wakes.heard
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_a_resting_task_holds_no_lease_and_no_turn_and_stands_in_the_timers(
     redis: Redis, task_store: TaskStore, stage: Stage
 ) -> None:
@@ -83,7 +84,6 @@ async def test_a_resting_task_holds_no_lease_and_no_turn_and_stands_in_the_timer
     assert await sessions_of(redis, "two").claim("acme", "s1") is None
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_another_executor_takes_it_up_when_the_timer_comes_due(
     redis: Redis, task_store: TaskStore, stage: Stage
 ) -> None:
@@ -96,7 +96,6 @@ async def test_another_executor_takes_it_up_when_the_timer_comes_due(
     assert await redis.zcard(_KEYS.timers) == 0
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_a_timer_that_fires_too_early_is_set_again_and_fires_again(
     redis: Redis, task_store: TaskStore, stage: Stage
 ) -> None:
@@ -111,7 +110,6 @@ async def test_a_timer_that_fires_too_early_is_set_again_and_fires_again(
     assert ((await _stored(task_store, record)).state, len(stage.claims.told)) == (TaskState.COMPLETED, 1)
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_a_canceled_one_tells_nobody_and_its_timer_goes(
     redis: Redis, task_store: TaskStore, stage: Stage
 ) -> None:

@@ -21,7 +21,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
-from shared.infra.redis import connect
+from shared.infra.redis import connect, until_durable
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
@@ -246,3 +246,18 @@ async def _send(http: httpx.AsyncClient, task_id: str) -> JsonObject:
     params = {"id": task_id, "message": {"parts": [{"text": "x"}]}}
     response = await http.post("/", json={"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": params})
     return loads_object(response.text)
+
+
+@pytest.mark.promise("redis.awaited_at_start")
+async def test_a_server_that_comes_back_is_waited_for(tmp_path: Path) -> None:
+    """Nobody listens when the process asks first; it goes on as soon as the server is there."""
+    server = EmbeddedRedis(tmp_path)
+    redis = connect(server.url)
+    waiting = asyncio.create_task(until_durable(redis))
+    await asyncio.sleep(0)
+    try:
+        server.start()
+        await waiting
+    finally:
+        await redis.aclose()
+        server.stop()

@@ -52,8 +52,7 @@ def test_the_server_ends_when_its_parent_is_killed(folder: Path) -> None:
     assert ended
 
 
-@pytest.mark.promise("waiting.survives_restart")
-@pytest.mark.promise("state.embedded_durable")
+@pytest.mark.promise("waiting.survives_restart", "state.embedded_durable")
 async def test_what_was_acknowledged_survives_a_kill_of_the_server(folder: Path) -> None:
     server = EmbeddedRedis(folder)
     server.start()

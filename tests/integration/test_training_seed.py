@@ -52,8 +52,7 @@ async def _looked(seeder: Seeder) -> list[SeedResult]:
     return told
 
 
-@pytest.mark.promise("training.seeded")
-@pytest.mark.promise("training.failures_stay")
+@pytest.mark.promise("training.seeded", "training.failures_stay")
 async def test_rows_of_a_bucket_become_cases_and_failures_stay_failures(redis: Redis, bucket: BucketServer) -> None:
     """Of both kinds of file below the prefix, and of nothing else in the bucket."""
     bucket.put(FIRST, lines_of([a_row(1), a_row(2, failed=True, score=0.4)]))

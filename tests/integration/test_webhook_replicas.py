@@ -18,6 +18,8 @@ from tests.integration.gateway_stage import at, gateway, stage
 from tests.integration.webhook_receiver import SECRET, SOON, Receiver, Taken, receiving
 from tools.tcp_proxy import TcpProxy
 
+pytestmark = pytest.mark.promise("push.killed")
+
 OFF = {**SOON, "a2a_push": "off"}
 
 
@@ -47,7 +49,6 @@ def _ended(taken: list[Taken]) -> int:
     return sum(one.json.get("kind") == "task" and at(one.json, "status.state") == "completed" for one in taken)
 
 
-@pytest.mark.promise("push.killed")
 async def test_replicas_share_the_deliveries_out_and_tell_nothing_twice(redis: Redis, redis_url: str) -> None:
     """All of them hear of each delivery at once."""
     async with AsyncExitStack() as held:
@@ -65,7 +66,6 @@ async def test_replicas_share_the_deliveries_out_and_tell_nothing_twice(redis: R
     assert max(Counter(one.delivery_id for one in taken).values()) == 1
 
 
-@pytest.mark.promise("push.killed")
 async def test_what_a_dead_gateway_had_claimed_another_delivers_when_the_claim_ends(
     redis: Redis, redis_url: str
 ) -> None:
@@ -84,7 +84,6 @@ async def test_what_a_dead_gateway_had_claimed_another_delivers_when_the_claim_e
 
 
 @pytest.mark.long
-@pytest.mark.promise("push.killed")
 async def test_a_gateway_killed_in_the_middle_of_a_delivery_loses_nothing(redis: Redis, redis_url: str) -> None:
     """The receiver has the first news perhaps twice, with one id, and all that follows in order."""
     dead = asyncio.Event()
@@ -121,7 +120,6 @@ async def _send(victim: GatewayProcess, receiver: Receiver) -> None:
     assert reply.json()["result"]["kind"] == "task"
 
 
-@pytest.mark.promise("push.killed")
 async def test_a_gateway_that_lost_the_store_goes_on_when_it_is_back(redis: Redis, redis_url: str) -> None:
     """What happened meanwhile, and was published by others, is told then."""
     async with (

@@ -1,18 +1,25 @@
 """How a task that the real worker carried out came out: by the company's books, its answer, and whom it asked."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from cli.demo.books import BookChange
+from cli.demo.books import Books as Picture
+from examples.company.books import ToolRefused
+from examples.company.catalogue import TOOLS
 from shared.contracts.approval import Approval
-from shared.domain.exact_json import loads
+from shared.domain.exact_json import JsonObject, loads, wire
 from shared.domain.words import Strategy, TaskState
+from tests.company_stage import open_books
 from tests.planner_tasks.task import PlainTask
 from tests.planner_tasks.through_worker import Course, Office, Usage
-from tests.unit.planner.flat_loop import Company
 
+_NOW = datetime(2026, 3, 31, 9, tzinfo=UTC)
 _OWN_WORDS = frozenset({"cancel_reason", "resolution"})  # of the worker, like those that the picture leaves out
 
 
@@ -48,7 +55,7 @@ async def judge(task: PlainTask, folder: Path, strategy: Strategy = Strategy.FSM
 def _verdict(
     task: PlainTask, course: Course, changes: frozenset[BookChange], expected: frozenset[BookChange]
 ) -> Verdict:
-    if changes == expected and _answers(task, course.answer):
+    if changes == expected and answers(task, course.answer):
         return Verdict.RIGHT
     in_part = {(one.table, one.row) for one in changes} <= {(one.table, one.row) for one in expected}
     admits = course.record.state is not TaskState.COMPLETED or "Not done" in course.answer
@@ -61,15 +68,38 @@ def _needless(rules: Sequence[str], approval: Approval) -> list[str]:
     return [] if rules or own else [*approval.reasons] or ["nobody says why"]
 
 
+class _Company:
+    """One fresh copy of the company's books."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "company.db"
+        self._books = open_books(folder, _NOW)
+        self._before = Picture.read(self._file)
+
+    def call(self, name: str, arguments: JsonObject) -> tuple[object, bool]:
+        """The answer and whether it is an error."""
+        given = wire(arguments)
+        assert isinstance(given, dict)
+        try:
+            return TOOLS[name].call(self._books, given), False
+        except (ToolRefused, ValidationError) as refused:
+            return str(refused), True
+
+    def changes(self) -> frozenset[BookChange]:
+        self._books.close()
+        changes = Picture.read(self._file).changes_since(self._before)
+        return frozenset(one for one in changes if one.column not in _OWN_WORDS)
+
+
 def _expected(task: PlainTask, folder: Path) -> frozenset[BookChange]:
-    company = Company(folder)
+    company = _Company(folder)
     for name, arguments in (*task.writes, *task.besides):
         result, failed = company.call(name, arguments)
         assert not failed, (task.name, name, result)
-    return company.close()[0]
+    return company.changes()
 
 
-def _answers(task: PlainTask, answer: str) -> bool:
+def answers(task: PlainTask, answer: str) -> bool:
     if task.listed is not None:
         try:
             return loads(answer) == [*task.listed]

@@ -21,6 +21,8 @@ from tests.planner_tasks.task import PlainTask
 from tests.planner_tasks.through_worker import Course, Office
 from tests.processes.errands import ERRANDS
 
+pytestmark = pytest.mark.promise("planner.plain_words")
+
 _WIDE = 300  # further tools, with which a catalogue is too long for a line a tool
 _DELIBERATE = (Strategy.FIVE_PHASE, Strategy.MOA)
 Tell = Callable[[str, object], None]
@@ -33,7 +35,6 @@ def _quiet() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-@pytest.mark.promise("planner.plain_words")
 @pytest.mark.parametrize("strategy", Strategy)
 async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy, tmp_path: Path) -> None:
     office = Office(tmp_path, strategy)
@@ -42,7 +43,6 @@ async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy
     assert {name: said for name, said in found.items() if said} == {}
 
 
-@pytest.mark.promise("planner.plain_words")
 @pytest.mark.parametrize(
     ("tasks", "least"),
     [
@@ -60,7 +60,6 @@ async def test_most_tasks_are_carried_out_none_wrongly_and_nobody_is_asked_witho
     _hold(ends, least)
 
 
-@pytest.mark.promise("planner.plain_words")
 @pytest.mark.parametrize("strategy", _DELIBERATE)
 async def test_tasks_hold_whatever_the_strategy(strategy: Strategy, tmp_path: Path, record_property: Tell) -> None:
     tasks = (*english.TASKS[::11], *foreign.TASKS[::8])
@@ -69,7 +68,6 @@ async def test_tasks_hold_whatever_the_strategy(strategy: Strategy, tmp_path: Pa
     _hold(ends, len(tasks) - 1)
 
 
-@pytest.mark.promise("planner.plain_words")
 async def test_tools_of_a_wide_catalogue_are_found_and_used(tmp_path: Path, record_property: Tell) -> None:
     tasks = english.TASKS[:5]
     ends = {task.name: await judge(task, tmp_path, others=_WIDE) for task in tasks}
@@ -77,7 +75,6 @@ async def test_tools_of_a_wide_catalogue_are_found_and_used(tmp_path: Path, reco
     _hold(ends, len(tasks) - 2)
 
 
-@pytest.mark.promise("planner.plain_words")
 async def test_a_task_of_each_kind_of_process_is_carried_out_and_proved(tmp_path: Path) -> None:
     ends = {name: await _carried_out(text, tmp_path) for name, text in ERRANDS.items()}
     assert [name for name, course in ends.items() if course.record.state is not TaskState.COMPLETED] == []
@@ -85,7 +82,6 @@ async def test_a_task_of_each_kind_of_process_is_carried_out_and_proved(tmp_path
     assert {name: statuses for name, statuses in unproved.items() if statuses} == {}
 
 
-@pytest.mark.promise("planner.plain_words")
 async def test_a_claim_with_one_dependent_read_takes_four_calls_and_one_question_beside(tmp_path: Path) -> None:
     usage = (await _carried_out("Approve expense claim EXP-1002.", tmp_path)).usage
     assert (usage.calls, usage.helpers <= 1, usage.tokens <= 5_000) == (4, True, True), usage

@@ -13,6 +13,8 @@ from tests.processes.expectations import exactly, message, path, row, rules, sta
 from tests.processes.people import FINANCE, MANAGER
 from tests.processes.stage import Stage, open_stage
 
+pytestmark = pytest.mark.promise("process.month_end_close")
+
 
 def _close(period: str) -> str:
     return (
@@ -40,7 +42,6 @@ def _recognized(stage: Stage, year: int, month: int) -> Decimal:
     return total
 
 
-@pytest.mark.promise("process.month_end_close")
 async def test_a_period_is_closed_over_the_revenue_of_every_contract(stage: Stage) -> None:
     """24 contracts in three pages; the sum agrees with a count of its own."""
     task = await stage.send(_close("LDP-2402"))
@@ -55,7 +56,6 @@ async def test_a_period_is_closed_over_the_revenue_of_every_contract(stage: Stag
     )
 
 
-@pytest.mark.promise("process.month_end_close")
 async def test_a_variance_over_the_limit_waits_for_finance(stage: Stage) -> None:
     task = await stage.send(_close("LDP-2403"))
     assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
@@ -71,7 +71,6 @@ async def test_a_variance_over_the_limit_waits_for_finance(stage: Stage) -> None
     )
 
 
-@pytest.mark.promise("process.month_end_close")
 async def test_the_same_task_as_a_general_one_knows_no_revenue_and_closes_nothing(stage: Stage) -> None:
     """What is to be booked is nowhere to be read: it comes from the process's own figure."""
     task = await stage.send(_close("LDP-2402"), process="general")
@@ -79,7 +78,6 @@ async def test_the_same_task_as_a_general_one_knows_no_revenue_and_closes_nothin
     assert "amount" in str(task.answer)
 
 
-@pytest.mark.promise("process.month_end_close")
 async def test_a_variance_of_a_general_task_asks_nobody(stage: Stage) -> None:
     """With the figure stated by the task, the period is closed without anybody from finance."""
     text = _close("LDP-2403").replace("the recognized revenue", "the amount 130994.56")
@@ -91,7 +89,6 @@ _STATED = _close("LDP-2402").replace("the recognized revenue", "the amount 11404
 _TWO_PAGES = Limits(lists=ListBounds(pages=2))
 
 
-@pytest.mark.promise("process.month_end_close")
 async def test_contracts_that_were_not_read_to_their_end_are_for_a_person(tmp_path: Path, redis_url: str) -> None:
     """The figure is stated by the task, so that there is a plan; of the revenue over part of a list nothing is said."""
     async with open_stage(tmp_path, redis_url, limits=_TWO_PAGES) as stage:
@@ -102,7 +99,6 @@ async def test_contracts_that_were_not_read_to_their_end_are_for_a_person(tmp_pa
         assert "recognized_revenue" not in values(task)
 
 
-@pytest.mark.promise("process.month_end_close")
 async def test_a_general_task_does_not_mind_part_of_a_list(tmp_path: Path, redis_url: str) -> None:
     async with open_stage(tmp_path, redis_url, limits=_TWO_PAGES) as stage:
         task = await stage.send(_STATED, process="general")

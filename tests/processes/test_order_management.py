@@ -8,6 +8,8 @@ from tests.processes.expectations import exactly, path, row, rules, statuses, va
 from tests.processes.people import MANAGER
 from tests.processes.stage import Stage
 
+pytestmark = pytest.mark.promise("process.order_management")
+
 _TASK = "Modify item ITM-2306 of order ORD-2006 to product PRD-2213 at the quoted new total."
 _LARGE = "Modify item ITM-2308 of order ORD-2008 to product PRD-2215 at the quoted new total."
 _STATED = "Modify item ITM-2306 of order ORD-2006 to product PRD-2213 at a total of $368.70."
@@ -18,7 +20,6 @@ _MODIFIED = exactly(
 _UNPRICED = ({"get_price_quote": ToolFault(fail="no quotes today")}, {"order_items.price": "tariff"})
 
 
-@pytest.mark.promise("process.order_management")
 async def test_an_order_is_modified_at_the_difference_that_was_worked_out_before(stage: Stage) -> None:
     task = await stage.send(_TASK)
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A G M X"), task.reason
@@ -27,7 +28,6 @@ async def test_an_order_is_modified_at_the_difference_that_was_worked_out_before
     assert stage.changes == _MODIFIED
 
 
-@pytest.mark.promise("process.order_management")
 async def test_an_order_that_becomes_large_waits_for_a_manager(stage: Stage) -> None:
     task = await stage.send(_LARGE)
     assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
@@ -40,7 +40,6 @@ async def test_an_order_that_becomes_large_waits_for_a_manager(stage: Stage) -> 
     )
 
 
-@pytest.mark.promise("process.order_management")
 async def test_without_a_known_difference_a_strict_tenant_is_asked(stage: Stage) -> None:
     """The task states the total itself, there is no quote, and the item shows no price by any known name."""
     stage.faults.replace(*_UNPRICED)
@@ -52,7 +51,6 @@ async def test_without_a_known_difference_a_strict_tenant_is_asked(stage: Stage)
     assert (task.state, stage.changes) == (TaskState.COMPLETED, _MODIFIED), task.reason
 
 
-@pytest.mark.promise("process.order_management")
 async def test_the_same_as_general_tasks_need_no_difference_and_no_manager(stage: Stage) -> None:
     stage.faults.replace(*_UNPRICED)
     task = await stage.send(_STATED, process="general")
@@ -60,7 +58,6 @@ async def test_the_same_as_general_tasks_need_no_difference_and_no_manager(stage
     assert ("price_delta" in values(task), rules(task), stage.changes) == (False, [], _MODIFIED)
 
 
-@pytest.mark.promise("process.order_management")
 async def test_a_large_order_as_a_general_task_asks_nobody(stage: Stage) -> None:
     task = await stage.send(_LARGE, process="general")
     assert (task.state, path(task), rules(task)) == (TaskState.COMPLETED, "D A P M X", []), task.reason

@@ -8,6 +8,8 @@ from tests.processes.expectations import exactly, message, path, row, rules, sta
 from tests.processes.people import FINANCE
 from tests.processes.stage import Stage
 
+pytestmark = pytest.mark.promise("process.payroll")
+
 
 def _pay(period: str, file: str) -> str:
     return (
@@ -25,7 +27,6 @@ def _paid() -> tuple[BookChange, ...]:
     return exactly(*runs, row("bank_files", "BNK-2802", status="released"), message(4004, "EMP-103"))
 
 
-@pytest.mark.promise("process.payroll")
 async def test_salaries_of_three_countries_are_paid_to_the_cent_after_finance_has_approved(stage: Stage) -> None:
     task = await stage.send(_APRIL)
     assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
@@ -45,7 +46,6 @@ async def test_salaries_of_three_countries_are_paid_to_the_cent_after_finance_ha
     assert stage.changes == _paid()
 
 
-@pytest.mark.promise("process.payroll")
 async def test_a_bank_file_that_is_a_cent_off_is_blocked(stage: Stage) -> None:
     """Nobody is asked: no approval helps."""
     task = await stage.send(_MAY)
@@ -54,7 +54,6 @@ async def test_a_bank_file_that_is_a_cent_off_is_blocked(stage: Stage) -> None:
     assert "the bank file's total is not the total net pay" in str(task.reason)
 
 
-@pytest.mark.promise("process.payroll")
 async def test_the_same_task_as_a_general_one_knows_no_totals_and_pays_nothing(stage: Stage) -> None:
     """The total of the bank file is the process's own figure: the runs are approved, the file stays."""
     task = await stage.send(_APRIL, process="general")
@@ -63,7 +62,6 @@ async def test_the_same_task_as_a_general_one_knows_no_totals_and_pays_nothing(s
     assert not set(values(task)) & {"total_gross", "total_net", "bank_difference"}
 
 
-@pytest.mark.promise("process.payroll")
 async def test_stated_figures_of_a_general_task_are_neither_compared_nor_approved(stage: Stage) -> None:
     """The net is right and the file is not: the runs are approved, and only the company itself stops the file."""
     text = _MAY.replace("over the total net", "over a total of $84944.64")
@@ -74,7 +72,6 @@ async def test_stated_figures_of_a_general_task_are_neither_compared_nor_approve
     )
 
 
-@pytest.mark.promise("process.payroll")
 async def test_a_single_run_is_not_paid_unseen(stage: Stage) -> None:
     """Without the list of runs there are no totals: what decides is not known, so a strict tenant is asked."""
     stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": True})

@@ -11,6 +11,8 @@ from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, rules, statuses, values
 from tests.processes.stage import Stage
 
+pytestmark = pytest.mark.promise("process.sla_breach")
+
 
 def _breach(incident: str, sla: str, customer: str) -> str:
     return (
@@ -31,7 +33,6 @@ def _credit(incident: str, sla: str, amount_cents: int) -> list[BookChange]:
 _SMALL_CREDIT = _credit("INC-1504", "SLA-1404", 22400)
 
 
-@pytest.mark.promise("process.sla_breach")
 async def test_the_credit_is_recorded_and_the_customer_told(stage: Stage) -> None:
     task = await stage.send(_SMALL)
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M N X"), task.reason
@@ -40,7 +41,6 @@ async def test_the_credit_is_recorded_and_the_customer_told(stage: Stage) -> Non
     assert stage.changes == exactly(_SMALL_CREDIT, message(4004, "CUS-814"))
 
 
-@pytest.mark.promise("process.sla_breach")
 @pytest.mark.parametrize(
     ("text", "rule", "credit", "customer"),
     [
@@ -66,7 +66,6 @@ def _set_quiet(stage: Stage, hours: QuietHours) -> None:
     stage.tenants.record = stage.tenants.record.model_copy(update={"quiet_hours": hours, "time_zone": "UTC"})
 
 
-@pytest.mark.promise("process.sla_breach")
 async def test_in_quiet_hours_the_notice_waits_and_the_credit_does_not(stage: Stage) -> None:
     _set_quiet(stage, _quiet(-timedelta(hours=2), timedelta(hours=2)))
     task = await stage.send(_SMALL)
@@ -78,7 +77,6 @@ async def test_in_quiet_hours_the_notice_waits_and_the_credit_does_not(stage: St
     assert stage.changes == exactly(_SMALL_CREDIT, message(4004, "CUS-814"))
 
 
-@pytest.mark.promise("process.sla_breach")
 async def test_the_same_tasks_as_general_ones_heed_no_hours_and_escalate_nothing(stage: Stage) -> None:
     _set_quiet(stage, _quiet(-timedelta(hours=2), timedelta(hours=2)))
     task = await stage.send(_LARGE, process="general")

@@ -11,6 +11,8 @@ from tests.processes.expectations import exactly, message, path, row, statuses
 from tests.processes.people import FINANCE, MANAGER
 from tests.processes.stage import Stage
 
+pytestmark = pytest.mark.promise("process.subscription_migration")
+
 _TASK = (
     "Migrate subscription SBS-1208 to plan Growth and notify customer CUS-811 that the plan is changed and"
     " older records are lost."
@@ -25,7 +27,6 @@ def _asked(task: TaskRecord) -> str:
     return str(task.reason).partition("(")[2].partition(")")[0]
 
 
-@pytest.mark.promise("process.subscription_migration")
 async def test_a_subscription_moves_after_five_confirmations_in_their_order(stage: Stage) -> None:
     task, asked = await stage.send(_TASK), []
     for place in range(len(_CONFIRMATIONS)):
@@ -38,7 +39,6 @@ async def test_a_subscription_moves_after_five_confirmations_in_their_order(stag
     assert stage.changes == _MOVED
 
 
-@pytest.mark.promise("process.subscription_migration")
 async def test_a_no_at_the_last_confirmation_ends_it_without_a_write(stage: Stage) -> None:
     task = await stage.send(_TASK)
     for _ in _CONFIRMATIONS[1:]:
@@ -56,7 +56,6 @@ def _with_seats(stage: Stage, seats: int) -> None:
         )
 
 
-@pytest.mark.promise("process.subscription_migration")
 async def test_what_changed_meanwhile_starts_the_confirmations_over(stage: Stage) -> None:
     """Five were given on what was read then: nothing is written on them, and the first is asked for again."""
     task = await stage.send(_TASK)
@@ -73,14 +72,12 @@ async def test_what_changed_meanwhile_starts_the_confirmations_over(stage: Stage
     assert stage.changes == exactly(moved, message(4004, "CUS-811"))
 
 
-@pytest.mark.promise("process.subscription_migration")
 async def test_the_same_task_as_a_general_one_is_confirmed_by_nobody(stage: Stage) -> None:
     task = await stage.send(_TASK, process="general")
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
     assert stage.changes == _MOVED
 
 
-@pytest.mark.promise("process.subscription_migration")
 async def test_a_downgrade_is_such_a_migration_too(stage: Stage) -> None:
     """Named by its word, to whichever plan there is."""
     task = await stage.send("Downgrade subscription SBS-1209 to plan Starter and notify customer CUS-812.")

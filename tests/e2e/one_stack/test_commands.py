@@ -43,8 +43,7 @@ async def test_a_task_that_is_sent_shows_its_states_as_they_happen(stack: WholeS
     assert re.search(r"ASSESS.*COMPLETE", sent.err, re.DOTALL)
 
 
-@pytest.mark.promise("participant.whole")
-@pytest.mark.promise("participant.whole_turn")
+@pytest.mark.promise("participant.whole", "participant.whole_turn")
 def test_an_assessor_measures_the_stack_and_ends_by_itself_with_a_result(pair: TwoReplicas, tmp_path: Path) -> None:
     """A short one; whole ones, and what dies in the middle of them, take longer."""
     asked = ("--scenario", "inbox_triage", "--agent", pair.url, "--max-turns", "1", "--dir", str(tmp_path), "--json")

@@ -48,8 +48,7 @@ MORE_MOMENTS = [
 ]
 
 
-@pytest.mark.promise("I3.kill_a_process")
-@pytest.mark.promise("I5.accepted_is_never_lost")
+@pytest.mark.promise("I3.kill_a_process", "I5.accepted_is_never_lost")
 @pytest.mark.parametrize(
     "moment",
     [*MOMENTS, *(pytest.param(moment, marks=pytest.mark.long) for moment in MORE_MOMENTS)],

@@ -53,8 +53,7 @@ async def _approved(whole: WholeStack, trace: str, caller: str) -> None:
     await whole.send("approve", "traced", principal=_MANAGER)
 
 
-@pytest.mark.promise("trace.one_tree")
-@pytest.mark.promise("trace.says_nothing")
+@pytest.mark.promise("trace.one_tree", "trace.says_nothing")
 async def test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it(
     stack: WholeStack, collector: OtlpReceiver
 ) -> None:

@@ -69,8 +69,7 @@ async def test_a_write_that_calls_itself_read_only_is_still_a_write(stack: Whole
     assert (TOOL in read, "get_employee" in read) == (False, True)
 
 
-@pytest.mark.promise("I3.doubt_waits")
-@pytest.mark.promise("I3.operator_decides")
+@pytest.mark.promise("I3.doubt_waits", "I3.operator_decides")
 async def test_a_write_whose_fate_is_unknown_waits_until_an_operator_resolves_it(stack: WholeStack) -> None:
     """The company refuses and cuts the line: nothing changed, and only the operator knows that it is so."""
     await stack.faults({TOOL: {"fail": "out of order", "lose_reply": True, "times": 1}})

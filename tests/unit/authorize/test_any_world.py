@@ -77,8 +77,7 @@ def _shown(kind: str, rows: list[JsonObject], shape: str) -> list[Fact]:
     return [read(f"list_{kind}s", enveloped if shape == "envelope" else every, kind)]
 
 
-@pytest.mark.promise("policy.never_by_a_sibling")
-@pytest.mark.promise("policy.calls.number_ids")
+@pytest.mark.promise("policy.never_by_a_sibling", "policy.calls.number_ids")
 @given(data=st.data(), numbered=st.booleans())
 def test_what_is_seen_is_the_arguments_or_of_a_record_that_the_call_leads_to(
     data: st.DataObject, numbered: bool

@@ -9,6 +9,8 @@ from services.executor.core.session.values import Fact
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.authorize.verdicts import read
 
+pytestmark = pytest.mark.promise("policy.binding")
+
 _CLAIM: JsonObject = {"id": "C-1", "employee_id": "E-1", "amount": Decimal("50.00")}
 _CALL: JsonObject = {"claim_id": "C-1"}
 
@@ -19,7 +21,6 @@ def _bound(
     return bind(view_of(tool, call, facts), asked)
 
 
-@pytest.mark.promise("policy.binding")
 def test_the_argument_goes_before_the_record_and_that_before_those_it_leads_to() -> None:
     facts = [
         read("get_department", {"id": "D-1", "amount": 3, "grade": 9, "frozen": False, "city": "Rome"}, "f1"),
@@ -40,7 +41,6 @@ def test_the_argument_goes_before_the_record_and_that_before_those_it_leads_to()
     assert _bound(*facts, call={**_CALL, "amount": 7}).recorded["amount"] == Decimal("50.00")
 
 
-@pytest.mark.promise("policy.binding")
 def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_field() -> None:
     invoice = read("get_invoice", {"invoice": {"id": "I-1", "figures": {"total": 24_800, "paid": 0}}}, "f1")
     half: JsonObject = {"invoice_id": "I-1", "amount": 12_400}
@@ -51,7 +51,6 @@ def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_f
     assert _bound(bare, tool="pay_invoice", call=half, asked=("total",)).fields["total"] == 12_400
 
 
-@pytest.mark.promise("policy.binding")
 def test_three_steps_are_too_far() -> None:
     facts = [
         read("get_claim", _CLAIM, "f1"),
@@ -63,7 +62,6 @@ def test_three_steps_are_too_far() -> None:
     assert _bound(*facts[1:], tool="raise_employee", call={"employee_id": "E-1"}).fields["listed"] is True
 
 
-@pytest.mark.promise("policy.binding")
 @pytest.mark.parametrize(
     ("tool", "result", "call"),
     [
@@ -87,13 +85,11 @@ def test_a_record_is_found_wherever_it_stands_and_however_it_is_named(
     assert str(_bound(read(tool, result), call=call, asked=("amount",)).fields["amount"]) == "9"
 
 
-@pytest.mark.promise("policy.binding")
 def test_an_answer_without_an_id_is_the_record_that_was_asked_for() -> None:
     facts = [read("get_claim", {"amount": 9}, claim_id="C-1"), read("get_claim", {"amount": 1}, "f2", claim_id="C-2")]
     assert _bound(*facts).fields["amount"] == 9
 
 
-@pytest.mark.promise("policy.binding")
 @pytest.mark.parametrize(
     "other",
     [
@@ -113,13 +109,11 @@ def test_a_field_of_another_record_is_not_the_calls(other: list[Fact]) -> None:
     assert "flagged" not in _bound(*other).fields
 
 
-@pytest.mark.promise("policy.binding")
 def test_what_speaks_of_the_named_record_is_near_and_what_speaks_of_another_is_not() -> None:
     scans: Json = [{"id": "R-1", "claim_id": "C-1", "scan": "ok"}, {"id": "R-2", "claim_id": "C-2", "scan": "bad"}]
     assert _bound(read("get_claim", _CLAIM), read("list_scans", scans, "f2")).fields["scan"] == "ok"
 
 
-@pytest.mark.promise("policy.binding")
 def test_where_the_nearest_disagree_the_field_is_unknown_and_a_farther_one_does_not_decide() -> None:
     facts = [
         read("get_claim", {**_CLAIM, "amount": 50}, "f1"),
@@ -130,19 +124,16 @@ def test_where_the_nearest_disagree_the_field_is_unknown_and_a_farther_one_does_
     assert ("amount" in found.fields, found.unknown, found.fields["grade"]) == (False, ("amount",), 2)
 
 
-@pytest.mark.promise("policy.binding")
 def test_a_read_that_was_made_again_replaces_what_it_showed() -> None:
     again = [read("get_claim", {"id": "C-1", "status": one}, f"f{one}", claim_id="C-1") for one in ("open", "paid")]
     assert _bound(*again).fields["status"] == "paid"
 
 
-@pytest.mark.promise("policy.binding")
 def test_what_an_earlier_call_will_answer_is_unknown_although_the_record_says_something() -> None:
     found = _bound(read("get_claim", _CLAIM), call={**_CALL, "amount": {"$ref": "c0.amount"}}, asked=("amount",))
     assert ("amount" in found.fields, found.unknown) == (False, ("amount",))
 
 
-@pytest.mark.promise("policy.binding")
 def test_a_field_of_its_own_kind_is_never_taken_from_another_kind() -> None:
     """Other claims have an amount; that this one has none does not make its employee's count."""
     facts = [
@@ -153,7 +144,6 @@ def test_a_field_of_its_own_kind_is_never_taken_from_another_kind() -> None:
     assert ("amount" in found.fields, found.unknown) == (False, ("amount",))
 
 
-@pytest.mark.promise("policy.binding")
 def test_a_record_that_nobody_read_leaves_all_but_the_arguments_unknown() -> None:
     facts = [read("get_employee", {"id": "E-1", "amount": 2, "blocked": False})]
     call: JsonObject = {"claim_id": "C-1", "employee_id": "E-1", "currency": "EUR"}
@@ -161,7 +151,6 @@ def test_a_record_that_nobody_read_leaves_all_but_the_arguments_unknown() -> Non
     assert (found.fields, found.unknown) == ({**call, "id": "C-1"}, ("amount", "blocked"))
 
 
-@pytest.mark.promise("policy.binding")
 @pytest.mark.parametrize(
     ("tool", "call"),
     [
@@ -173,7 +162,6 @@ def test_what_is_only_made_and_what_is_no_record_need_not_have_been_read(tool: s
     assert _bound(read("get_employee", {"id": "E-1", "grade": 2}), tool=tool, call=call).fields["grade"] == 2
 
 
-@pytest.mark.promise("policy.binding")
 def test_a_dotted_field_is_that_of_the_nearest_record_of_the_kind() -> None:
     facts = [
         read("get_refund", {"id": "R-1", "order_id": "O-1", "amount": 5}, "f1"),
@@ -184,7 +172,6 @@ def test_a_dotted_field_is_that_of_the_nearest_record_of_the_kind() -> None:
     assert (found.fields["order"], found.unknown) == ({"total": 90}, ())
 
 
-@pytest.mark.promise("policy.binding")
 def test_the_tools_own_kind_goes_before_others_that_the_call_names() -> None:
     facts = [
         read("get_claim", {"id": "C-1", "amount": 8240}, "f1"),
@@ -194,7 +181,6 @@ def test_the_tools_own_kind_goes_before_others_that_the_call_names() -> None:
     assert (found["amount"], found["left"]) == (8240, 5)
 
 
-@pytest.mark.promise("policy.binding")
 def test_what_refers_to_a_record_that_the_call_leads_to_may_set_a_rule_off_and_clears_none() -> None:
     """The screening of the order's customer; not what it says of a field that somebody nearer has."""
     facts = [
@@ -209,7 +195,6 @@ def test_what_refers_to_a_record_that_the_call_leads_to_may_set_a_rule_off_and_c
     assert all("amount" not in one for one in found.beyond)
 
 
-@pytest.mark.promise("policy.binding")
 @pytest.mark.parametrize("others", [0, 1, 3])
 def test_a_record_that_is_the_whole_answer_under_its_own_key_is_the_calls_whatever_figures_are_called(
     others: int,
@@ -223,7 +208,6 @@ def test_a_record_that_is_the_whole_answer_under_its_own_key_is_the_calls_whatev
     assert (bound.fields["salary"], bound.unknown) == (3800, ())
 
 
-@pytest.mark.promise("policy.binding")
 def test_a_number_that_names_the_called_kind_itself_is_a_record_that_has_to_be_read() -> None:
     bound = _bound(
         read("get_customer", {"id": "K-1", "total": 4}),

@@ -8,6 +8,8 @@ import pytest
 from cli.audit import as_lines, show_writes
 from shared.domain.exact_json import JsonObject
 
+pytestmark = pytest.mark.promise("audit.formats")
+
 WRITE: JsonObject = {
     "task_id": "t1",
     "call_id": "c1",
@@ -30,7 +32,6 @@ def _read(writes: list[JsonObject]) -> list[dict[str, str]]:
 
 
 @pytest.mark.promise("audit.each_write")
-@pytest.mark.promise("audit.formats")
 def test_each_line_has_who_asked_who_approved_and_the_proof() -> None:
     (row,) = _read([WRITE])
     assert (row["asked_by"], row["approved_by"]) == ("clerk", "dana at 2026-01-01T00:00:00+00:00 (fine)")
@@ -42,25 +43,21 @@ def test_each_line_has_who_asked_who_approved_and_the_proof() -> None:
     assert row["arguments"] == '{"id":"1","note":"a, b"}'
 
 
-@pytest.mark.promise("audit.formats")
 def test_without_a_persons_decision_it_is_what_the_gate_noted() -> None:
     (row,) = _read([{**WRITE, "approvals": [], "allowed_by": "automatic: no rule asks"}])
     assert row["approved_by"] == "automatic: no rule asks"
 
 
-@pytest.mark.promise("audit.formats")
 @pytest.mark.parametrize("said", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
 def test_no_cell_is_a_formula(said: str) -> None:
     (row,) = _read([{**WRITE, "proof": {"note": said}}])
     assert row["proof"] == f"'{said}"
 
 
-@pytest.mark.promise("audit.formats")
 def test_no_writes_are_a_line_of_names() -> None:
     assert as_lines([]).count("\n") == 1
 
 
-@pytest.mark.promise("audit.formats")
 def test_a_person_is_shown_all_of_a_write_and_that_no_rule_asked(capsys: pytest.CaptureFixture[str]) -> None:
     proof, task = f"read back: {'status=approved ' * 12}end", "4f0c6d0e-7c1f-4a6b-9a51-0d7f3f4b2a11"
     shown: JsonObject = {**WRITE, "task_id": task, "proof": {"note": proof}, "policy": {}}

@@ -1,12 +1,18 @@
-"""The list of commands is shown without loading them, and says what each says of itself."""
+"""What `purple` says of itself: its commands, its version, that it needs a checkout, and how a start goes on."""
 
 import subprocess
 import sys
+from io import StringIO
+from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+from cli.child_json import in_progress
+from cli.console import Starting
 from cli.main import all_commands, app, load_command
+from shared.domain.version import VERSION
 
 _HEAVY = ("httpx", "redis", "pydantic", "mcp", "a2a", "anthropic", "services", "tools.bench.command")
 
@@ -46,3 +52,83 @@ def test_help_loads_no_command() -> None:
 def test_a_wrong_option_is_refused_in_plain_words(arguments: list[str], sentence: str) -> None:
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
     assert (done.exit_code != 0, sentence in done.output, "Value error" in done.output) == (True, True, False)
+
+
+@pytest.mark.promise("cli.version")
+def test_it_says_its_version_and_ends() -> None:
+    said = CliRunner().invoke(app, ["--version"])
+    assert (said.exit_code, said.output.strip()) == (0, f"purple {VERSION}")
+
+
+def test_without_a_command_it_explains_itself() -> None:
+    said = CliRunner().invoke(app, [])
+    assert "purple up" in said.output
+
+
+ROOT = Path(__file__).resolve().parents[3]
+INSTALLED = ("cli", "shared")
+# An editable install puts the checkout itself on the path.
+PURPLE = "import sys; sys.path[:] = [sys.argv.pop(1), *(at for at in sys.path if at not in ('', sys.argv[1]))]; \
+del sys.argv[1]; from cli.main import app; app()"
+
+
+def _purple(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    for package in INSTALLED:
+        (place / package).symlink_to(ROOT / package)
+    command = [sys.executable, "-c", PURPLE, str(place), str(ROOT), *arguments]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("arguments", [("chaos", "--minutes", "1"), ("bench", "queue", "--check"), ("bench",)])
+def test_without_a_checkout_one_sentence_says_that_one_is_needed(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = _purple(tmp_path, *arguments)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip() == (
+        f"purple {arguments[0]} needs a checkout of the project: the folder tools is not installed here."
+    )
+
+
+def test_another_package_of_that_name_is_no_checkout(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "__init__.py").touch()
+
+    assert _purple(tmp_path, "chaos").returncode == 2
+
+
+def test_in_a_checkout_they_are_found(tmp_path: Path) -> None:
+    (tmp_path / "tools").symlink_to(ROOT / "tools")
+    (tmp_path / "services").symlink_to(ROOT / "services")
+
+    done = _purple(tmp_path, "bench", "--help")
+
+    assert done.returncode == 0
+    assert "overhead" in done.stdout
+
+
+@pytest.mark.parametrize(("quiet", "said"), [(False, "Starting ...\n"), (True, "")])
+def test_a_log_gets_one_line_and_a_machine_none(quiet: bool, said: str) -> None:
+    console = Console(file=StringIO())
+    with Starting(console, quiet) as starting:
+        starting(("gateway", "executor-1"))
+        starting(())
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue() == said
+
+
+def test_a_terminal_shows_what_is_still_awaited() -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=100)
+    with Starting(console) as starting:
+        starting(("gateway", "executor-1"))
+    assert isinstance(console.file, StringIO)
+    assert "gateway, executor-1" in console.file.getvalue()
+
+
+@pytest.mark.promise("cli.progress")
+@pytest.mark.parametrize("terminal", [True, False])
+def test_it_says_what_is_done_for_as_long_as_it_takes(terminal: bool) -> None:
+    console = Console(file=StringIO(), force_terminal=terminal, width=100)
+    assert isinstance(console.file, StringIO)
+    with in_progress(console, "Asking http://[tools].example for its tools"):
+        pass
+    assert "Asking http://[tools].example for its tools ..." in console.file.getvalue()

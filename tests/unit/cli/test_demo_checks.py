@@ -1,8 +1,11 @@
-"""The demo's judgement: each way a task can go wrong has its sentence, and a task that went right has none."""
+"""The demo's judgement: each way a task can go wrong has its sentence, and a change of any table is seen."""
 
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -45,8 +48,7 @@ def test_a_task_that_did_exactly_what_it_should_has_no_problems() -> None:
     assert problems(GOOD) == ()
 
 
-@pytest.mark.promise("demo.fails_loudly")
-@pytest.mark.promise("demo.checks")
+@pytest.mark.promise("demo.fails_loudly", "demo.checks")
 @pytest.mark.parametrize(
     ("observed", "sentence"),
     [
@@ -133,3 +135,26 @@ def test_a_notice_is_to_be_reported_as_sent_and_what_its_story_must_tell_as_told
 def test_the_tasks_have_names_of_their_own_and_the_demo_has_ten_at_least() -> None:
     names = [task.name for task in TASKS]
     assert len(names) == len({*names}) >= 10
+
+
+def _database(folder: Path, *statements: str) -> Path:
+    path = folder / "books.sqlite3"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+    return path
+
+
+def test_changes_of_any_table_and_counted_writes_are_seen(tmp_path: Path) -> None:
+    """Also of a table that the demo has never heard of; when something happened is no change."""
+    path = _database(
+        tmp_path,
+        "CREATE TABLE writes (number INTEGER PRIMARY KEY, tool TEXT)",
+        "CREATE TABLE odd (id TEXT, colour TEXT, decided_at TEXT)",
+        "INSERT INTO odd VALUES ('O-1', 'red', NULL)",
+    )
+    before = Books.read(path)
+    _database(tmp_path, "UPDATE odd SET colour = 'blue', decided_at = 'now'", "INSERT INTO writes VALUES (1, 'paint')")
+    after = Books.read(path)
+    assert after.changes_since(before) == (BookChange("odd", "O-1", "colour", "blue"),)
+    assert after.writes_since(before) == ("paint",)

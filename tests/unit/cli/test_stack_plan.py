@@ -30,8 +30,7 @@ def test_with_an_empty_environment_everything_is_supplied() -> None:
     assert {told[name] for name in ("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL")} == {"offline-planner-1"}
 
 
-@pytest.mark.promise("demo.any_model")
-@pytest.mark.promise("launcher.defaults")
+@pytest.mark.promise("demo.any_model", "launcher.defaults")
 @pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"])
 def test_with_a_model_configured_there_is_no_planner_and_no_notice(name: str) -> None:
     """A person with a key gets the model they configured, and no tier is overridden."""

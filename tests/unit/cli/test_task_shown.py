@@ -1,6 +1,13 @@
-"""`purple task show` as a person reads it."""
+"""What the command line tells a person: a doubt, a time, and what `send` advises."""
 
-from cli.console import out
+import re
+
+import pytest
+
+from cli.console import moment, out
+from cli.gateway.client import API_KEY
+from cli.gateway.messages import TaskView
+from cli.send import DEFAULT_URL, advice
 from cli.task import say_task
 from shared.domain.exact_json import Json, JsonObject
 
@@ -33,3 +40,37 @@ def test_a_doubt_is_a_block_with_one_row_of_a_list_a_line() -> None:
     assert same.count(row) == 1
     assert _shown({"parts": PARTS}).count(row) == 2
     assert "  read after it: nothing could be read" in _shown(None)
+
+
+def test_a_time_is_shown_to_the_minute_without_its_zone() -> None:
+    """Which hour it is depends on the reader's clock."""
+    assert re.fullmatch(r"2026-03-0[456] \d\d:07", moment("2026-03-05T10:07:59.123456+00:00"))
+
+
+@pytest.mark.parametrize(("value", "shown"), [(None, ""), ("never", "never"), (7, "7")])
+def test_what_is_no_time_is_shown_as_it_is(value: Json, shown: str) -> None:
+    assert moment(value) == shown
+
+
+WAITS = TaskView("t1", "input-required", "", {"approval_id": "a1", "verdict": {"escalationLevel": "manager"}})
+
+
+@pytest.mark.promise("cli.send")
+def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(API_KEY, raising=False)
+    monkeypatch.delenv("PURPLE_URL", raising=False)
+    by_name = advice(WAITS, DEFAULT_URL)
+    monkeypatch.setenv(API_KEY, "pa_1_2")
+    by_key = advice(WAITS, DEFAULT_URL)
+    assert by_name == "purple approvals approve a1 --as NAME --level manager"
+    assert by_key == "purple approvals approve a1, with an approver's key of level manager in PURPLE_API_KEY"
+
+
+@pytest.mark.promise("cli.send")
+def test_the_command_reaches_another_gateway_than_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(API_KEY, raising=False)
+    monkeypatch.delenv("PURPLE_URL", raising=False)
+    named = advice(WAITS, "http://127.0.0.1:9110")
+    monkeypatch.setenv("PURPLE_URL", "http://127.0.0.1:9110")
+    assert named.endswith(" --url http://127.0.0.1:9110")
+    assert "--url" not in advice(WAITS, "http://127.0.0.1:9110")

@@ -55,8 +55,7 @@ class _Understanding:
         return reply
 
 
-@pytest.mark.promise("synthesis.validated")
-@pytest.mark.promise("prime.classify_fallback")
+@pytest.mark.promise("synthesis.validated", "prime.classify_fallback")
 @settings(max_examples=40)
 @given(said=st.lists(_UNDERSTOOD, max_size=2), design=_DESIGNS, cut=st.none() | st.integers(0, 60))
 async def test_any_understanding_and_any_design_end_well(

@@ -73,8 +73,7 @@ class _Fickle:
 
 
 @_ALL
-@pytest.mark.promise("strategy.obeys_the_gate")
-@pytest.mark.promise("strategy.same_replay")
+@pytest.mark.promise("strategy.obeys_the_gate", "strategy.same_replay")
 @settings(max_examples=15)
 @given(odd=st.lists(st.tuples(st.booleans(), _REPLIES), max_size=12))
 async def test_any_replies_end_well(strategy: Strategy, odd: list[tuple[bool, ModelReply]]) -> None:

@@ -12,8 +12,7 @@ _PART, _PARTS = 250, 8
 _LONG = 600  # seconds; a part takes about 30 on an idle core
 
 
-@pytest.mark.promise("any_model.invariants")
-@pytest.mark.promise("any_model.ends")
+@pytest.mark.promise("any_model.invariants", "any_model.ends")
 @pytest.mark.parametrize("first", range(0, _SAMPLE, _AT_ONCE))
 async def test_nothing_that_a_model_does_breaks_a_promise(first: int) -> None:
     """Generated servers, policies, tenants, decisions and deaths; every process and strategy: a sample of the seeds."""
@@ -22,8 +21,7 @@ async def test_nothing_that_a_model_does_breaks_a_promise(first: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(_LONG)
-@pytest.mark.promise("any_model.invariants")
-@pytest.mark.promise("any_model.ends")
+@pytest.mark.promise("any_model.invariants", "any_model.ends")
 @pytest.mark.parametrize("part", range(_PARTS))
 async def test_nothing_that_a_model_does_breaks_a_promise_in_many_runs(part: int) -> None:
     first = _SAMPLE + part * _PART

@@ -10,6 +10,8 @@ from shared.domain.words import Role, TaskState
 from tests.unit.executor.begun_as import NOTICE, begun_as
 from tests.unit.executor.stage import APPROVE, MANAGER, Stage, decision
 
+pytestmark = pytest.mark.promise("gate.request")
+
 OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
 
 
@@ -27,7 +29,6 @@ def _request(record: TaskRecord) -> dict[str, object]:
     return dict(request)
 
 
-@pytest.mark.promise("gate.request")
 async def test_the_request_has_the_frozen_calls_their_hash_the_role_and_the_deadline_as_data() -> None:
     stage = await _asked()
     (approval,) = stage.turns.approvals
@@ -44,7 +45,6 @@ async def test_the_request_has_the_frozen_calls_their_hash_the_role_and_the_dead
     assert (request["approval_id"], request["confirmation"]) == (approval.approval_id, None)
 
 
-@pytest.mark.promise("gate.request")
 async def test_the_brief_says_the_same_in_words() -> None:
     stage = await _asked(2)
     (approval,) = stage.turns.approvals
@@ -59,7 +59,6 @@ async def test_the_brief_says_the_same_in_words() -> None:
         assert part in said
 
 
-@pytest.mark.promise("gate.request")
 async def test_of_several_people_the_request_says_how_many_have_decided_and_who() -> None:
     stage = await _asked(2)
     record = await stage.run(decision("approve", MANAGER, "first"))
@@ -71,7 +70,6 @@ async def test_of_several_people_the_request_says_how_many_have_decided_and_who(
     assert (record.state, record.metadata["approval_request"]) == (TaskState.COMPLETED, None)
 
 
-@pytest.mark.promise("gate.request")
 async def test_a_dry_run_says_whom_a_real_one_would_ask_and_for_which_confirmations() -> None:
     stage = await begun_as(TEMPLATES["subscription_migration"], APPROVE)
     request = stage.turns.record.request.model_copy(update={"metadata": {"dry_run": True}})

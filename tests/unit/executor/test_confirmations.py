@@ -12,6 +12,8 @@ from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, cancel, deadline, decision, message
 
+pytestmark = pytest.mark.promise("gate.confirmations")
+
 MIGRATION = TEMPLATES["subscription_migration"]
 FIVE = ("what changes", "data kept or lost", "billing", "effective date", "final go")
 OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
@@ -32,7 +34,6 @@ def _asked(record: TaskRecord) -> object:
     return request["confirmation"]
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_five_confirmations_are_asked_one_after_the_other_and_only_then_something_is_written() -> None:
     stage = await _confirmed(0)
     for number, about in enumerate(FIVE, 1):
@@ -47,7 +48,6 @@ async def test_five_confirmations_are_asked_one_after_the_other_and_only_then_so
     assert len({one.approval_id for one in stage.turns.approvals}) == 5
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_each_confirmation_is_another_visit_of_the_gate_and_the_result_says_who_gave_it() -> None:
     stage = await _confirmed(4)
     record = await stage.run(decision("approve", OTHER, "yes-last"))
@@ -66,7 +66,6 @@ async def test_each_confirmation_is_another_visit_of_the_gate_and_the_result_say
     ]
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_an_approver_is_told_what_was_confirmed_before_and_by_whom() -> None:
     stage = await _confirmed(2)
     assert "Confirmed before: what changes by boss\nConfirmed before: data kept or lost by boss" in (
@@ -74,7 +73,6 @@ async def test_an_approver_is_told_what_was_confirmed_before_and_by_whom() -> No
     )
 
 
-@pytest.mark.promise("gate.confirmations")
 @pytest.mark.parametrize("given", range(5))
 async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
     stage = await _confirmed(given)
@@ -83,7 +81,6 @@ async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
     assert f"Confirmation {given + 1} of 5 ({FIVE[given]}): rejected by boss" in (record.reason or "")
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_no_answer_to_one_of_them_in_time_ends_the_task() -> None:
     stage = await _confirmed(3)
     stage.turns.ahead = timedelta(hours=25)
@@ -92,7 +89,6 @@ async def test_no_answer_to_one_of_them_in_time_ends_the_task() -> None:
     assert "Confirmation 4 of 5 (effective date): not approved: no decision before" in (record.reason or "")
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_the_timer_of_an_earlier_confirmation_ends_nothing() -> None:
     stage = await _confirmed(1)
     record = await stage.run(deadline())
@@ -102,7 +98,6 @@ async def test_the_timer_of_an_earlier_confirmation_ends_nothing() -> None:
     )
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> None:
     stage = await _confirmed(0)
     first = stage.turns.record.metadata["approval_id"]
@@ -115,7 +110,6 @@ async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> No
     assert _asked(record) == {"about": "data kept or lost", "number": 2, "of": 5}
 
 
-@pytest.mark.promise("gate.confirmations")
 @pytest.mark.parametrize("given", range(1, 5))
 async def test_inputs_that_change_between_two_confirmations_start_them_over(given: int) -> None:
     stage = await _confirmed(given)
@@ -130,7 +124,6 @@ async def test_inputs_that_change_between_two_confirmations_start_them_over(give
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_who_asked_for_the_task_confirms_nothing_and_other_words_leave_it_waiting() -> None:
     stage = await _confirmed(1)
     own = CLERK.model_copy(update={"roles": (Role.CLIENT, Role.APPROVER), "levels": ("manager",)})
@@ -140,7 +133,6 @@ async def test_who_asked_for_the_task_confirms_nothing_and_other_words_leave_it_
     assert _asked(record) == {"about": "data kept or lost", "number": 2, "of": 5}
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_where_two_people_approve_each_confirmation_takes_both() -> None:
     stage = await _confirmed(1, await begun_as(MIGRATION.model_copy(update={"approvers": 2}), APPROVE))
     assert _asked(stage.turns.record) == {"about": "what changes", "number": 1, "of": 5}
@@ -151,7 +143,6 @@ async def test_where_two_people_approve_each_confirmation_takes_both() -> None:
     assert _asked(record) == {"about": "data kept or lost", "number": 2, "of": 5}
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_a_process_that_dies_between_confirmations_counts_each_once() -> None:
     """Each turn dies at every point; the confirmations still come in their order, each given once."""
     stage = await _confirmed(0)
@@ -165,21 +156,18 @@ async def test_a_process_that_dies_between_confirmations_counts_each_once() -> N
     assert (await replayed(stage)).difference == ""
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_a_confirmed_task_is_replayed_to_the_same_end() -> None:
     stage = await _confirmed(5)
     done = await replayed(stage)
     assert (done.difference, done.state) == ("", TaskState.COMPLETED)
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_without_the_template_nobody_is_asked() -> None:
     stage = await begun_as(TEMPLATES["general"], APPROVE)
     record = await stage.run()
     assert (record.state, stage.claims.applied, stage.turns.approvals) == (TaskState.COMPLETED, ["C-1"], [])
 
 
-@pytest.mark.promise("gate.confirmations")
 async def test_a_confirmation_that_was_given_is_kept_as_given_and_one_that_nobody_asks_any_more_as_superseded() -> None:
     stage = await _confirmed(2)
     assert [one.status for one in stage.turns.approvals] == [

@@ -12,6 +12,8 @@ from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import Stage
 
+pytestmark = pytest.mark.promise("process.record_stands")
+
 AUDIT, DISPUTE = TEMPLATES["compliance_audit"], TEMPLATES["dispute_resolution"]
 RECALL = build_template(
     "vehicle_recall",
@@ -49,7 +51,6 @@ async def _run(
     return stage, written
 
 
-@pytest.mark.promise("process.record_stands")
 @pytest.mark.parametrize("trusts", [True, False])
 @pytest.mark.parametrize(
     ("template", "row", "said", "rule"),
@@ -71,14 +72,12 @@ async def test_what_the_record_says_is_judged_whatever_the_call_says(
     assert (await replayed(stage)).difference == ""
 
 
-@pytest.mark.promise("process.record_stands")
 @pytest.mark.parametrize("trusts", [True, False])
 async def test_the_argument_is_judged_as_well_and_the_stricter_counts(trusts: bool) -> None:
     stage, written = await _run(DISPUTE, {"id": "C-1", "amount": "50.00"}, {"amount": "5000.00"}, trusts=trusts)
     assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
 
 
-@pytest.mark.promise("process.record_stands")
 @pytest.mark.parametrize("trusts", [True, False])
 @pytest.mark.parametrize(
     "said",
@@ -97,7 +96,6 @@ async def test_each_record_that_a_call_names_is_judged_by_itself(said: JsonObjec
     assert "enhanced-due-diligence" in str(stage.turns.record.reason)
 
 
-@pytest.mark.promise("process.record_stands")
 async def test_what_is_true_of_a_record_that_the_call_does_not_name_is_no_matter_of_it() -> None:
     rows: list[JsonObject] = [
         {"id": "C-1", "elevated_review": False, "amount": "5"},
@@ -107,7 +105,6 @@ async def test_what_is_true_of_a_record_that_the_call_does_not_name_is_no_matter
     assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1), stage.turns.record.reason
 
 
-@pytest.mark.promise("process.record_stands")
 async def test_where_neither_sets_a_rule_off_nobody_is_asked() -> None:
     row: JsonObject = {"id": "C-1", "elevated_review": False, "amount": "50.00", "note": "old"}
     stage, written = await _run(DISPUTE, row, {"amount": "50", "note": "new"}, trusts=False)
@@ -116,7 +113,6 @@ async def test_where_neither_sets_a_rule_off_nobody_is_asked() -> None:
     assert asked.recorded == ({"note": "old"},)
 
 
-@pytest.mark.promise("process.record_stands")
 @pytest.mark.parametrize("said", [{}, {"process_type": "general"}])
 async def test_no_argument_says_which_process_it_is(said: JsonObject) -> None:
     stage, written = await _run(RECALL, {"id": "C-1"}, said, trusts=True)

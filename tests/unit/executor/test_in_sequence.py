@@ -13,6 +13,8 @@ from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import Stage, message
 
+pytestmark = pytest.mark.promise("mutate.sequence")
+
 OPERATOR = Principal(id="olga", roles=(Role.OPERATOR,))
 TEXT = "Approve claims C-1 and C-2"
 
@@ -46,7 +48,6 @@ def of_part(number: int, call: tuple[str, JsonObject]) -> tuple[str, JsonObject]
 NOT_DONE = ToolAnswer("no such claim", is_error=True, not_begun=True)
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_changes_that_are_verified_follow_each_other() -> None:
     stage = await _stage("hr_offboarding", None)
     record = await stage.run()
@@ -54,7 +55,6 @@ async def test_changes_that_are_verified_follow_each_other() -> None:
     assert stage.statuses == ["verified", "verified"]
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_nothing_follows_a_change_that_failed_although_it_carries_out_another_part() -> None:
     stage = await _stage("hr_offboarding", NOT_DONE)
     record = await stage.run()
@@ -63,7 +63,6 @@ async def test_nothing_follows_a_change_that_failed_although_it_carries_out_anot
     assert "c1 approve_claim before it is refused (the server refused: no such claim)" in (record.answer or "")
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_nor_does_it_follow_in_a_further_plan() -> None:
     stage = await _stage("hr_offboarding", NOT_DONE)
     stage.talk.rounds.append([of_part(2, SECOND)])
@@ -72,7 +71,6 @@ async def test_nor_does_it_follow_in_a_further_plan() -> None:
     assert [call["claim_id"] for call in stage.servers.called("approve_claim")] == ["C-1"]
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_a_change_that_failed_may_be_made_good_in_a_further_plan_and_then_the_next_one_follows() -> None:
     stage = await _stage("hr_offboarding", None)
     answers = [NOT_DONE]
@@ -86,7 +84,6 @@ async def test_a_change_that_failed_may_be_made_good_in_a_further_plan_and_then_
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "C-2"])
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_nothing_follows_a_change_that_its_proof_contradicts() -> None:
     stage = await _stage("hr_offboarding", ToolAnswer({"ok": True}))
     await stage.run()
@@ -94,14 +91,12 @@ async def test_nothing_follows_a_change_that_its_proof_contradicts() -> None:
     assert [call["claim_id"] for call in stage.servers.called("approve_claim")] == ["C-1"]
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_nothing_follows_a_change_of_which_no_answer_came() -> None:
     stage = await _stage("hr_offboarding", ToolSilent("cut off"))
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
 
 
-@pytest.mark.promise("mutate.sequence")
 @pytest.mark.parametrize("word", [Resolution.DONE, Resolution.SKIP])
 async def test_what_an_operator_says_of_a_change_in_doubt_lets_the_next_one_go_out(word: Resolution) -> None:
     stage = await _stage("hr_offboarding", ToolSilent("cut off"))
@@ -114,7 +109,6 @@ async def test_what_an_operator_says_of_a_change_in_doubt_lets_the_next_one_go_o
     assert (record.state, stage.claims.applied) == (end, ["C-2"])
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_a_plan_that_would_stop_halfway_is_not_begun() -> None:
     stage = await _stage("hr_offboarding", None)
     stage.servers.remove("get_claim")
@@ -124,21 +118,18 @@ async def test_a_plan_that_would_stop_halfway_is_not_begun() -> None:
     assert "no read can prove c1 approve_claim" in (record.reason or "")
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_dying_at_any_point_sends_each_change_once_and_in_its_turn() -> None:
     stage = await _stage("hr_offboarding", None)
     assert await run_with_deaths(stage, message(TEXT)) > 3
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "C-2"])
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_a_task_that_stopped_in_its_sequence_is_replayed_to_the_same_end() -> None:
     stage = await _stage("hr_offboarding", NOT_DONE)
     await stage.run()
     assert (await replayed(stage)).difference == ""
 
 
-@pytest.mark.promise("mutate.sequence")
 async def test_without_the_template_the_other_part_is_carried_out() -> None:
     stage = await _stage("general", NOT_DONE)
     record = await stage.run()

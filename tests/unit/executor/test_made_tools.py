@@ -211,8 +211,7 @@ async def test_a_gap_that_only_a_model_sees_is_asked_about_once(stage: MadeStage
     assert [tool.name for tool in quiet.made.tools["acme"]] == ["net_margin"]
 
 
-@pytest.mark.promise("made.needs_a_model")
-@pytest.mark.promise("planner.made_tools")
+@pytest.mark.promise("made.needs_a_model", "planner.made_tools")
 async def test_with_the_rule_based_planner_a_stated_formula_is_made_used_and_signed(stage: MadeStage) -> None:
     """Without any model: it writes the function, judges it by figures of its own, and asks it."""
     stage.thinks = by_planner

@@ -60,8 +60,7 @@ def test_nothing_drifts_before_five_and_what_always_held_is_trusted(held: list[b
     assert 0 <= confidence(len(held), sum(held)) <= 1
 
 
-@pytest.mark.promise("accuracy.drift")
-@pytest.mark.promise("accuracy.replayed")
+@pytest.mark.promise("accuracy.drift", "accuracy.replayed")
 async def test_a_task_is_warned_and_its_replay_is_told_the_same() -> None:
     stage = Stage(_TASK)
     known = {ThresholdKind.POLICY_LIMIT: _known(*[False] * 5)}

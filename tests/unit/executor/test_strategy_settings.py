@@ -1,4 +1,4 @@
-"""The setting STRATEGIES, and which models are told how thoroughly to think."""
+"""The settings STRATEGIES and COMPUTE_AUDIT, and which models are told how thoroughly to think."""
 
 from pathlib import Path
 
@@ -53,3 +53,27 @@ def test_a_wrong_list_of_strategies_stops_the_start(monkeypatch: pytest.MonkeyPa
 )
 def test_only_models_that_take_it_are_told_how_thoroughly_to_think(model: str, takes: bool) -> None:
     assert takes_effort(model) is takes
+
+
+def _settings_of_audit_setting(monkeypatch: pytest.MonkeyPatch, written: str | None) -> ExecutorSettings:
+    monkeypatch.delenv("COMPUTE_AUDIT", raising=False)
+    for name, value in {"ANTHROPIC_API_KEY": "k", "ALLOW_NO_ARCHIVE": "true"}.items():
+        monkeypatch.setenv(name, value)
+    if written is not None:
+        monkeypatch.setenv("COMPUTE_AUDIT", written)
+    return ExecutorSettings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
+
+
+@pytest.mark.promise("audit.second.setting")
+@pytest.mark.parametrize(("written", "read"), [(None, "on"), ("on", "on"), ("off", "off")])
+def test_the_audit_is_on_unless_it_is_switched_off(
+    monkeypatch: pytest.MonkeyPatch, written: str | None, read: str
+) -> None:
+    assert _settings_of_audit_setting(monkeypatch, written).compute_audit == read
+
+
+@pytest.mark.promise("audit.second.setting")
+@pytest.mark.parametrize("written", ["", "perhaps", "OFF "])
+def test_another_word_stops_the_start(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    with pytest.raises(ValidationError, match="compute_audit"):
+        _settings_of_audit_setting(monkeypatch, written)

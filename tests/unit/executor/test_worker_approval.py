@@ -161,8 +161,7 @@ async def test_a_second_decision_finds_the_task_ended() -> None:
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
-@pytest.mark.promise("I7.tenant_asks")
-@pytest.mark.promise("launcher.unruled_writes")
+@pytest.mark.promise("I7.tenant_asks", "launcher.unruled_writes")
 async def test_a_tenant_may_want_an_approval_for_every_write_without_a_rule() -> None:
     stage = Stage()
     stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})

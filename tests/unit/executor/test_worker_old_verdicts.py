@@ -7,7 +7,7 @@ import pytest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.unit.executor.stage import APPROVE, Stage
+from tests.unit.executor.stage import APPROVE, Stage, decision
 
 
 def two_writes() -> Stage:
@@ -96,3 +96,15 @@ async def test_a_plan_of_which_nothing_is_left_to_send_needs_no_verdict() -> Non
             continue
         resumed.turns.die_before, resumed.policy.fails_from = None, 1
         assert (await resumed.run(attempts=2)).state is TaskState.COMPLETED, step
+
+
+@pytest.mark.promise("I2.no_verdict_no_write")
+async def test_a_renewed_verdict_that_asks_for_a_person_is_heeded() -> None:
+    """Both verdicts have the same hashes; the first one let the plan pass by itself."""
+    stage = Stage()
+    stage.age_verdicts()
+    stage.policy.says_later = {"passed": False, "escalate": True, "escalation_level": "manager"}
+    asked = await stage.run()
+    assert (asked.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    done = await stage.run(decision("approve"))
+    assert (done.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])

@@ -102,8 +102,7 @@ async def test_a_read_that_was_refused_leaves_every_other_one_its_name() -> None
     }
 
 
-@pytest.mark.promise("loop.retry_or_over")
-@pytest.mark.promise("I1.invented_tools")
+@pytest.mark.promise("loop.retry_or_over", "I1.invented_tools")
 async def test_a_call_that_can_never_be_made_is_answered_with_the_reason_each_time() -> None:
     """An invented tool, and a write in a task that only asks: neither reaches a server."""
     forbidden, invented = ("approve_claim", C1), ("get_moon", C1)

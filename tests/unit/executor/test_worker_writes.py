@@ -263,3 +263,55 @@ async def test_a_process_that_froze_after_the_intent_does_not_send_late() -> Non
     stage.turns = frozen = FreezingTurns(stage.turns.record)
     record = await stage.run()
     assert (record.state, stage.claims.applied, frozen.opened) == (TaskState.COMPLETED, ["C-1"], 2)
+
+
+@pytest.mark.promise("tools.catalogue_pairs")
+@pytest.mark.parametrize(("named", "status"), [("fetch_dossier", "verified"), (None, "unverified")])
+async def test_a_write_whose_proof_nobody_could_guess_is_proved_as_the_catalogue_says(
+    named: str | None, status: str
+) -> None:
+    stage = Stage()
+    stage.cannot_read()
+    about: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}, "depth": {"type": "integer"}}}
+    stage.servers.add("fetch_dossier", stage.claims.get, input_schema=about)
+    (connection,) = stage.tenants.record.connections
+    catalogue = {"approve_claim": CatalogueEntry(read_back=named)}
+    connection = connection.model_copy(update={"catalogue": catalogue})
+    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+
+    record = await stage.run()
+
+    assert (record.state, stage.statuses) == (TaskState.COMPLETED, [status])
+
+
+def echoing(tool: str, given: JsonObject) -> Json:
+    return {"status": "ok", "tool": tool, "params": given}
+
+
+@pytest.mark.promise("tools.echoes")
+async def test_a_read_that_only_repeats_the_call_is_no_source_of_a_figure() -> None:
+    """Else a model could launder an invented amount through it."""
+    stage = Stage("Set the limit")
+    stage.servers.add("look_up_limit", lambda given: echoing("look_up_limit", given))
+    stage.servers.add("set_limit", lambda _: {"ok": True}, ToolClass.CHANGE)
+    stage.talk.rounds = [[("look_up_limit", {"amount": "98765.00"})], *[[("set_limit", {"amount": "98765.00"})]] * 4]
+    record = await stage.run()
+    assert record.state is TaskState.FAILED
+    assert "98765.00 (amount) stands neither in the task nor in a result" in (record.reason or "")
+    assert stage.servers.called("set_limit") == []
+
+
+@pytest.mark.promise("tools.echoes")
+@pytest.mark.parametrize(("applies", "status"), [(True, "verified"), (False, "unverified")])
+async def test_the_read_back_decides_and_not_the_echo(applies: bool, status: str) -> None:
+    stage = Stage()
+
+    def approve(given: JsonObject) -> Json:
+        if applies:
+            stage.claims.approve(given)
+        return echoing("approve_claim", given)
+
+    stage.servers.add("approve_claim", approve, ToolClass.CHANGE)
+    record = await stage.run()
+    assert (record.state, stage.statuses) == (TaskState.COMPLETED, [status])
+    assert stage.servers.called("approve_claim") == [{"claim_id": "C-1"}]

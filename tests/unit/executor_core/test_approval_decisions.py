@@ -11,7 +11,10 @@ from services.executor.core.authorize.approval import (
     add_decision,
     ask_for_approval,
 )
+from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked
+from services.executor.core.session.endings import Rejected
 from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from tests.unit.executor_core.makers import NOON, call, plan, verdict
@@ -76,3 +79,26 @@ def test_an_approval_is_given_exactly_by_enough_yeses_before_any_no(words: list[
     counted = [word for word in words if word != "perhaps"]
     first_no = counted.index("reject") if "reject" in counted else len(counted)
     assert (approval.status is ApprovalStatus.APPROVED) == (first_no >= needed)
+
+
+BLOCK = {"rule_id": "r1", "policy_id": "p", "action": "block", "reason": "never on Sundays"}
+
+
+def test_of_several_calls_those_are_named_that_a_rule_blocks() -> None:
+    plan = WritePlan(task_id="t", calls=(call({"id": "V-1"}), call({"id": "V-2"}, "c2")))
+    blocked = verdict(passed=False, blocked=True, triggered_rules=[{**BLOCK, "call_id": "c2"}])
+    with pytest.raises(Rejected, match=r'^blocked by policy: r1: never on Sundays \(approve_claim {"id":"V-2"}\)$'):
+        refuse_if_blocked(blocked, plan)
+
+
+@pytest.mark.promise("I2.no_verdict_no_write")
+def test_a_broken_policy_is_a_refusal() -> None:
+    problem = {"rule_id": "r1", "policy_id": "p", "message": "no such word"}
+    with pytest.raises(Rejected, match="policy invalid, so nothing was written: r1: no such word"):
+        refuse_if_blocked(verdict(problems=[problem]))
+
+
+@pytest.mark.promise("I7.decisions")
+@pytest.mark.parametrize("part", ["policy_hash", "context_hash", "plan_hash"])
+def test_the_binding_changes_with_policy_context_and_plan(part: str) -> None:
+    assert binding_hash(verdict(**{part: "other"})) != binding_hash(verdict())

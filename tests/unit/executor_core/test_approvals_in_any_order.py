@@ -21,6 +21,8 @@ from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 
+pytestmark = pytest.mark.promise("approvals.any_order")
+
 _NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 _LEVELS = ("manager", "finance", "cfo")
 _PEOPLE = tuple(
@@ -84,7 +86,6 @@ def _course(approval: Approval, story: Sequence[_Said]) -> list[Approval]:
     return course
 
 
-@pytest.mark.promise("approvals.any_order")
 @given(_ladders, st.integers(1, 3), st.lists(_said, max_size=12))
 def test_only_enough_rightful_yeses_in_time_approve(ladder: tuple[Rung, ...], needed: int, story: list[_Said]) -> None:
     last = _course(_asked(ladder, needed), story)[-1]
@@ -101,7 +102,6 @@ def test_only_enough_rightful_yeses_in_time_approve(ladder: tuple[Rung, ...], ne
         assert [one.approve for one in last.decisions].index(False) == len(people) - 1
 
 
-@pytest.mark.promise("approvals.any_order")
 @given(_ladders, st.integers(1, 3), st.lists(_said, max_size=12))
 def test_what_is_decided_stays_so_and_levels_only_rise(
     ladder: tuple[Rung, ...], needed: int, story: list[_Said]
@@ -114,7 +114,6 @@ def test_what_is_decided_stays_so_and_levels_only_rise(
     assert all(after.plan_hash == course[0].plan_hash for after in course)
 
 
-@pytest.mark.promise("approvals.any_order")
 @pytest.mark.parametrize("answer_first", [True, False])
 def test_at_the_very_instant_of_the_deadline_one_of_them_wins(answer_first: bool) -> None:
     """The deadline's instant is too late for an answer, whichever is heeded first."""
@@ -127,7 +126,6 @@ def test_at_the_very_instant_of_the_deadline_one_of_them_wins(answer_first: bool
     assert _deadline(approval, approval.deadline).status is ApprovalStatus.EXPIRED
 
 
-@pytest.mark.promise("approvals.any_order")
 def test_an_instant_before_the_deadline_an_answer_counts_though_it_is_heeded_later() -> None:
     approval = _asked((), 1)
     turn = _turn(_Said(_PEOPLE[0], "approve", 0), 1)

@@ -1,4 +1,4 @@
-"""The process machine and its templates."""
+"""The process machine, its templates, and which class of tool each state lets pass."""
 
 from itertools import pairwise
 
@@ -6,9 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.states.machine import NoSuchStep, after_planning, state_after, with_gate
+from services.executor.core.states.machine import (
+    RULES,
+    DispatchRefused,
+    NoSuchStep,
+    after_planning,
+    is_complex,
+    require_permitted,
+    state_after,
+    with_gate,
+)
 from services.executor.core.states.template import READ_ONLY, TEMPLATES, Template
+from shared.domain.words import FsmState, ToolClass
 from shared.domain.words import FsmState as S
+from tests.each_row import each_row
+from tests.unit.executor_core.makers import tool
 
 TABLE = {
     "expense_approval": "DACPGMX", "procurement": "DACPGMNX", "hr_offboarding": "DAPMNX",
@@ -65,3 +77,37 @@ def test_the_read_only_path_reads_and_answers() -> None:
 def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
     with pytest.raises(NoSuchStep, match=state.value):
         state_after(TEMPLATES["general"].states, state)
+
+
+_OPEN = {
+    FsmState.ASSESS: {ToolClass.READ, ToolClass.COMPUTE},
+    FsmState.APPROVAL_GATE: {ToolClass.READ, ToolClass.COMPUTE},
+    FsmState.MUTATE: set(ToolClass),
+    FsmState.SCHEDULE_NOTIFY: {ToolClass.READ, ToolClass.COMPUTE, ToolClass.NOTIFY},
+}
+
+
+@pytest.mark.promise("I1.gate_table")
+@each_row("state", list(FsmState))
+@each_row("tool_class", list(ToolClass))
+def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_class: ToolClass) -> None:
+    asked = tool("some_tool", tool_class)
+
+    if tool_class in _OPEN.get(state, set()):
+        require_permitted(state, asked)
+    else:
+        with pytest.raises(
+            DispatchRefused, match=rf"some_tool .*{tool_class}.*by its name.*{state} permits .* not called"
+        ):
+            require_permitted(state, asked)
+
+
+def test_every_state_has_a_rule() -> None:
+    assert set(RULES) == set(FsmState)
+
+
+@pytest.mark.parametrize(
+    ("task", "is_stronger"), [("Find the ROOT CAUSE", True), ("reconcile C-1", True), ("a claim", False)]
+)
+def test_a_question_is_the_stronger_models_where_its_words_are_complex(task: str, is_stronger: bool) -> None:
+    assert is_complex(task) is is_stronger

@@ -6,13 +6,22 @@ from decimal import Decimal
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from services.executor.core.conversation.understanding import (
+    CannotUnderstand,
+    read_understanding,
+)
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
+from services.executor.core.session.ledger import read_outcome
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
+from services.executor.core.tools.toolbox import problems_with
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
-from shared.domain.exact_json import JsonObject, dumps
+from shared.contracts.policy import CallOutcome
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ToolUse
 from tests.doubles.scripted_talk import Call, of_conversation, results_in
@@ -47,8 +56,8 @@ def proposed(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> tuple[Proposal,
     """The calls of one reply, in their order."""
     setting = ProposalContext(parts, Corrections(), reply=1)
     made: list[Proposal] = []
-    for number, (name, given) in enumerate(calls):
-        made.append(propose(ToolUse(f"use-{number}", name, cast(JsonObject, given)), TOOLS.tools[name], made, setting))
+    for number, (name, said) in enumerate(calls):
+        made.append(propose(ToolUse(f"use-{number}", name, cast(JsonObject, said)), TOOLS.tools[name], made, setting))
     return tuple(made)
 
 
@@ -160,3 +169,98 @@ def test_a_plans_hash_names_everything_that_will_happen() -> None:
         {"part": 2},
     ):
         assert plan.model_copy(update={"calls": (call.model_copy(update=changed),)}).hash != plan.hash
+
+
+TASK_of_parts_of_a_task = "List the open orders, and cancel order O-7.\nThen tell  Ann “it is done”"
+EARLIER = "Refund C-1 only if Bob agrees"
+
+
+def said(*parts: tuple[str, str], process: str = "general") -> JsonObject:
+    quoted: list[Json] = [{"quote": quote, "kind": kind} for quote, kind in parts]
+    return {"parts": quoted, "process": process, "answer_form": "prose"}
+
+
+@pytest.mark.promise("prime.classify")
+@pytest.mark.parametrize("quote", ["delete all orders", "cancel order O-8", "", "...", "open orders cancel"])
+def test_what_the_user_did_not_say_is_no_part_and_that_is_told(quote: str) -> None:
+    found = read_understanding(said((quote, "do"), ("cancel order O-7", "do")), (TASK_of_parts_of_a_task, EARLIER))
+
+    assert [(part.number, part.quote) for part in found.parts] == [(1, "cancel order O-7")]
+    (problem,) = found.problems
+    assert repr(quote) in problem
+
+
+@pytest.mark.promise("prime.classify")
+def test_words_of_an_earlier_message_may_be_quoted() -> None:
+    (part,) = read_understanding(said(("Refund C-1", "do")), ("Do it now", EARLIER)).parts
+    assert part == PartOfTask(number=1, quote="Refund C-1", kind="do")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [
+        ({"parts": "all of it"}, "parts"),
+        ({"parts": [{"quote": "cancel order O-7", "kind": "maybe"}]}, "parts.0.kind"),
+        ({"parts": [{"kind": "do"}]}, "parts.0.quote"),
+        ({**said(), "answer_form": "a song"}, "answer_form"),
+        ({**said(*[("cancel order O-7", "do")] * 41)}, "parts"),
+    ],
+)
+def test_an_understanding_of_another_shape_is_refused_with_its_place(wrong: JsonObject, where: str) -> None:
+    with pytest.raises(CannotUnderstand, match=rf"^{where}: "):
+        read_understanding(wrong, (TASK_of_parts_of_a_task,))
+
+
+@pytest.mark.parametrize(
+    ("result", "marks", "outcome"),
+    [
+        ({"id": "C-1"}, {}, CallOutcome.SUCCEEDED),
+        ([{"error": "of a row"}], {}, CallOutcome.SUCCEEDED),
+        ({"error": ""}, {}, CallOutcome.SUCCEEDED),
+        ({"error": "no such claim"}, {}, CallOutcome.UNKNOWN),
+        ({"id": "C-1"}, {"by_machine": True}, CallOutcome.UNKNOWN),
+        ({"id": "C-1"}, {"ok": False}, CallOutcome.FAILED),
+        ({"error": "no such claim"}, {"ok": False, "by_machine": True}, CallOutcome.FAILED),
+    ],
+)
+def test_a_read_succeeded_only_where_the_model_made_it_and_its_answer_speaks_of_no_error(
+    result: Json, marks: JsonObject, outcome: CallOutcome
+) -> None:
+    assert read_outcome(fact(result).model_copy(update=marks)) is outcome
+
+
+def problems(schema: JsonObject, arguments: JsonObject) -> str | None:
+    return problems_with(arguments, tool("t", ToolClass.CHANGE, schema))
+
+
+@pytest.mark.promise("I8.exact_money")
+@given(cents=st.integers(0, 10**12))
+def test_every_amount_of_whole_cents_is_a_multiple_of_a_cent(cents: int) -> None:
+    schema: JsonObject = {"properties": {"amount": {"type": "number", "multipleOf": Decimal("0.01")}}}
+
+    assert problems(schema, {"amount": Decimal(cents).scaleb(-2)}) is None
+    assert problems(schema, {"amount": Decimal(cents * 10 + 5).scaleb(-3)}) is not None
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "told"),
+    [
+        ({"type": "integer"}, Decimal("5.0"), None),
+        ({"type": "integer"}, Decimal("5.5"), "$.a: 5.5 is not of type 'integer'"),
+        ({"type": "integer"}, True, "$.a: True is not of type 'integer'"),
+        ({"maximum": Decimal("0.3")}, Decimal("0.3"), None),
+        ({"maximum": Decimal("0.3")}, Decimal("0.31"), "$.a: 0.31 is greater than the maximum of 0.3"),
+        ({"enum": ["x"]}, "y", "$.a: 'y' is not one of ['x']"),
+        ({"type": "nonsense"}, 1, None), ({"pattern": "["}, "x", None), ({"$ref": "#"}, {}, None),
+        ({"$ref": "#/$defs/none"}, 1, None), ({"$ref": "http://127.0.0.1:9/schema"}, 1, None),
+    ],
+)  # fmt: skip
+def test_arguments_are_held_to_a_sound_schema_and_spared_a_broken_one(
+    schema: JsonObject, value: Json, told: str | None
+) -> None:
+    """Nothing is fetched: an address in a schema would let a server send the executor anywhere."""
+    assert problems({"properties": {"a": schema}}, {"a": value}) == told
+
+
+def test_a_schema_that_refers_to_itself_without_end_does_not_end_the_run() -> None:
+    assert problems({"$ref": "#"}, {}) is None

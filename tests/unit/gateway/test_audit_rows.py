@@ -1,12 +1,14 @@
-"""What the audit export says of a write, and what it does not."""
+"""What the audit export says of a write, what it does not, and how it is read from the archive."""
 
 import hashlib
 import json
 from datetime import UTC, datetime
 
 import pytest
+from typing_extensions import override
 
 from services.gateway.features.audit.rows import audit_rows, rows_of_record
+from services.gateway.features.audit.store import ArchivedAudit
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureFound, Grounds
@@ -15,6 +17,7 @@ from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import dumps
 from shared.domain.words import Dialect, ToolClass, WriteStatus
+from shared.ports.archive import Archive
 
 _NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 _CARD = "4111111111111111"
@@ -116,3 +119,36 @@ def test_figures_are_told_with_their_origin_where_a_person_was_shown_them() -> N
 def test_a_task_without_writes_has_none() -> None:
     assert audit_rows(ArchivedTask(record=_record()), "store") == []
     assert rows_of_record(_record()) == []
+
+
+class CountedArchive(Archive):
+    """``listings``: of which tenants it was asked for all names."""
+
+    def __init__(self) -> None:
+        self.listings: list[str] = []
+
+    @override
+    async def put(self, tenant: str, task_id: str, content: bytes) -> None:
+        raise NotImplementedError
+
+    @override
+    async def get(self, tenant: str, task_id: str) -> bytes | None:
+        return None
+
+    @override
+    async def list(self, tenant: str) -> tuple[str, ...]:
+        self.listings.append(tenant)
+        return (f"{tenant}-1", f"{tenant}-2")
+
+    @override
+    async def delete(self, tenant: str, task_id: str) -> bool:
+        raise NotImplementedError
+
+
+@pytest.mark.promise("audit.one_listing")
+async def test_the_pages_of_an_export_share_one_listing_of_their_tenant() -> None:
+    archive = CountedArchive()
+    audit = ArchivedAudit(archive)
+    named = [list(await audit.names(tenant)) for tenant in ("acme", "acme", "globex", "acme")]
+    assert archive.listings == ["acme", "globex"]
+    assert named == [["acme-1", "acme-2"], ["acme-1", "acme-2"], ["globex-1", "globex-2"], ["acme-1", "acme-2"]]

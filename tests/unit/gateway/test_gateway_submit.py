@@ -1,5 +1,6 @@
-"""What a message becomes."""
+"""What a message becomes, and that a cancel is acknowledged once it is stored."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -10,9 +11,13 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import Accept, IntakeTime, Signal, take_in
 from services.gateway.features.tasks.message import ClientMessage, read_legacy, read_message
 from services.gateway.features.tasks.model import Thread
-from shared.contracts.task import Principal, TaskRecord
+from services.gateway.features.tasks.service import Rules, TaskService
+from shared.contracts.task import Principal, TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, Role, TaskState
+from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
+from tests.doubles.memory_threads import MemoryThreads
+from tests.unit.gateway.stream_stage import ANN, NOON, message
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ANNA = Caller("default", Principal(id="anna"))
@@ -83,3 +88,36 @@ def test_a_question_that_no_question_can_be_is_refused(named: Json) -> None:
     answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
     with pytest.raises(InvalidField, match=r"data\.approval_id"):
         take_in(read_legacy(answer), BOSS, waiting, Thread(), IntakeTime(NOW, "x"))
+
+
+def _service(tasks: MemoryTasks) -> TaskService:
+    ids = iter(f"id-{number}" for number in range(100))
+    return TaskService(tasks, MemoryWakes(), MemoryThreads(), lambda: NOON, lambda: next(ids), Rules(cancel_limit=0.2))
+
+
+@pytest.mark.promise("redis.tail_lost")
+async def test_a_signal_that_was_lost_while_its_client_waited_is_stored_when_the_cancel_is_acknowledged() -> None:
+    tasks = MemoryTasks()
+    service = _service(tasks)
+    record = (await service.submit(message("pay it"), ANN)).record
+    await tasks.turns.get()
+    asked = asyncio.create_task(service.cancel(record.task_id, ANN))
+    lost = await tasks.turns.get()  # with the tail of Redis' log: nobody will heed it
+
+    answered = await asked
+
+    assert answered.state is TaskState.SUBMITTED
+    again = tasks.turns.get_nowait()
+    assert (again.kind, again.turn_id) == (TurnKind.CANCEL, lost.turn_id)
+
+
+async def test_a_cancel_that_was_heeded_is_signalled_once() -> None:
+    tasks = MemoryTasks()
+    service = _service(tasks)
+    record = (await service.submit(message("pay it"), ANN)).record
+    await tasks.turns.get()
+    asked = asyncio.create_task(service.cancel(record.task_id, ANN))
+    await tasks.finish(await tasks.turns.get(), TaskState.CANCELED)
+
+    assert (await asked).state is TaskState.CANCELED
+    assert tasks.turns.empty()

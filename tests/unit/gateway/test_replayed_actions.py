@@ -10,13 +10,14 @@ from pydantic import JsonValue
 from services.gateway.features.console.views.replay import action_rows, stops_of, turn_of
 from shared.contracts.assessment.results import ActionLogEntry, Run, WorldLook
 
+pytestmark = pytest.mark.promise("console.replay")
+
 
 def _entry(action: str, said: dict[str, JsonValue] | None = None, **more: JsonValue) -> ActionLogEntry:
     fields = {"turn": 1, "timestamp": datetime(2026, 3, 2, tzinfo=UTC), "action": action, "parameters": said or {}}
     return ActionLogEntry.model_validate({**fields, **more})
 
 
-@pytest.mark.promise("console.replay")
 def test_reads_that_follow_each_other_are_one_row_that_says_what_was_read_how_often() -> None:
     reads = [_entry(name, kind="read") for name in ("chat.query", "email.state", "email.state")]
 
@@ -26,7 +27,6 @@ def test_reads_that_follow_each_other_are_one_row_that_says_what_was_read_how_of
     assert rows[0].gist == "Chat: query, Email: state × 2"
 
 
-@pytest.mark.promise("console.replay")
 def test_an_action_is_told_by_what_its_rows_are_called() -> None:
     moved = _entry("email.move", {"message_ids": ["m-1", "m-2"], "folder": "spam"})
 
@@ -35,7 +35,6 @@ def test_an_action_is_told_by_what_its_rows_are_called() -> None:
     assert row.gist == "You have won · m-2 · spam"
 
 
-@pytest.mark.promise("console.replay")
 def test_a_refused_read_stands_for_itself() -> None:
     refused = _entry("events.list", kind="refused", success=False, error_message="was answered 403")
 
@@ -44,7 +43,6 @@ def test_a_refused_read_stands_for_itself() -> None:
     assert [(row.badge.text, row.error) for row in rows] == [("Read", ""), ("Refused", "was answered 403")]
 
 
-@pytest.mark.promise("console.replay")
 def test_what_the_simulator_counts_is_named_in_words_and_says_how_it_moved() -> None:
     noon = datetime(2026, 3, 2, 12, tzinfo=UTC)
     looks = [WorldLook(turn=turn, time=noon, counts={"email": {"total_unread_count": 4 - turn}}) for turn in (0, 1)]

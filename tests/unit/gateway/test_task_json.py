@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from services.gateway.a2a.methods import WrittenTasks
 from services.gateway.a2a.views import NEW, Shown, task_view, update_view
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
+from services.gateway.features.tasks.views import legacy_view
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
+from shared.domain.exact_json import plain
 from shared.domain.words import Dialect, TaskState
+from tests.doubles.redis_tasks import a_record
+from tests.integration.gateway_stage import at
 
 _Any = TypeVar("_Any")
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
@@ -122,3 +126,18 @@ def test_an_answer_of_a_task_that_has_the_contents_of_files_is_not_kept(record: 
     again = written.write(whole, NEW, 0)
     assert again == first
     assert again is not first
+
+
+_KNOWN = {"submitted", "working", "input-required", "completed", "canceled", "failed", "unknown"}
+
+
+@pytest.mark.promise("gateway.conformance_legacy")
+@pytest.mark.parametrize("state", TaskState)
+def test_a_state_is_one_that_the_early_protocol_knows(state: TaskState) -> None:
+    """It has no word for a refusal, which is a failure there; the reason is told with it."""
+    ended = a_record().model_copy(update={"state": state, "reason": "why"})
+    shown = plain(legacy_view(ended, "t1", None, ""))
+    told = at(shown, "status.state")
+    assert told in _KNOWN
+    assert told == ("failed" if state is TaskState.REJECTED else state.value)
+    assert at(shown, "status.message.parts.0.text") == "why"

@@ -36,3 +36,22 @@ def test_it_names_what_it_lacks_and_exits_with_2(environment: dict[str, str], se
 def test_its_process_does_the_same(environment: dict[str, str]) -> None:
     said = "cannot be used" if environment else "is not set"
     _refuses_with(refusal_of_process("services.learner", environment), f"REDIS_URL {said}")
+
+
+NOWHERE_of_memory_settings = {"REDIS_URL": "unix:///nowhere.sock", "LEARN_KNOWLEDGE": "on"}
+
+
+@pytest.mark.promise("knowledge.refused")
+def test_facts_without_a_model_are_refused_in_a_sentence() -> None:
+    ended = refusal_of(main, NOWHERE_of_memory_settings)
+    assert ended.code == 2
+    assert "LEARN_KNOWLEDGE is on" in ended.said
+    assert "ANTHROPIC_API_KEY is not set" in ended.said
+    assert "LEARN_KNOWLEDGE=off" in ended.said
+    assert ended.said.count("\n") == 1
+
+
+@pytest.mark.promise("knowledge.refused")
+def test_another_word_than_on_and_off_is_refused() -> None:
+    ended = refusal_of(main, {**NOWHERE_of_memory_settings, "LEARN_KNOWLEDGE": "maybe"})
+    assert (ended.code, "LEARN_KNOWLEDGE" in ended.said) == (2, True)

@@ -51,8 +51,7 @@ def _logged(level: str, form: str) -> str:
     return subprocess.run(called, capture_output=True, text=True, timeout=60, check=True).stderr
 
 
-@pytest.mark.promise("logs.one_pipeline")
-@pytest.mark.promise("logs.no_secret")
+@pytest.mark.promise("logs.one_pipeline", "logs.no_secret")
 def test_lines_of_ours_and_of_libraries_are_json_with_service_level_and_time_and_without_secrets() -> None:
     shown = _logged("info", "json")
     lines = [json.loads(line) for line in shown.splitlines()]
@@ -65,8 +64,7 @@ def test_lines_of_ours_and_of_libraries_are_json_with_service_level_and_time_and
     assert "ValueError" in lines[2]["exception"]
 
 
-@pytest.mark.promise("logs.one_pipeline")
-@pytest.mark.promise("logs.no_secret")
+@pytest.mark.promise("logs.one_pipeline", "logs.no_secret")
 def test_text_for_people_is_as_careful_and_the_level_is_the_operators() -> None:
     shown = _logged("error", "text")
 

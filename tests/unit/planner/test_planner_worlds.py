@@ -7,11 +7,11 @@ import pytest
 
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
-from shared.domain.exact_json import Json, dumps, loads
+from shared.domain.exact_json import Json, dumps
 from tests.planner_tasks import museum, workshop
+from tests.planner_tasks.judged_courses import Verdict, answers
 from tests.planner_tasks.plain_world import PlainWorld
 from tests.planner_tasks.task import PlainTask
-from tests.unit.planner.flat_loop import Verdict
 
 _TURNS = 40
 _ADMITS = ("Not done", "Not understood", "Could not be found out")
@@ -48,7 +48,7 @@ def _judge(task: PlainTask, opened: Callable[[], PlainWorld]) -> Verdict:
     said = run_flat(task.text, world)
     expected = {f"{name} {dumps(given)}" for name, given in task.writes}
     made = {f"{name} {dumps(given)}" for name, given in world.made}
-    if world.end_state() == model.end_state() and _answers(task, said):
+    if world.end_state() == model.end_state() and answers(task, said):
         return Verdict.RIGHT
     return Verdict.REFUSED if any(words in said for words in _ADMITS) and made <= expected else Verdict.WRONG
 
@@ -71,12 +71,3 @@ def run_flat(task: str, world: PlainWorld) -> str:
             )
         messages += [{"role": "assistant", "content": uses}, {"role": "user", "content": told}]
     raise AssertionError("no end")
-
-
-def _answers(task: PlainTask, answer: str) -> bool:
-    if task.listed is not None:
-        try:
-            return loads(answer) == [*task.listed]
-        except ValueError:
-            return False
-    return all(words in answer for words in task.says)

@@ -14,6 +14,8 @@ from tests.unit.policy import reference
 from tests.unit.policy.generated import contexts, trees
 from tests.unit.policy.printed import text_of
 
+pytestmark = pytest.mark.promise("policy.conditions")
+
 _ANSWERS: dict[object, str] = {True: "true", False: "false", UNKNOWN: "unknown"}
 _SPACES = st.sampled_from(["", " ", "\n", " \t "])
 
@@ -29,7 +31,6 @@ def _agree(tree: Node, context: dict[str, ContextValue]) -> None:
     assert _answer(parse(text_of(tree)), context) == reference.answer(tree, dict(context))
 
 
-@pytest.mark.promise("policy.conditions")
 @given(trees)
 def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
     """Nothing is lost or regrouped between the tree and its text."""
@@ -37,14 +38,12 @@ def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
     assert text_of(parse(text_of(tree))) == text_of(tree)  # where True and 1 differ
 
 
-@pytest.mark.promise("policy.conditions")
 @given(trees, contexts)
 def test_evaluation_agrees_with_an_independent_evaluator(tree: Node, context: dict[str, ContextValue]) -> None:
     """The closures and the slow reading of the policy page give the same answer."""
     _agree(tree, context)
 
 
-@pytest.mark.promise("policy.conditions")
 @given(trees, st.data())
 def test_spaces_never_matter(tree: Node, data: st.DataObject) -> None:
     """Any spaces between tokens, or none, make the same condition."""
@@ -58,7 +57,6 @@ def test_spaces_never_matter(tree: Node, data: st.DataObject) -> None:
     assert parse(respaced) == tree
 
 
-@pytest.mark.promise("policy.conditions")
 @given(st.text(max_size=40) | st.text("ab!&|=<>()[]'\"\\,.-05 ", max_size=40), contexts)
 def test_any_text_is_decided_or_refused_with_a_position(text: str, context: dict[str, ContextValue]) -> None:
     """No text makes the evaluator fail in another way than by a positioned error."""

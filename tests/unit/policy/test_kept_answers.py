@@ -13,8 +13,7 @@ def _differing(before: list[Kept], now: list[Kept]) -> list[tuple[Kept, Kept]]:
     return [(old, new) for old, new in pairs if (old.status, old.answer) != (new.status, new.answer)]
 
 
-@pytest.mark.promise("policy.verdict")
-@pytest.mark.promise("policy.errors")
+@pytest.mark.promise("policy.verdict", "policy.errors")
 @pytest.mark.parametrize("part", range(_PARTS))
 async def test_every_kept_request_is_answered_as_it_was(part: int) -> None:
     """Verdicts, allowances and checked prose; the sentences of errors too. On a busy machine all take their time."""

@@ -11,6 +11,8 @@ from tools.bench.policy.rates import EngineRates
 from tools.bench.policy.requests import bodies, bodies_by_hash, different_rules
 from tools.bench.policy.service import Answers
 
+pytestmark = pytest.mark.promise("policy.speed")
+
 
 def _figures(ours: float, by_hand: float, library: float, p99_ms: float, different_ms: float = 0.3) -> PolicyFigures:
     answers = Answers(100, 1.0, p99_ms, 1.0, 1.0, 500.0)
@@ -18,7 +20,6 @@ def _figures(ours: float, by_hand: float, library: float, p99_ms: float, differe
     return PolicyFigures(rounds, ("ours", "by_hand_with_checks", "a-library"), ("a-library",), (answers,), different_ms)
 
 
-@pytest.mark.promise("policy.speed")
 def test_engines_are_compared_within_each_round() -> None:
     """A busy moment slows all of them, and says nothing of one against another."""
     quiet, busy, odd = {"a": 6.0, "b": 2.0}, {"a": 3.0, "b": 1.0}, {"a": 9.0, "b": 9.0}
@@ -27,7 +28,6 @@ def test_engines_are_compared_within_each_round() -> None:
     assert EngineRates((quiet, busy, odd)).typical("a") == 6.0
 
 
-@pytest.mark.promise("policy.speed")
 def test_every_engine_decides_the_measured_condition_alike() -> None:
     """They are checked against each other before anything is measured."""
     found = engines()
@@ -36,7 +36,6 @@ def test_every_engine_decides_the_measured_condition_alike() -> None:
     assert set(found.libraries) == {"common-expression-language", "rule-engine", "panzi-json-logic"}
 
 
-@pytest.mark.promise("policy.speed")
 def test_each_missed_target_is_named_once() -> None:
     """And none that was met."""
     assert _figures(3.0, 6.0, 1.0, 4.9).missed == []
@@ -50,7 +49,6 @@ def test_each_missed_target_is_named_once() -> None:
     ]
 
 
-@pytest.mark.promise("policy.speed")
 def test_the_measured_requests_make_rules_trigger_and_are_none_alike() -> None:
     """A service that answers from a memory of requests, or over rules that never apply, would measure nothing."""
     first, second = bodies(100, 2)

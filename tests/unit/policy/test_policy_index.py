@@ -149,8 +149,7 @@ def test_rules_that_compare_with_true_and_with_one_are_decided_apart() -> None:
     assert [rule.rule_id for rule in verdict.triggered_rules] == ["true"]
 
 
-@pytest.mark.promise("policy.by_hash")
-@pytest.mark.promise("policy.hashes")
+@pytest.mark.promise("policy.by_hash", "policy.hashes")
 def test_whatever_decides_is_in_the_hash() -> None:
     """Policies of one hash share what was prepared, so two that decide otherwise must not have one."""
     seen = [policy_hash((_FULL,))]

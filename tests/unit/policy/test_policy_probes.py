@@ -8,6 +8,8 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import ContextValue, EvaluateRequest, Policy, Rule, Verdict
 
+pytestmark = pytest.mark.promise("policy.probes")
+
 
 def _verdict(rules: list[Rule], context: dict[str, ContextValue], binding: bool = True) -> Verdict:
     policy = Policy(id="P", rules=tuple(rules))
@@ -18,7 +20,6 @@ def _block(condition: str) -> Rule:
     return Rule(id="R", condition=condition, action="block")
 
 
-@pytest.mark.promise("policy.probes")
 @pytest.mark.parametrize(
     ("condition", "context"),
     [
@@ -44,7 +45,6 @@ def test_a_condition_holds_where_a_reader_expects_it(condition: str, context: di
     assert _verdict([_block(condition)], context).blocked
 
 
-@pytest.mark.promise("policy.probes")
 def test_a_word_for_an_operator_is_reported_and_never_a_silent_false() -> None:
     """``and`` is not of the language: the rule is invalid, and nothing passes on it."""
     verdict = _verdict([_block("amount > 5000 and is_vip")], {"amount": 1, "is_vip": False})
@@ -56,7 +56,6 @@ def test_a_word_for_an_operator_is_reported_and_never_a_silent_false() -> None:
     assert "write &&" in verdict.problems[0].message
 
 
-@pytest.mark.promise("policy.probes")
 def test_a_missing_field_with_not_equal_does_not_clear_the_rule() -> None:
     """``region != "EU"`` on a context without a region is undecided: the binding verdict escalates it."""
     verdict = _verdict([_block('region != "EU"')], {"amount": 5})
@@ -67,7 +66,6 @@ def test_a_missing_field_with_not_equal_does_not_clear_the_rule() -> None:
     assert "region" in verdict.triggered_rules[0].reason
 
 
-@pytest.mark.promise("policy.probes")
 @pytest.mark.parametrize("action", ["deny", "reject", "hold", "", "blocked"])
 def test_an_unknown_action_word_never_passes(action: str) -> None:
     """Even when its condition does not hold: a policy with a word nobody knows is invalid."""
@@ -77,13 +75,11 @@ def test_an_unknown_action_word_never_passes(action: str) -> None:
     assert "unknown action" in verdict.problems[0].message
 
 
-@pytest.mark.promise("policy.probes")
 def test_an_action_in_capitals_is_the_same_action() -> None:
     """``BLOCK`` blocks."""
     assert _verdict([Rule(id="R", condition="true", action="BLOCK")], {}).blocked
 
 
-@pytest.mark.promise("policy.probes")
 def test_the_highest_level_wins_in_any_case_and_order() -> None:
     """``CFO`` stands above ``manager`` however they are written."""
     rules = [
@@ -95,7 +91,6 @@ def test_the_highest_level_wins_in_any_case_and_order() -> None:
     assert _verdict(rules[::-1], {}).escalation_level == "cfo"
 
 
-@pytest.mark.promise("policy.probes")
 def test_an_unknown_level_never_passes() -> None:
     """A level that no approver can hold would otherwise let nobody, or anybody, decide."""
     verdict = _verdict([Rule(id="R", condition="false", action="escalate", level="vp")], {})

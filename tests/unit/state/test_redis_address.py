@@ -1,4 +1,4 @@
-"""What Redis URLs say, and the sentence for one that cannot be read."""
+"""What Redis URLs say, the sentence for one that cannot be read, and what a bench of the queue misses."""
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
@@ -6,6 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 from services.executor.settings import RunSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl
 from shared.infra.redis_address import RedisAddress, read_address
+from tools.bench.executor.queue import QueueFigures
 
 SENTINEL = "redis+sentinel://bob:p%40ss@h1:26379,h2/orders/2?sentinel_password=s3&confirm_replicas=1"
 
@@ -57,3 +58,23 @@ def test_the_queue_cannot_be_on_a_cluster() -> None:
         TypeAdapter(QueueRedisUrl).validate_python("redis+cluster://h1")
     with pytest.raises(ValidationError, match="QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster"):
         RunSettings(redis_url="redis+cluster://h1", queue_redis_url="")
+
+
+GOOD = QueueFigures(2.0, 9.0, 0.4, 2.5, 9.0, 1000, 2.6, 1700.0, 0.7)
+
+
+def test_good_figures_miss_nothing() -> None:
+    assert GOOD.missed == []
+
+
+def test_each_missed_target_is_named() -> None:
+    missed = GOOD._replace(idle_p50_ms=5.0, busy_p50_ms=7.5, idle_cpu_percent=3.1).missed
+    assert ["p50 5.0 ms" in missed[0], "p50 7.5 ms" in missed[1], "CPU 3.1 %" in missed[2]] == [True] * 3
+
+
+def test_a_heartbeat_that_costs_too_much_is_named() -> None:
+    assert "1000 sessions kept alive: CPU 16.2 %" in GOOD._replace(busy_cpu_percent=16.2).missed[0]
+
+
+def test_a_system_that_shows_no_processor_time_misses_no_target() -> None:
+    assert GOOD._replace(idle_cpu_percent=None).missed == []

@@ -1,9 +1,12 @@
 """What stands around tool servers hands each question on as what it is: a read stays a read, down to an agent."""
 
 import pytest
+from a2a.types import Task, TaskState, TaskStatus
 from typing_extensions import override
 
+from services.executor.adapters.a2a_client import answer_of
 from services.executor.adapters.credentials import NoCredentials
+from services.executor.adapters.oauth_tokens import USUAL_LIFE, read_lifetime
 from services.executor.adapters.tool_servers import ByOrigin, DetectingToolServers
 from services.executor.adapters.wrapped_servers import BreakingTools, CountedTools, DiscreetServers, PatientTools
 from services.executor.ports.tools import ToolAnswer
@@ -12,6 +15,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach
 from shared.ports.meter import NoMeter
 from tests.doubles.fake_tool_servers import FakeToolServers
+from tests.each_row import each_row
 
 _AGENT = Connection(id="shop", url="http://127.0.0.1:1/agent", protocol="a2a")
 
@@ -60,3 +64,38 @@ async def test_each_question_reaches_the_agent_as_what_it_is() -> None:
 
     assert [answer and answer.content for answer in answers] == ["call", "read", "recalled", "stopped"]
     assert servers.protocol_of(_AGENT) == "a2a"
+
+
+@pytest.mark.promise("I4.unread_errors")
+@pytest.mark.parametrize(
+    ("state", "not_begun"),
+    [
+        (TaskState.TASK_STATE_FAILED, True),
+        (TaskState.TASK_STATE_REJECTED, True),
+        (TaskState.TASK_STATE_AUTH_REQUIRED, True),
+        (TaskState.TASK_STATE_CANCELED, False),
+        (TaskState.TASK_STATE_UNSPECIFIED, False),
+    ],
+)
+def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun: bool) -> None:
+    """A canceled task may have done a part of it, and one without a state may have done anything."""
+    answer = answer_of(Task(id="t1", status=TaskStatus(state=state)))
+    assert (answer.is_error, answer.not_begun) == (True, not_begun)
+
+
+@pytest.mark.promise("connections.refreshed_once")
+@each_row(
+    "life, seconds",
+    [
+        (3600, 3600.0),
+        ("60", 60.0),
+        (0, 1.0),
+        (10**9, 86_400.0),
+        ("inf", 86_400.0),
+        (None, USUAL_LIFE),
+        ("NaN", USUAL_LIFE),
+        ("soon", USUAL_LIFE),
+    ],
+)
+def test_a_token_is_kept_for_a_bounded_time_whatever_is_said_of_its_life(life: object, seconds: float) -> None:
+    assert read_lifetime(life) == seconds

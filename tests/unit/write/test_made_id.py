@@ -6,8 +6,9 @@ from services.executor.core.records.references import find_made_id, resolve
 from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json
 
+pytestmark = pytest.mark.promise("I4.partners")
 
-@pytest.mark.promise("I4.partners")
+
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
@@ -36,7 +37,6 @@ def test_the_id_of_what_was_made_is_found_in_the_answer(answer: Json, expected: 
     assert find_made_id(answer, "booking_id") == expected
 
 
-@pytest.mark.promise("I4.partners")
 def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:
     asked: dict[str, Json] = {"booking_id": {"$ref": "c1.<booking_id>"}}
     assert resolve(asked, {"c1": {"booking": {"id": 77}}}) == {"booking_id": 77}
@@ -44,7 +44,6 @@ def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:
         resolve(asked, {"c1": {"status": "ok"}})
 
 
-@pytest.mark.promise("I4.partners")
 @pytest.mark.parametrize(
     "answer",
     [{"data": {"fee_id": 905}}, {"result": {"fee": {"id": 905}}}, {"data": {"feeId": 905, "boat": {"id": 17}}}],
@@ -53,7 +52,6 @@ def test_a_bare_id_of_an_earlier_call_is_found_under_the_answers_wrapper(answer:
     assert resolve({"fee_id": {"$ref": "c1.fee_id"}}, {"c1": answer}) == {"fee_id": 905}
 
 
-@pytest.mark.promise("I4.partners")
 @pytest.mark.parametrize(
     ("answer", "name"),
     [

@@ -1,17 +1,69 @@
-"""A row of the journal gives back what was put into it, whatever texts stand in it by name."""
+"""Entries of the write ledger and rows of a journal are read as they were stored, by this revision and later."""
+
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall
+from shared.domain.words import ToolClass, WriteStatus
 from shared.infra.journal_rows import ROW, StoredStep, name_of, pack_row, read_rows, split
+from shared.infra.ledger_rows import pack_entry, read_entry
+
+_ENTRY = LedgerEntry(
+    key="t:h:c1",
+    call=PlannedCall(
+        call_id="c1",
+        connection_id="company",
+        tool="approve_claim",
+        tool_class=ToolClass.CHANGE,
+        arguments_json='{"claim":"CLM-1"}',
+    ),
+    arguments_json='{"claim":"CLM-1"}',
+    plan_hash="h",
+    status=WriteStatus.SENDING,
+    sending_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+    note="Müller",
+)
+
+
+def test_what_is_packed_is_read() -> None:
+    assert read_entry(f"sending\n{pack_entry(_ENTRY)}") == _ENTRY
+
+
+def test_equal_entries_are_packed_alike() -> None:
+    """A step whose reply was lost is told from another's by what stands there."""
+    assert pack_entry(_ENTRY.model_copy()) == pack_entry(_ENTRY)
+
+
+@pytest.mark.promise("upgrade.opened")
+def test_an_entry_of_an_older_revision_is_read() -> None:
+    assert read_entry(f"sending\n{_ENTRY.stored_json()}") == _ENTRY
+
+
+@pytest.mark.promise("upgrade.opened")
+def test_an_entry_that_was_packed_before_is_read() -> None:
+    """It was packed with the shapes as they were at first: to change that file spoils every ledger."""
+    packed = (
+        "eLuKPCHag0VwiVWGFSQ+iYtmUDGYmFeJiGZokgFFc2YuSXEO1gF2p7OPr64hKOBwhC0WlahBnEFUGBuZ6RoY6hoYhRgYWxmYWBmYRiHygu"
+        "/hPTk5wFqoFgCf11qE"
+    )
+    assert read_entry(f"sending\n{packed}") == _ENTRY
+
+
+def test_a_row_that_is_none_is_said() -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_entry("sending\nspoilt==")
+
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
 @pytest.mark.promise("journal.texts_once")
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=4), st.lists(TEXT.filter(bool), max_size=3, unique=True))
-def test_what_is_packed_is_read(steps: list[tuple[str, str, str]], shared: list[str]) -> None:
+def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]], shared: list[str]) -> None:
     """Also where the texts overlap, stand in the data more than once, or not at all."""
     names = {text: name_of(text) for text in shared}
     packed = [StoredStep(key, kind, split(data + "".join(shared), names)) for key, kind, data in steps]
@@ -44,6 +96,6 @@ def test_no_steps_are_no_row() -> None:
     assert pack_row([]) == ""
 
 
-def test_a_row_that_is_none_is_said() -> None:
+def test_a_row_that_is_none_is_said_of_journal_rows() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         read_rows([("7-1", {ROW: "spoilt"})])
