@@ -23,7 +23,7 @@ class CredentialHeader(NamedTuple):
     value: str
 
     def __repr__(self) -> str:
-        return f"Badge({self.header!r})"
+        return f"CredentialHeader({self.header!r})"
 
 
 class Credentials(Protocol):
@@ -120,7 +120,7 @@ class ToolServers(Protocol):
         """Whether a server, once discovered, may have tools that it does not list."""
 
     def protocol_of(self, connection: Connection) -> str:  # noqa: ARG002  nothing is known
-        """``mcp`` or ``rest``, once it is stated or was found; else empty."""
+        """``mcp``, ``rest`` or ``a2a``, once it is stated or was found; else empty."""
         return ""
 
     async def call(

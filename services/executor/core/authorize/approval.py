@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from services.executor.core.authorize.verdicts import binding_hash, reasons
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, unanswered_concern
-from services.executor.core.reads.one_call import as_sent
+from services.executor.core.reads.one_call import content_as_received
 from services.executor.core.records.references import references
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.values import Fact, NamedValue
@@ -93,7 +93,7 @@ def _read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedV
     figures = [one for one in values if any((of.source, of.ref) == ("result", fact.ref) for of in one.operands)]
     supports = (*(f"{one.call_id}.{one.argument}" for one in arguments), *(f"value {one.name}" for one in figures))
     most = _SHOWN if supports else _MENTIONED
-    seen, left_out = beginning(as_sent(fact), most)
+    seen, left_out = beginning(content_as_received(fact), most)
     shows = dumps(seen)
     return ReadFound(
         ref=fact.ref,

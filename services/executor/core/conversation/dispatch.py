@@ -26,8 +26,6 @@ PROPOSE_AGAIN = "Not made: propose it again."
 class DispatchedReply(NamedTuple):
     """What became of a reply's calls: ``results`` of those that are answered, ``proposals`` for the plan, ``wrong``
     writes with the reason.
-
-    ``answered`` are writes that the ledger answers, or that are proposed already.
     """
 
     results: Mapping[str, ToolResult]

@@ -236,7 +236,7 @@ def as_expected(ctx: TurnContext, fact: Fact) -> ShownContent | None:
     return ShownContent(_with_fields(once.result, added), " ".join(said)) if added else None
 
 
-def as_sent(fact: Fact) -> Json:
+def content_as_received(fact: Fact) -> Json:
     """What the server sent: the fact's content without the names under which ``as_expected`` shows fields besides."""
     names = dict(_TAKEN_NAMES.findall(fact.note))
     return _without_names(fact.result, names) if names else fact.result

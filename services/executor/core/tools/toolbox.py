@@ -99,7 +99,7 @@ def key_field(tool: Tool) -> str | None:
     return name if name and name in tool.parameters else None
 
 
-def as_sent(entry: LedgerEntry, tool: Tool) -> JsonObject:
+def arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
     """The arguments as they are sent: the planned ones, with our idempotency key.
 
     To a skill the key is our name for the message; a person's answer is sent in place of the planned arguments, to the

@@ -43,9 +43,9 @@ from services.executor.core.states import machine
 from services.executor.core.states.machine import DispatchRefused, require_permitted
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.turn.waits import rest_for_model
+from services.executor.core.write.agent_calls import AgentAtWork
 from services.executor.core.write.mutations import send_plan_calls
 from services.executor.core.write.notices import append_missing_notice, leave_out_early_notices, not_made, quiet_rest
-from services.executor.core.write.sending import AgentAtWork
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan

@@ -36,7 +36,7 @@ from services.executor.core.session.ledger import (
     open_doubts,
     with_attempt,
 )
-from services.executor.core.write.sending import question_timer
+from services.executor.core.write.agent_calls import question_timer
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus

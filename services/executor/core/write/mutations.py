@@ -11,17 +11,10 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Escalated, Failed, NotSent, Rejected, RunEnds
 from services.executor.core.session.ledger import Doubtful, entries, has_begun, outcome_of, took_hold, write_key
 from services.executor.core.tools.classes import identifies
+from services.executor.core.write.agent_calls import hear_reply, is_answer_overdue, is_with_agent, settle_by_agent
 from services.executor.core.write.notices import is_left_out, leave_out
-from services.executor.core.write.sending import (
-    find_truth,
-    hear_reply,
-    is_with_agent,
-    keeps_key,
-    prepare,
-    send,
-    under_our_key,
-)
-from services.executor.core.write.settling import effect_since, is_found_done, store_status
+from services.executor.core.write.sending import keeps_key, prepare, send, under_our_key
+from services.executor.core.write.settling import effect_since, is_found_done, settle_by_reading, store_status
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
@@ -96,7 +89,7 @@ async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
     """
     for entry in (await ctx.store.ledger()).values():
         if ends or not is_with_agent(entry):
-            await find_truth(ctx, entry, may_resend=False)
+            await settle_open_call(ctx, entry, may_resend=False)
 
 
 async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
@@ -119,7 +112,7 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
     ctx, call = write.ctx, write.call
     try:
         with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
-            entry = await _settle_call(write)
+            entry = await _make_and_settle(write)
             span.note({names.WRITE_STATUS: entry.status.value})
     except NotSent as unprepared:
         if call.on_failure == "compensate":
@@ -132,15 +125,20 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
 async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
     """Makes a compensation, once, like any write. Returns why it did not take hold; empty if it did."""
     try:
-        entry = await _settle_call(write._replace(call=call, state=FsmState.MUTATE))
+        entry = await _make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
     except (Failed, Escalated, Rejected) as error:
         return f" ({error.reason})"
     return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
 
 
-async def _settle_call(write: PlannedWrite) -> LedgerEntry:
-    """Makes the call if it was not made, and settles it; returns its entry. Raises ``Doubtful`` for a write in
-    doubt.
+async def _make_and_settle(write: PlannedWrite) -> LedgerEntry:
+    """Takes the call from its entry's status to one that is settled, step by step; returns its entry.
+
+    - no entry, ``unsent``, ``resend``: it is sent, which ends as ``sent``, ``denied``, ``asked`` or ``unsent``;
+    - ``asked``: a person's answer goes to the agent (``resend``);
+    - ``sent``, ``denied``, ``sending``: it is settled by its agent's word or by reading: here a write is proved.
+
+    A notice that was ``sent`` needs no proof. Raises ``Doubtful`` for a write in doubt.
     """
     ctx, plan, call = write.ctx, write.plan, write.call
     known = (await ctx.store.ledger()).get(write_key(plan, call))
@@ -153,15 +151,27 @@ async def _settle_call(write: PlannedWrite) -> LedgerEntry:
             known = await _send_call(write, known)
             if known.status is WriteStatus.UNSENT:
                 break
-        elif known.status is WriteStatus.ASKED:
+        elif known.status is WriteStatus.ASKED and not is_answer_overdue(ctx, known):
             known = await hear_reply(ctx, known)
         else:
-            known = await find_truth(ctx, known, may_resend=True)
+            known = await settle_open_call(ctx, known, may_resend=known.status is not WriteStatus.ASKED)
         if known.status is WriteStatus.SENT and call.tool_class is not ToolClass.CHANGE:
             break
     if known.status in DOUBTS:
         raise Doubtful
     return known
+
+
+async def settle_open_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+    """Settles what is open about a call that was sent: by its agent's word if an agent has it, else by reading, which
+    is the proof of an ordinary write. Returns its entry. Without ``may_resend`` nothing more is sent.
+    """
+    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
+    if tool is not None and tool.is_skill:
+        settled = await settle_by_agent(ctx, entry, may_resend=may_resend)
+        if settled is not None:
+            return settled
+    return await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
 async def _send_call(write: PlannedWrite, known: LedgerEntry | None) -> LedgerEntry:
@@ -171,28 +181,28 @@ async def _send_call(write: PlannedWrite, known: LedgerEntry | None) -> LedgerEn
     try:
         await refuse_too_early(ctx, progress, call)
         await refuse_out_of_turn(ctx, progress, call)
-        sending = await prepare(ctx, plan, call, write.state, known)
+        prepared = await prepare(ctx, plan, call, write.state, known)
     except NotSent as unprepared:
         if known is None or not under_our_key(known):
             raise
         note = f"no answer came, and it cannot be sent again: {unprepared.reason}"
         return await store_status(ctx, known, WriteStatus.IN_DOUBT, note)
-    if known is not None and under_our_key(known) and not keeps_key(known, sending.tool):
+    if known is not None and under_our_key(known) and not keeps_key(known, prepared.tool):
         return await store_status(
             ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key"
         )
-    if known is not None and (shown := effect_since(known, sending.before_json)) is not None:
-        proved = known.model_copy(update={"proof_json": sending.before_json})
+    if known is not None and (shown := effect_since(known, prepared.before_json)) is not None:
+        proved = known.model_copy(update={"proof_json": prepared.before_json})
         return await store_status(
             ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}"
         )
-    if known is not None and is_found_done(known, sending.before_json):
-        anew = known.model_copy(update={"proof_json": sending.before_json, "attempt": known.attempt + 1})
+    if known is not None and is_found_done(known, prepared.before_json):
+        anew = known.model_copy(update={"proof_json": prepared.before_json, "attempt": known.attempt + 1})
         why = "a read shows it by now, and none had an answer when the operator spoke"
         return await store_status(
             ctx, anew, WriteStatus.IN_DOUBT, f"it was not sent again: {why}; before: {known.note}"
         )
-    return await send(ctx, sending, partial(renew_if_old, ctx, progress))
+    return await send(ctx, prepared, partial(renew_if_old, ctx, progress))
 
 
 async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:

@@ -141,7 +141,7 @@ def with_sentence(arguments: JsonObject, place: Sequence[str], sentence: str) ->
 def may_go_out(
     notice: PlannedCall, plan: WritePlan, ledger: Mapping[str, LedgerEntry], *, after_proof: bool = False
 ) -> NoticeRelease:
-    """Whether every change that the notice is_addressed_to of is proved, or acknowledged and contradicted by no read.
+    """Whether every change that the notice tells of is proved, or acknowledged and contradicted by no read.
 
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant wants proof and nothing less. A notice that
     was frozen without a sentence waits for proof, too.

@@ -1,46 +1,40 @@
-"""Sending one call of a plan: what may be refused is refused first, then come intent, call and answer (I3).
-
-A call of an agent's skill may take its time: this file also asks what became of it, hears what it asks a person, and
-stops it.
+"""Sending one call of a plan: what may be refused is refused first, then come the read before it, intent, call and
+answer (I3).
 """
 
 import asyncio
+import base64
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import NamedTuple
 
+from services.executor.core.reads.one_call import dispatch_call
 from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Rest
 from services.executor.core.session.endings import NotSent
-from services.executor.core.session.ledger import entries, results, with_attempt, write_key
+from services.executor.core.session.ledger import entries, results, write_key
 from services.executor.core.states.machine import DispatchRefused, require_permitted
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import MOST_SENDINGS, as_sent, key_field, problems_with
+from services.executor.core.tools.toolbox import arguments_to_send, key_field, problems_with
 from services.executor.core.write.notices import may_go_out, text_place, with_sentence
 from services.executor.core.write.settling import (
-    call_tool,
     read_state_before,
-    settle_by_reading,
     store_answer,
     store_status,
-    store_unfinished,
-    wait_until_closed,
     was_so_before,
 )
-from services.executor.ports.tools import NEVER_TAKEN, Tool, ToolAnswer, ToolSilent, ToolUnreachable
-from services.executor.ports.turns import Timer
+from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.task import TurnKind
-from shared.domain.exact_json import JsonObject, dumps
+from shared.contracts.task import FILE_ID
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, WriteStatus
 
 _HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
-class Sending(NamedTuple):
+class PreparedCall(NamedTuple):
     """One call that is ready to be sent. ``known`` is its ledger entry so far, if there is one."""
 
     plan: WritePlan
@@ -54,7 +48,7 @@ class Sending(NamedTuple):
 
 async def prepare(
     ctx: TurnContext, plan: WritePlan, call: PlannedCall, state: FsmState, known: LedgerEntry | None
-) -> Sending:
+) -> PreparedCall:
     """Checks the call, resolves its arguments and reads the state before it. Raises ``NotSent`` if it may not be made;
     nothing is stored or sent here.
     """
@@ -72,7 +66,7 @@ async def prepare(
     if problems:
         raise NotSent(f"{call.call_id}: {call.tool} was not called, its arguments do not fit: {problems}")
     undone = next((other.call_id for other in plan.calls if other.compensation == call), None)
-    return Sending(plan, call, tool, arguments, await _state_before(ctx, plan, call, known), known, undone)
+    return PreparedCall(plan, call, tool, arguments, await _state_before(ctx, plan, call, known), known, undone)
 
 
 async def _with_notice_sentence(
@@ -91,7 +85,7 @@ async def _with_notice_sentence(
     return with_sentence(arguments, place, going.sentence) if going.sentence and place else arguments
 
 
-async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], Awaitable[None]]) -> LedgerEntry:
+async def send(ctx: TurnContext, prepared: PreparedCall, still_allowed: Callable[[], Awaitable[None]]) -> LedgerEntry:
     """Stores the intent, makes the call and stores the answer.
 
     Repeats it only while no connection could be made. ``still_allowed`` is called right before each attempt, since the
@@ -101,21 +95,48 @@ async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], A
         await ctx.journal.look()
         await still_allowed()
         opening = asyncio.get_running_loop().time()
-        entry = await _open(ctx, sending)
+        entry = await _open(ctx, prepared)
         try:
             _refuse_if_held_up(ctx, opening)
-            answer = await call_tool(ctx, sending.tool, as_sent(entry, sending.tool))
+            answer = await call_tool(ctx, prepared.tool, arguments_to_send(entry, prepared.tool))
         except ToolUnreachable as error:
-            sending = sending._replace(known=await _store_unsent(ctx, sending, entry, str(error), last=pause is None))
+            prepared = prepared._replace(
+                known=await _store_unsent(ctx, prepared, entry, str(error), last=pause is None)
+            )
             if pause is None:
-                return sending.known or entry
+                return prepared.known or entry
             await asyncio.sleep(pause)
         except ToolSilent as error:
-            ctx.journal.tell("write", call=sending.call.call_id, tool=sending.tool.name, silent=str(error))
+            ctx.journal.tell("write", call=prepared.call.call_id, tool=prepared.tool.name, silent=str(error))
             return entry
         else:
             return await store_answer(ctx, entry, answer)
     raise AssertionError("the last attempt returns")
+
+
+async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
+    """Makes one call and never repeats it; raises ``ToolUnreachable`` or ``ToolSilent``."""
+    return await dispatch_call(ctx, tool, await _with_contents(ctx, arguments), reads=False)
+
+
+async def _with_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
+    """The arguments with the bytes of the files in a person's answer to an agent, which no journal holds."""
+    parts = arguments.get(PARTS)
+    if not isinstance(parts, list):
+        return arguments
+    return {**arguments, PARTS: [await _with_bytes(ctx, part) for part in parts]}
+
+
+async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
+    """The part with its file's bytes, or a text that names the file if it is no longer kept."""
+    file_id = part.get(FILE_ID) if isinstance(part, dict) else None
+    if not isinstance(part, dict) or not isinstance(file_id, str):
+        return part
+    content = await ctx.ports.files.content(ctx.record.tenant, file_id)
+    if content is None:
+        return {"text": f"(The file {part.get('filename') or 'without a name'} is no longer kept.)"}
+    others = {name: value for name, value in part.items() if name != FILE_ID}
+    return {"raw": base64.b64encode(content).decode(), **others}
 
 
 def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
@@ -127,9 +148,11 @@ def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
         raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
 
 
-async def _store_unsent(ctx: TurnContext, sending: Sending, entry: LedgerEntry, why: str, *, last: bool) -> LedgerEntry:
+async def _store_unsent(
+    ctx: TurnContext, prepared: PreparedCall, entry: LedgerEntry, why: str, *, last: bool
+) -> LedgerEntry:
     """Stores that nothing went out this time. What became of an earlier sending stays open."""
-    if not under_our_key(sending.known):
+    if not under_our_key(prepared.known):
         return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {why}")
     status = WriteStatus.IN_DOUBT if last else WriteStatus.RESEND
     return await store_status(
@@ -163,22 +186,22 @@ async def _state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, kn
     return dumps(await read_state_before(ctx, plan, call))
 
 
-async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
+async def _open(ctx: TurnContext, prepared: PreparedCall) -> LedgerEntry:
     hold = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds
-    known = sending.known
+    known = prepared.known
     over = known is not None and bool(known.earlier) and known.earlier[-1].number == known.attempt
     entry = LedgerEntry(
-        key=write_key(sending.plan, sending.call),
-        call=sending.call,
-        arguments_json=dumps(sending.arguments),
-        plan_hash=sending.plan.hash,
+        key=write_key(prepared.plan, prepared.call),
+        call=prepared.call,
+        arguments_json=dumps(prepared.arguments),
+        plan_hash=prepared.plan.hash,
         status=WriteStatus.SENDING,
         sending_at=ctx.journal.now,
         open_until=ctx.journal.now + timedelta(seconds=hold),
-        before_json=sending.before_json,
-        idempotency_field=key_field(sending.tool),
+        before_json=prepared.before_json,
+        idempotency_field=key_field(prepared.tool),
         decide_hours=ctx.tenant.approval_hours,
-        compensates=sending.compensates,
+        compensates=prepared.compensates,
         attempt=known.attempt + int(over) if known else 1,
         earlier=known.earlier if known else (),
         resolutions=known.resolutions if known else (),
@@ -187,122 +210,3 @@ async def _open(ctx: TurnContext, sending: Sending) -> LedgerEntry:
     entry = entry.model_copy(update={"shown_before": was_so_before(entry)})
     await ctx.journal.open_write(entry, hold)
     return entry
-
-
-_SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
-_FIRST_LOOK, _LONGEST_PAUSE = 2.0, 60.0  # seconds until an agent that is at work is looked at again
-
-
-class AgentAsks(Exception):
-    """The run cannot go on before a person has answered an agent's question."""
-
-    def __init__(self, entry: LedgerEntry) -> None:
-        super().__init__(entry.note)
-        self.entry = entry
-
-
-class AgentAtWork(Exception):
-    """The agent has not finished; ``rest`` says until when the task waits before it looks again."""
-
-    def __init__(self, rest: Rest) -> None:
-        super().__init__(rest.why)
-        self.rest = rest
-
-
-def question_timer(entry: LedgerEntry) -> Timer | None:
-    """The timer that ends the wait for an answer to the entry's question; None if it waits without end."""
-    return Timer(entry.decide_by, f"{_SUBJECT}{entry.question_id}") if entry.decide_by else None
-
-
-def is_with_agent(entry: LedgerEntry) -> bool:
-    """Whether an agent has the call and has not finished it, or is about to be given a person's answer."""
-    waits = entry.status is WriteStatus.RESEND and entry.agent is not None and entry.agent.reply is not None
-    return entry.status is WriteStatus.ASKED or waits or _is_at_work(entry)
-
-
-async def find_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
-    """Settles what is open about a write, by its agent's word if it has one, else by reading, and returns its entry.
-
-    Without ``may_resend`` nothing more is sent, and an agent that has not finished is told to stop. Raises
-    ``AgentAtWork``.
-    """
-    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
-    is_open = entry.status is WriteStatus.SENDING or (is_with_agent(entry) and not may_resend)
-    if is_open and tool is not None and tool.is_skill:
-        await wait_until_closed(ctx.store, ctx.journal, entry)
-        told = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
-        if told is not None:
-            return told
-        if entry.status is WriteStatus.ASKED:
-            return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent could not be told to stop")
-    return await settle_by_reading(ctx, entry, may_resend=may_resend)
-
-
-async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
-    """The entry with this turn's answer, to be sent to the same task of the agent; ``AgentAsks`` while there is none.
-
-    The turn in which the agent asked is no answer, also when it is tried again. Nobody but the requester answers.
-    """
-    turn, agent = ctx.turn, entry.agent
-    if turn.kind is TurnKind.DEADLINE and turn.data.get("subject") == f"{_SUBJECT}{entry.question_id}":
-        return await find_truth(ctx, entry, may_resend=False)
-    is_said = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
-    if agent is None or not is_said or turn.turn_id == agent.asked_in or turn.principal.id != ctx.record.requester.id:
-        raise AgentAsks(entry)
-    replied = agent.model_copy(update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1})
-    note = f"{turn.principal.id} answered what the agent asks"
-    await store_status(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
-    return (await ctx.store.ledger())[entry.key]  # a replay knows already what came of it
-
-
-async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
-    """The entry by what its agent says of the call; None if it cannot be asked, or does not know."""
-    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
-    if tool is None:
-        return None
-    # An agent has as long as a decision may take.
-    now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
-    is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
-    connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or is_over
-    sent, seconds, session = as_sent(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
-    try:
-        answer = await ctx.ports.tools.ask_outcome(connection, sent, seconds, session, stop_agent=stop_agent)
-    except (ToolUnreachable, ToolSilent) as error:
-        ctx.journal.tell("note", call=entry.call.call_id, problem=f"the agent did not answer: {error}")
-        if _is_at_work(entry) and not stop_agent:
-            raise AgentAtWork(_next_look(ctx, entry)) from error
-        return None
-    return await _as_agent_says(ctx, entry, answer, stop_agent=stop_agent) if answer is not None else None
-
-
-async def _as_agent_says(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool) -> LedgerEntry:
-    if answer == NEVER_TAKEN:
-        return await _settle_never_taken(ctx, entry, may_resend=not stop_agent)
-    if answer.unfinished is None:
-        return await store_answer(ctx, entry, answer)
-    if stop_agent:
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
-    known = await store_unfinished(ctx, entry, answer.unfinished)
-    if _is_at_work(known):
-        raise AgentAtWork(_next_look(ctx, known))
-    return known
-
-
-async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
-    note = "no answer came, and the agent never took the message"
-    if may_resend and entry.attempt < MOST_SENDINGS:
-        once_more = with_attempt(entry, WriteStatus.ABSENT, note)
-        return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same name")
-    return await store_status(ctx, entry, WriteStatus.REFUSED, note)
-
-
-def _next_look(ctx: TurnContext, entry: LedgerEntry) -> Rest:
-    """The wait until the agent is asked again, longer the longer it has been at work; it costs no working time."""
-    now = ctx.journal.now
-    worked = (now - (entry.sending_at or now)).total_seconds()
-    until = now + timedelta(seconds=min(max(_FIRST_LOOK, worked / 4), _LONGEST_PAUSE))
-    return Rest(until, f"the agent {entry.call.connection_id!r} is at work on {entry.call.call_id} {entry.call.tool}")
-
-
-def _is_at_work(entry: LedgerEntry) -> bool:
-    return entry.status is WriteStatus.SENDING and entry.agent is not None and entry.agent.at_work

@@ -1,7 +1,6 @@
 """Finds out what became of a call that was sent: by its answer and by reading, never by sending it again (I3, I4)."""
 
 import asyncio
-import base64
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
@@ -20,39 +19,13 @@ from services.executor.core.tools.paginate_walk import listing, read_to_end
 from services.executor.core.tools.record_tree import Leaf, NoSuchPath, leaves_of, names_a_record
 from services.executor.core.tools.toolbox import MOST_SENDINGS
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, participles, shows_already
-from services.executor.ports.tools import PARTS, Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
+from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.task import FILE_ID
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
 from shared.domain.keywords import stem
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
-
-
-async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
-    """Makes one call and never repeats it; raises ``ToolUnreachable`` or ``ToolSilent``."""
-    return await dispatch_call(ctx, tool, await _with_contents(ctx, arguments), reads=False)
-
-
-async def _with_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
-    """The arguments with the bytes of the files in a person's answer to an agent, which no journal holds."""
-    parts = arguments.get(PARTS)
-    if not isinstance(parts, list):
-        return arguments
-    return {**arguments, PARTS: [await _with_bytes(ctx, part) for part in parts]}
-
-
-async def _with_bytes(ctx: TurnContext, part: Json) -> Json:
-    """The part with its file's bytes, or a text that names the file if it is no longer kept."""
-    file_id = part.get(FILE_ID) if isinstance(part, dict) else None
-    if not isinstance(part, dict) or not isinstance(file_id, str):
-        return part
-    content = await ctx.ports.files.content(ctx.record.tenant, file_id)
-    if content is None:
-        return {"text": f"(The file {part.get('filename') or 'without a name'} is no longer kept.)"}
-    others = {name: value for name, value in part.items() if name != FILE_ID}
-    return {"raw": base64.b64encode(content).decode(), **others}
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
@@ -83,7 +56,7 @@ async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
     return await _read_state(ctx, entry.call, arguments)
 
 
-def evidence(entry: LedgerEntry, after: Json) -> WriteEvidence:
+def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
     """What a write is judged by: its arguments and answer, and the reads before and after it."""
     call = entry.call
     return WriteEvidence(
@@ -101,7 +74,7 @@ def was_so_before(entry: LedgerEntry) -> bool:
     """Whether the read before the call shows all that the call sets: it was so already, or the call had been made
     before.
     """
-    return shows_already(evidence(entry, None))
+    return shows_already(evidence_of_write(entry, None))
 
 
 async def _read_state(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> Json:
@@ -323,7 +296,7 @@ def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
     known = _read_when_decided(entry)
     if not _is_retried(entry) or known is None or now_json == dumps(None):
         return None
-    seen = evidence(entry.model_copy(update={"before_json": known}), loads(now_json))
+    seen = evidence_of_write(entry.model_copy(update={"before_json": known}), loads(now_json))
     judgement = judge_lost(seen)
     return judgement.note if judgement.status is WriteStatus.VERIFIED else None
 
@@ -381,7 +354,7 @@ async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     the result.
     """
     after = await read_state_after(ctx, entry)
-    seen = evidence(entry, after)
+    seen = evidence_of_write(entry, after)
     said, again = entry.refusal or "", bool(entry.earlier)
     judgement = judge_unread(entry) if after is None else judge_refused(seen, said, was_sent_before=again)
     if judgement.status is WriteStatus.REFUSED and not _can_show(entry, seen):
@@ -394,7 +367,7 @@ async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     if entry.call.read_back is None:
         return await store_status(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
     after = await read_state_after(ctx, entry)
-    judgement = judge(seen := evidence(entry, after))
+    judgement = judge(seen := evidence_of_write(entry, after))
     if judgement.note == _NOT_SHOWN and not _can_show(entry, seen):
         judgement = judgement._replace(note=f"no read can show it: {_CANNOT_TELL}")
     proved = _with_proof(entry, after).model_copy(update={"contradicted": judgement.contradicted})
@@ -407,7 +380,7 @@ async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -
     judgement, lost = WriteJudgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
     if _can_be_read_back(entry):
         after = await read_state_after(ctx, entry)
-        seen, lost = evidence(entry, after), _with_proof(entry, after)
+        seen, lost = evidence_of_write(entry, after), _with_proof(entry, after)
         unknown = "no answer came, and nothing is known of the state before the call"
         judgement = WriteJudgement(WriteStatus.IN_DOUBT, unknown) if seen.before is None else judge_lost(seen)
         if judgement.status is WriteStatus.ABSENT and not _can_show(entry, seen):

@@ -1,0 +1,136 @@
+"""Calls of an agent's skill, which take their time: what became of one is asked, what the agent asks a person is
+answered, and an agent that has not finished is stopped.
+"""
+
+from datetime import timedelta
+
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Rest
+from services.executor.core.session.ledger import with_attempt
+from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
+from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_closed
+from services.executor.ports.tools import NEVER_TAKEN, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.turns import Timer
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import TurnKind
+from shared.domain.words import WriteStatus
+
+_SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
+_FIRST_LOOK, _LONGEST_PAUSE = 2.0, 60.0  # seconds until an agent that is at work is looked at again
+
+
+class AgentAsks(Exception):
+    """The run cannot go on before a person has answered an agent's question."""
+
+    def __init__(self, entry: LedgerEntry) -> None:
+        super().__init__(entry.note)
+        self.entry = entry
+
+
+class AgentAtWork(Exception):
+    """The agent has not finished; ``rest`` says until when the task waits before it looks again."""
+
+    def __init__(self, rest: Rest) -> None:
+        super().__init__(rest.why)
+        self.rest = rest
+
+
+def question_timer(entry: LedgerEntry) -> Timer | None:
+    """The timer that ends the wait for an answer to the entry's question; None if it waits without end."""
+    return Timer(entry.decide_by, f"{_SUBJECT}{entry.question_id}") if entry.decide_by else None
+
+
+def is_with_agent(entry: LedgerEntry) -> bool:
+    """Whether an agent has the call and has not finished it, or is about to be given a person's answer."""
+    waits = entry.status is WriteStatus.RESEND and entry.agent is not None and entry.agent.reply is not None
+    return entry.status is WriteStatus.ASKED or waits or _is_at_work(entry)
+
+
+async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry | None:
+    """Settles what is open about a call of an agent's skill by what the agent says of it; None if it says nothing, or
+    nothing is open with it.
+
+    Without ``may_resend`` nothing more is sent, and an agent that has not finished is told to stop. Raises
+    ``AgentAtWork``.
+    """
+    if entry.status is not WriteStatus.SENDING and (may_resend or not is_with_agent(entry)):
+        return None
+    await wait_until_closed(ctx.store, ctx.journal, entry)
+    said = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
+    if said is None and entry.status is WriteStatus.ASKED:
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent could not be told to stop")
+    return said
+
+
+def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
+    """Whether this turn is the timer that ends the wait for an answer to the entry's question."""
+    is_timer = ctx.turn.kind is TurnKind.DEADLINE
+    return is_timer and ctx.turn.data.get("subject") == f"{_SUBJECT}{entry.question_id}"
+
+
+async def hear_reply(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
+    """The entry with this turn's answer, to be sent to the same task of the agent; ``AgentAsks`` while there is none.
+
+    The turn in which the agent asked is no answer, also when it is tried again. Nobody but the requester answers.
+    """
+    turn, agent = ctx.turn, entry.agent
+    is_said = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
+    if agent is None or not is_said or turn.turn_id == agent.asked_in or turn.principal.id != ctx.record.requester.id:
+        raise AgentAsks(entry)
+    replied = agent.model_copy(update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1})
+    note = f"{turn.principal.id} answered what the agent asks"
+    await store_status(ctx, entry.model_copy(update={"agent": replied}), WriteStatus.RESEND, note)
+    return (await ctx.store.ledger())[entry.key]  # a replay knows already what came of it
+
+
+async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
+    """The entry by what its agent says of the call; None if it cannot be asked, or does not know."""
+    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
+    if tool is None:
+        return None
+    # An agent has as long as a decision may take.
+    now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
+    is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
+    connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or is_over
+    sent, seconds, session = arguments_to_send(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
+    try:
+        answer = await ctx.ports.tools.ask_outcome(connection, sent, seconds, session, stop_agent=stop_agent)
+    except (ToolUnreachable, ToolSilent) as error:
+        ctx.journal.tell("note", call=entry.call.call_id, problem=f"the agent did not answer: {error}")
+        if _is_at_work(entry) and not stop_agent:
+            raise AgentAtWork(_next_look(ctx, entry)) from error
+        return None
+    return await _as_agent_says(ctx, entry, answer, stop_agent=stop_agent) if answer is not None else None
+
+
+async def _as_agent_says(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool) -> LedgerEntry:
+    if answer == NEVER_TAKEN:
+        return await _settle_never_taken(ctx, entry, may_resend=not stop_agent)
+    if answer.unfinished is None:
+        return await store_answer(ctx, entry, answer)
+    if stop_agent:
+        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
+    known = await store_unfinished(ctx, entry, answer.unfinished)
+    if _is_at_work(known):
+        raise AgentAtWork(_next_look(ctx, known))
+    return known
+
+
+async def _settle_never_taken(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+    note = "no answer came, and the agent never took the message"
+    if may_resend and entry.attempt < MOST_SENDINGS:
+        once_more = with_attempt(entry, WriteStatus.ABSENT, note)
+        return await store_status(ctx, once_more, WriteStatus.RESEND, f"{note}; it is sent again under the same name")
+    return await store_status(ctx, entry, WriteStatus.REFUSED, note)
+
+
+def _next_look(ctx: TurnContext, entry: LedgerEntry) -> Rest:
+    """The wait until the agent is asked again, longer the longer it has been at work; it costs no working time."""
+    now = ctx.journal.now
+    worked = (now - (entry.sending_at or now)).total_seconds()
+    until = now + timedelta(seconds=min(max(_FIRST_LOOK, worked / 4), _LONGEST_PAUSE))
+    return Rest(until, f"the agent {entry.call.connection_id!r} is at work on {entry.call.call_id} {entry.call.tool}")
+
+
+def _is_at_work(entry: LedgerEntry) -> bool:
+    return entry.status is WriteStatus.SENDING and entry.agent is not None and entry.agent.at_work
