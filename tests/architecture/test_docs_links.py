@@ -1,5 +1,6 @@
 """Links between pages lead to pages and headings that are there; pages say nothing that has no place in them."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,25 @@ def test_every_test_that_a_page_names_is_there() -> None:
     texts = {file: path.read_text("utf-8") if path.exists() else "" for file, path in files.items()}
     assert len(named) > 200
     assert [f"{file}::{test}" for file, test in sorted(named) if f"def {test}(" not in texts[file]] == []
+
+
+@pytest.mark.promise("docs.links")
+def test_every_file_and_function_of_the_way_of_one_task_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("### Where it is in the code")[2]
+    rows = [line.split("|") for line in page.partition("\n## ")[0].splitlines() if "`" in line]
+    assert len(rows) > 15
+    for _, _, files, functions, _ in rows:
+        texts = {name: (ROOT / name).read_text("utf-8") for name in re.findall(r"`([^`]+)`", files)}
+        there = {one for name, text in texts.items() if name.endswith(".py") for one in _functions(text)}
+        assert there.issuperset(re.findall(r"`([^`]+)`", functions)), f"{files}: {functions}"
+
+
+def _functions(text: str) -> Iterator[str]:
+    """The module's functions, and the methods of its classes as ``Class.method``."""
+    for node in ast.parse(text).body:
+        inner = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        yield from (f"{prefix}{one.name}" for one in inner if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def _broken(page: Path) -> Iterator[str]:
