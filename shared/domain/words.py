@@ -83,6 +83,11 @@ class WriteStatus(StrEnum):
 
 SENDABLE = (WriteStatus.UNSENT, WriteStatus.RESEND)  # of these alone a call may go out, again or for the first time
 DOUBTS = (WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+DONE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)  # it took hold, as far as is known
+DID_NOTHING = (WriteStatus.REFUSED, WriteStatus.UNSENT)
+# It is not known, or nobody has said, what became of it. A skipped write is not among these, nor is it done: the plan
+# goes on, and the part that it served is not done.
+UNDECIDED = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS)
 
 
 class Resolution(StrEnum):

@@ -16,7 +16,7 @@ from services.executor.core.reflect.quality import (
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.endings import DONE, Failed
+from services.executor.core.session.endings import Failed
 from services.executor.core.session.values import Fact, open_questions
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.write.notices import append_remarks
@@ -24,7 +24,7 @@ from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match
 from shared.domain.exact_json import as_text, loads_object
-from shared.domain.words import ToolClass
+from shared.domain.words import DONE, ToolClass
 from shared.ports.models import ModelReply
 
 _NAMED = 6  # figures that a sentence names

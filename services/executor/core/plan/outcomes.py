@@ -3,17 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.endings import DONE
 from services.executor.core.session.ledger import entries
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.write.notices import left_out_calls
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.keywords import stem
-from shared.domain.words import WriteStatus
+from shared.domain.words import DONE, WriteStatus
 
 NOT_MADE = "not made"
 _NO_CALL = "no call was made for it"
@@ -38,10 +36,13 @@ def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
     ]
 
 
-async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> dict[str, Json]:
-    """What became of each call, by call id. ``why_not``: the reason told for calls that were not sent."""
+async def outcomes_of(
+    ctx: TurnContext, plan: WritePlan, reasons: Mapping[str, str], why_not: str = ""
+) -> dict[str, Json]:
+    """What became of each call, by call id. ``reasons``: why calls were left out, by call id; ``why_not``: why the
+    others were not sent.
+    """
     known = await entries(ctx.store, plan)
-    reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
     told: dict[str, Json] = {}
     for call in plan.calls:
         entry = known.get(call.call_id)

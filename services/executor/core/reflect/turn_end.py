@@ -13,7 +13,7 @@ from services.executor.core.reflect.outcome import FinishedRun, metadata, outcom
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts, is_dry_run
-from services.executor.core.session.endings import DONE, UNDECIDED, Failed, RunEnds, ends_rest
+from services.executor.core.session.endings import Failed, RunEnds, ends_rest
 from services.executor.core.session.ledger import of_facts, of_writes, remember_calls
 from services.executor.core.session.values import parts_to_do
 from services.executor.ports.sessions import Work
@@ -27,7 +27,7 @@ from shared.domain.conversation import KEPT, SpokenTurn, concatenate_turns
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score
 from shared.domain.redaction import NOTHING, without_marks
-from shared.domain.words import TaskState, WriteStatus
+from shared.domain.words import DONE, UNDECIDED, TaskState, WriteStatus
 
 _SAID: dict[WriteStatus, str] = {
     WriteStatus.SENDING: "in doubt",

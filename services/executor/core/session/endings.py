@@ -6,16 +6,10 @@ from typing import Literal
 
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Turn, TurnKind
-from shared.domain.words import DOUBTS, FsmState, TaskState, WriteStatus
+from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
 
-REST_SUBJECT = "quiet:"  # begins the subject of such a timer
+REST_SUBJECT = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
 Part = Literal["model", "tool_server", "policy_service"]
-
-
-# Writes of which it is not known, or nobody has said, what became; and those that took hold as far as is known. One
-# that an operator has skipped is neither: the plan goes on, and the part that it served is not done.
-UNDECIDED = frozenset({WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS})
-DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT})
 
 
 class RunEnds(Exception):
@@ -34,7 +28,7 @@ class RunEnds(Exception):
 
     def tell_of_writes(self, ledger: Iterable[LedgerEntry]) -> None:
         """Makes a reason that says that nothing was written, of the plan at hand, true of a task that has written."""
-        if any(entry.status in DONE | UNDECIDED for entry in ledger):
+        if any(entry.status in (*DONE, *UNDECIDED) for entry in ledger):
             self.reason = _NOTHING_WRITTEN.sub(r"\1othing more was written", self.reason)
 
 

@@ -12,7 +12,6 @@ from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.context import begins_anew, is_practice, own_memory
 from services.executor.core.session.dossier import is_dry_run
-from services.executor.core.session.endings import UNDECIDED
 from services.executor.core.session.journal import Journal, latest
 from services.executor.core.session.ledger import (
     brief_operator,
@@ -34,7 +33,7 @@ from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import marked_values
 from shared.domain.redaction import redact_text, without_marks
-from shared.domain.words import Dialect, Strategy, TaskState, WriteStatus
+from shared.domain.words import DONE, UNDECIDED, Dialect, Strategy, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
 _NOBODY = Principal(id="unknown")
@@ -94,8 +93,6 @@ def unread_outcome(unread: UnreadableTurn, tenant: str, session_id: str) -> Task
     )
 
 
-_UNSETTLED = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.RESEND)
-_MADE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
 _SILENT = "No attempt could say why: the process that ran it ended."
 
 
@@ -103,11 +100,9 @@ async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
     """Settles the open writes of a task of which nothing could be read: they end unverified or in doubt, and nothing is
     guessed.
     """
-    ledger = await store.ledger()
-    if any(entry.status in _UNSETTLED for entry in ledger.values()):
-        journal = Journal(store, (), (await store.pulse()).now, 0.0)
-        journal.hide(marked_values(work.record.request.text))
-        await settle_without_reading(store, journal, why)
+    journal = Journal(store, (), (await store.pulse()).now, 0.0)
+    journal.hide(marked_values(work.record.request.text))
+    await settle_without_reading(store, journal, why)
 
 
 async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
@@ -120,7 +115,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     doubts = open_doubts(entries)
     waits = bool(doubts) and not is_practice(work.record) and _may_wait(work.turn, entries, now)
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
-    reason += _list_tools("Carried out before", entries, _MADE)
+    reason += _list_tools("Carried out before", entries, DONE)
     reason += _list_tools("In doubt, to be checked by a person", entries, UNDECIDED)
     is_for_a_person = any(entry.status in UNDECIDED for entry in entries)
     update = {
@@ -215,7 +210,7 @@ def letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
 def _begun_writes(ended: TaskRecord) -> Iterator[str]:
     told = ended.metadata.get("writes")
     for write in told if isinstance(told, list) else ():
-        if isinstance(write, dict) and write.get("status") in (*_MADE, *UNDECIDED):
+        if isinstance(write, dict) and write.get("status") in (*DONE, *UNDECIDED):
             yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
 
 

@@ -35,7 +35,7 @@ from services.executor.core.session.dossier import (
     answer_with_plan,
     is_dry_run,
 )
-from services.executor.core.session.endings import UNDECIDED, Failed, ModelRests
+from services.executor.core.session.endings import Failed, ModelRests
 from services.executor.core.session.ledger import entries, has_begun
 from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.session.values import Fact, with_figures
@@ -45,13 +45,19 @@ from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.turn.waits import rest_for_model
 from services.executor.core.write.agent_calls import AgentAtWork
 from services.executor.core.write.mutations import send_plan_calls
-from services.executor.core.write.notices import append_missing_notice, leave_out_early_notices, not_made, quiet_rest
+from services.executor.core.write.notices import (
+    append_missing_notice,
+    leave_out_early_notices,
+    left_out_calls,
+    not_made,
+    quiet_rest,
+)
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import as_list
 from shared.domain.exact_json import Json, dumps, loads_object
-from shared.domain.words import FsmState, ToolClass, WriteStatus
+from shared.domain.words import UNDECIDED, FsmState, ToolClass, WriteStatus
 
 
 def with_insight(progress: Progress) -> Progress:
@@ -129,7 +135,8 @@ async def _carry_closed_plan(
         return carried
     why = _why_outdated(ctx, carried, closed.plan) if isinstance(carried, StaleInputs) else ""
     conversation.progress = carried.progress if isinstance(carried, StaleInputs) else carried
-    outcomes = await outcomes_of(ctx, closed.plan, why)
+    reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, closed.plan)}
+    outcomes = await outcomes_of(ctx, closed.plan, reasons, why)
     ctx.checkpoints.save(
         conversation.progress, f"carried{closed.plan.round}", (JournalEntry(key, "note", dumps(outcomes)),)
     )

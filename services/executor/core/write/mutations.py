@@ -19,7 +19,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
 from shared.domain import span_names as names
-from shared.domain.words import DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
+from shared.domain.words import DID_NOTHING, DONE, DOUBTS, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
 
 
 class PlannedWrite(NamedTuple):
@@ -32,8 +32,6 @@ class PlannedWrite(NamedTuple):
     state: FsmState
 
 
-_FAILED = (WriteStatus.REFUSED, WriteStatus.UNSENT)
-_STANDS = (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT)
 _SETTLED = (
     WriteStatus.VERIFIED,
     WriteStatus.UNVERIFIED,
@@ -101,7 +99,7 @@ async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
         return ""
     needed = frozenset(references(call.arguments))
     for one in plan.calls[: plan.calls.index(call)]:
-        failed = is_left_out(ctx, plan, one) or (one.call_id in known and known[one.call_id].status in _FAILED)
+        failed = is_left_out(ctx, plan, one) or (one.call_id in known and known[one.call_id].status in DID_NOTHING)
         if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
             return f"{one.tool} before it was not carried out"
     return ""
@@ -119,7 +117,7 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
             return unprepared
         await leave_out(ctx, write.plan, call, unprepared.reason)
         return None
-    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in _FAILED else None
+    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
 
 
 async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
@@ -225,7 +223,7 @@ async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:
     left = [
         f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
         for call in before
-        if call.call_id in known and known[call.call_id].status in _STANDS and call.call_id not in undone
+        if call.call_id in known and known[call.call_id].status in DONE and call.call_id not in undone
     ]
     taken_back = f"taken back: {', '.join(done)}" if done else "nothing was taken back"
     standing = f"; still standing: {', '.join(left)}" if left else ""
@@ -269,7 +267,7 @@ class _Change(NamedTuple):
 
     @property
     def did_nothing(self) -> bool:
-        return self.entry is None or self.entry.status in (WriteStatus.REFUSED, WriteStatus.UNSENT)
+        return self.entry is None or self.entry.status in DID_NOTHING
 
 
 async def refuse_out_of_turn(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:

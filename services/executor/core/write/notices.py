@@ -19,7 +19,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import SENDABLE, FsmState, ToolClass, WriteStatus
+from shared.domain.words import DONE, SENDABLE, FsmState, ToolClass, WriteStatus
 
 
 class LeftOut(NamedTuple):
@@ -217,9 +217,6 @@ def _status(entry: LedgerEntry | None) -> str:
     return "contradicted by its read-back" if entry.contradicted else entry.status.value.replace("_", " ")
 
 
-_GONE_OUT = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
-
-
 def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Iterable[Fact]) -> bool:
     """Whether a notice of the plan goes to somebody who is called ``party`` (a word such as "vendor").
 
@@ -300,7 +297,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
         known, notices = await entries(ctx.store, plan), _notices_to(plan, party, progress)
-        if any(call.call_id in known and known[call.call_id].status in _GONE_OUT for call in notices):
+        if any(call.call_id in known and known[call.call_id].status in DONE for call in notices):
             untold, reasons = False, []
         else:
             untold, reasons = untold or _changes_anything(plan), [*reasons, *_why(ctx, plan, notices, known)]
