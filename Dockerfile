@@ -49,7 +49,7 @@ FROM scratch AS simulator-files
 COPY services/__init__.py services/
 COPY services/simulator/ services/simulator/
 
-# With the simulator: each assessment gets a process of it, unless SIMULATOR_URL names one that runs.
+# With the simulator: assessments get worlds in a process of it, unless SIMULATOR_URL names one that runs.
 FROM scratch AS assessor-files
 COPY services/__init__.py services/
 COPY services/simulator/ services/simulator/

@@ -37,7 +37,9 @@ _DOCUMENTED = {
     *("GREEN_AGENT_MCP_URL", "TOOLS_ALLOWED_HOSTS", "TOOL_TIMEOUT", "TASK_TIMEOUT", "TASK_TOKENS", "TASK_MONEY"),
     *("STRATEGIES", "ORCHESTRATORS", "BRAINOS_API_URL", "BRAINOS_API_KEY", "BRAINOS_ORG_ID", "QUALITY_FORMULA"),
     *("ARCHIVE_URL", "ARCHIVE_KEY", "S3_TRAINING_BUCKET", "RL_CACHE_DIR", "LEARN_KNOWLEDGE", "PURPLE_AGENT_CARD_URL"),
-    *("WEBHOOK_SECRET", "ASSESSMENT_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER"),
+    *("WEBHOOK_SECRET", "ASSESSMENT_KEY", "OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+    *("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_RESOURCE_ATTRIBUTES"),
+    *("OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG", "OTEL_BSP_SCHEDULE_DELAY"),
 }
 _OF_AWS = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}  # seed 000 names both
 _URL = re.compile(r"^http://([a-z]+):(\d+)")
@@ -174,12 +176,26 @@ def test_the_compose_file_keeps_state_as_the_services_demand() -> None:
     }
 
 
+def _composed_record(**variables: str) -> Path:
+    """The file here that the executor of the compose file reads as its tenant's record."""
+    executor = compose(**variables)["executor"]
+    return Path(executor.mounts[executor.environment["TENANT_FILE"]])
+
+
 @pytest.mark.promise("deploy.same_names")
 def test_the_tenant_file_is_mounted_where_the_executor_looks() -> None:
-    executor = OURS["executor"]
-    mounted = Path(executor.mounts[executor.environment["TENANT_FILE"]])
+    TenantRecord.model_validate_json(_composed_record().read_bytes())
+    assert _composed_record(TENANT_FILE="./own.json") == ROOT / "own.json"
 
-    TenantRecord.model_validate_json(mounted.read_bytes())
+
+@pytest.mark.promise("launcher.unruled_writes")
+def test_the_compose_file_asks_before_each_write_of_a_foreign_server_that_has_no_record() -> None:
+    """The example company's record allows what no rule speaks about: it holds for nobody else's tools."""
+    foreign = {"GREEN_AGENT_MCP_URL": "http://tools.example/mcp"}
+    record = TenantRecord.model_validate_json(_composed_record(**foreign).read_bytes())
+
+    assert (record.unruled_writes, record.policies) == ("approve", ())
+    assert _composed_record(**foreign, TENANT_FILE="./own.json") == ROOT / "own.json"
 
 
 @pytest.mark.promise("deploy.manifests_valid")

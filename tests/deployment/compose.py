@@ -2,14 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import yaml
 from pydantic import BaseModel, model_validator
 
 from tests.deployment.dockerfile import ROOT, path_in_check
 
-_VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
+_VARIABLE = re.compile(r"\$\{(\w+):([-+])([^}]*)\}")
 
 
 class Waits(BaseModel):
@@ -29,8 +29,15 @@ class Build(BaseModel):
     args: dict[str, str]
 
 
+class Bind(BaseModel):
+    type: Literal["bind"]
+    read_only: Literal[True]
+    source: str
+    target: str
+
+
 class ComposeService(BaseModel):
-    """A service of the compose file. ``environment`` is as if the caller had set nothing; ``handed_on`` names the
+    """A service of the compose file. ``environment`` is as the caller's variables make it; ``handed_on`` names the
     variables that are there only if the caller has set them.
     """
 
@@ -41,7 +48,7 @@ class ComposeService(BaseModel):
     environment: dict[str, str] = {}
     handed_on: frozenset[str] = frozenset()
     ports: tuple[str, ...] = ()
-    volumes: tuple[str, ...] = ()
+    volumes: tuple[str | Bind, ...] = ()
     depends_on: dict[str, Waits] = {}
     healthcheck: Check
     read_only: bool = False
@@ -64,15 +71,23 @@ class ComposeService(BaseModel):
     @property
     def mounts(self) -> dict[str, str]:
         """The path in the container of each file of this repository that is mounted, and where it is here."""
-        parts = [volume.split(":") for volume in self.volumes if volume.startswith("./")]
-        return {part[1]: str(ROOT / part[0]) for part in parts}
+        short = [volume.split(":") for volume in self.volumes if isinstance(volume, str) and volume.startswith("./")]
+        long = [(volume.source, volume.target) for volume in self.volumes if isinstance(volume, Bind)]
+        return {target: str(ROOT / source) for source, target, *_ in (*short, *long)}
 
     def on_this_machine(self, value: str, data: Path) -> str:
         """A path in the container as one on this machine; anything else as it is."""
         return self.mounts.get(value) or value.replace("/data/", f"{data}/")
 
 
-def compose() -> dict[str, ComposeService]:
-    text = _VARIABLE.sub(r"\2", (ROOT / "docker-compose.yml").read_text())
+def compose(**variables: str) -> dict[str, ComposeService]:
+    """The services as the compose file has them for a caller who set these variables, and no others."""
+
+    def value_of(found: re.Match[str]) -> str:
+        name, operator, word = found.groups()
+        given = variables.get(name, "")
+        return (word if given else "") if operator == "+" else given or word
+
+    text = _VARIABLE.sub(value_of, (ROOT / "docker-compose.yml").read_text())
     services = yaml.safe_load(text)["services"]
     return {name: ComposeService.model_validate(service) for name, service in services.items()}
