@@ -106,7 +106,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
                 ports = equip_ports(ports)
             archive, memories = settings.archive(), settings.session_archive()
             carrying_out = worker(ports, limits, load_prompts(), execute_task)
-            sessions = run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
+            sessions = run_sessions(settings, carrying_out, stored(1.0), archive, memories, standing, metrics)
             await run_beside(sessions, _load_sdk_ahead())
     finally:
         await redis.aclose()

@@ -1,9 +1,10 @@
 """Joins what running sessions needs, whatever worker runs in them: store, queue, upkeep, health."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 from redis.asyncio import Redis
@@ -15,17 +16,18 @@ from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
-from services.executor.core.turn.fair_share import Shares
-from services.executor.core.turn.heartbeat import Beats
+from services.executor.core.turn.archiving import Archiver, Evictor
+from services.executor.core.turn.fair_share import FairShareSlots
+from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.local_wakes import LocalFirstWakes
+from services.executor.core.turn.reaper import Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits
-from services.executor.core.turn.upkeep import Archiver, Evictor, FaultCounts, NearFirst, Reaper
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
-from services.executor.entrypoints.heartbeat_thread import beats_in_thread
+from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
 from services.executor.entrypoints.http import Circuits, ExecutorGauges, health_app
 from services.executor.ports.policy import Tenants
-from services.executor.ports.sessions import RunsTurns, SessionSlots
-from services.executor.ports.upkeep import Upkeep
+from services.executor.ports.sessions import RunsTurns
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
 from shared.infra.installation import InstallationReading
@@ -44,32 +46,54 @@ log = structlog.get_logger()
 async def run_sessions(
     settings: RunSettings,
     worker: RunsTurns,
-    archive: Archive | None = None,
-    tenants: Tenants | None = None,
-    memories: Archive | None = None,
-    servers: Circuits | None = None,
-    metrics: Metrics | None = None,
+    tenants: Tenants,
+    archive: Archive | None,
+    memories: Archive | None,
+    servers: Circuits | None,
+    metrics: Metrics,
 ) -> None:
     """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
 
     Without an archive ended tasks leave when their time in Redis is over; without ``memories``, which is the archive of
-    what idle sessions remember, that stays there for its time; without ``tenants`` nobody has a cap.
+    what idle sessions remember, that stays there for its time.
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
         await until_durable(state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds)
-        shared = SharedTexts(state)
-        archiver = Archiver(RedisEndedTasks(state, shared), archive)
-        evictor = Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds)
-        owner = name_owner()
+        shared, wakes, mended, owner = SharedTexts(state), ArqWakes(queue), FaultCounts(), name_owner()
         sessions = RedisSessions(state, owner, settings.lease_seconds, memories, shared)
-        beats = beats_in_thread(lambda: _leases(settings, owner))
-        upkeep = RedisUpkeep(state, owner)
-        parts = (archiver, tenants, evictor, sessions, upkeep, beats, servers, metrics)
-        await _serve(settings, worker, state, ArqWakes(queue), *parts)
+        # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
+        slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
+        heartbeat = heartbeat_in_thread(lambda: _leases(settings, owner))
+        news = upkeep_loop.ArchiveNews()
+        plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
+        runner = Runner(sessions, wakes, worker, _limits(settings), mended, slots, heartbeat, (news, plan))
+        reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
+        page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
+        app = health_app(sessions, runner, mended, lambda: reaper.outcomes_behind, servers, page)
+        beside = _Beside(
+            queue=WakeWorker(queue_pool(settings.queue_url), runner, wakes),
+            reaper=reaper,
+            plan=plan,
+            archiver=Archiver(RedisEndedTasks(state, shared), archive),
+            news=news,
+            evictor=Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds),
+        )
+        await _serve(settings, state, runner, beside, side_server(app, settings.host, settings.port))
     finally:
         await state.aclose()
         await queue.aclose()
+
+
+class _Beside(NamedTuple):
+    """What works beside the sessions of a process."""
+
+    queue: WakeWorker
+    reaper: Reaper
+    plan: upkeep_loop.UpkeepPlan
+    archiver: Archiver
+    news: upkeep_loop.ArchiveNews
+    evictor: Evictor
 
 
 @asynccontextmanager
@@ -82,56 +106,35 @@ async def _leases(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessi
         await redis.aclose()
 
 
-async def _serve(
-    settings: RunSettings,
-    worker: RunsTurns,
-    state: Redis,
-    wakes: ArqWakes,
-    archiver: Archiver,
-    tenants: Tenants | None,
-    evictor: Evictor,
-    sessions: RedisSessions,
-    mending: Upkeep,
-    beats: Beats,
-    servers: Circuits | None,
-    metrics: Metrics | None,
-) -> None:
-    news, plan = (
-        upkeep_loop.ArchiveNews(),
-        upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2)),
-    )
-    limits = RunnerLimits(
+def _limits(settings: RunSettings) -> RunnerLimits:
+    return RunnerLimits(
         settings.lease_seconds,
         settings.executor_capacity,
         settings.turn_attempts,
         memory_seconds=settings.memory_wait_seconds,
     )
-    mended = FaultCounts()
-    slots = _slots(settings, state, wakes, tenants)
-    runner = Runner(sessions, wakes, worker, limits, mended, slots, beats, (news, plan))
-    reaper = Reaper(mending, NearFirst(runner, wakes), mended)
-    queue = WakeWorker(queue_pool(settings.queue_url), runner, wakes)
-    page = MetricsPage(
-        metrics or Metrics("executor"), (InstallationReading(state), ExecutorGauges(runner, mended, servers))
-    )
-    server = side_server(health_app(sessions, runner, mended, reaper, servers, page), settings.host, settings.port)
+
+
+async def _serve(settings: RunSettings, state: Redis, runner: Runner, beside: _Beside, server: QuietServer) -> None:
+    """Runs the sessions, the health port and the loops beside them until a signal; then stops them in order."""
     stop = set_on_signals()
     tune_gc()
+    looked_once = asyncio.Event()
+    import_file = partial(import_processes, RedisLearned(state))
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         group.create_task(server.serve())
-        looked_once = asyncio.Event()
-        upkeep = group.create_task(upkeep_loop.keep_up(reaper, plan, looked_once))
-        stopping = group.create_task(upkeep_loop.keep_stops_spread(TenantStops(state)))
-        listening = group.create_task(_listen(queue, looked_once))
-        archiving = group.create_task(upkeep_loop.keep_archived(archiver, news))
-        evicting = group.create_task(upkeep_loop.keep_idle_away(evictor, settings.session_idle_seconds))
-        import_file = partial(import_processes, RedisLearned(state))
-        importing = group.create_task(
-            keep_importing(RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, import_file)
+        loops = (
+            upkeep_loop.keep_up(beside.reaper, beside.plan, looked_once),
+            upkeep_loop.keep_stops_spread(TenantStops(state)),
+            _listen(beside.queue, looked_once),
+            upkeep_loop.keep_archived(beside.archiver, beside.news),
+            upkeep_loop.keep_idle_away(beside.evictor, settings.session_idle_seconds),
+            keep_importing(RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, import_file),
         )
+        running = [group.create_task(loop) for loop in loops]
         await stop.wait()
-        await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping, evicting, importing)
+        await _wind_down(settings, runner, beside.queue, server, running)
 
 
 async def _listen(queue: WakeWorker, looked_once: asyncio.Event) -> None:
@@ -140,17 +143,8 @@ async def _listen(queue: WakeWorker, looked_once: asyncio.Event) -> None:
     await queue.main()
 
 
-def _slots(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenants | None) -> SessionSlots | None:
-    """The tenants' slots; None without tenants. A slot outlives its session's lease, lest one slow heartbeat gives a
-    slot to two.
-    """
-    if tenants is None:
-        return None
-    return Shares(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
-
-
 async def _wind_down(
-    settings: RunSettings, runner: Runner, queue: WakeWorker, server: QuietServer, *loops: asyncio.Task[None]
+    settings: RunSettings, runner: Runner, queue: WakeWorker, server: QuietServer, loops: Iterable[asyncio.Task[None]]
 ) -> None:
     """Stops in order: no longer ready and no more wakes, then the running turns, last the health port.
 

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.upkeep import Reaper
+from services.executor.core.turn.reaper import Reaper
 from services.executor.ports.sessions import Lease, Work
 from services.gateway.first_key import first_key
 from shared.contracts.policy import TriggeredRule

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.core.turn.upkeep import Archiver
+from services.executor.core.turn.archiving import Archiver
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import read_archived
 from shared.contracts.task import TaskRecord

@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.core.turn.upkeep import Archiver
+from services.executor.core.turn.archiving import Archiver
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.infra.archive_open import ArchiveSettings, new_key

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.core.turn.upkeep import Archiver
+from services.executor.core.turn.archiving import Archiver
 from shared.domain.partition import PARTITIONS
 from shared.infra.archive_open import ArchiveSettings, new_key
 from tests.http_client import open_http

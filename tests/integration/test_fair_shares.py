@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSlots
-from services.executor.core.turn.fair_share import Shares, share
+from services.executor.core.turn.fair_share import FairShareSlots, share
 from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.ports.policy import Tenants
@@ -74,7 +74,7 @@ async def _fleet(redis: Redis, url: str, worker: Held, cap: int | None, size: in
     async with asyncio.timeout(100), asyncio.TaskGroup() as group:
         for number in range(size):
             wakes = ArqWakes(redis)
-            slots = Shares(RedisSlots(redis), Capped(cap), wakes, slot_seconds=60.0)
+            slots = FairShareSlots(RedisSlots(redis), Capped(cap), wakes, slot_seconds=60.0)
             runner = Runner(sessions_of(redis, f"r{number}"), wakes, worker, LIMITS, slots=slots)
             runners.append(runner)
             group.create_task(runner.serve())

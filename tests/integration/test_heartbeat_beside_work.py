@@ -9,9 +9,9 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.heartbeat import Heart
+from services.executor.core.turn.heartbeat import LeaseKeeper
 from services.executor.core.turn.runner import Runner, RunnerLimits
-from services.executor.entrypoints.heartbeat_thread import beats_in_thread
+from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
 from services.executor.ports.sessions import Beat, Lease, RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from shared.infra.keys import partition_keys_of
@@ -61,8 +61,8 @@ async def _running(redis: Redis, url: str, worker: RunsTurns) -> AsyncIterator[R
         finally:
             await other.aclose()
 
-    sessions, beats = sessions_of(redis, "one", LEASE_SECONDS), beats_in_thread(leases)
-    runner = Runner(sessions, HeardWakes(), worker, LIMITS, beats=beats)
+    sessions, heartbeat = sessions_of(redis, "one", LEASE_SECONDS), heartbeat_in_thread(leases)
+    runner = Runner(sessions, HeardWakes(), worker, LIMITS, heartbeat=heartbeat)
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)
@@ -108,9 +108,9 @@ class CountsBeats:
 
 async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:
     """Nobody notes that the sessions' event loop lives, so the heart ceases to beat."""
-    heart, counting = Heart(0.03), CountsBeats()
-    watching = asyncio.ensure_future(heart.watch(Lease("acme", "s1", 1, "one")))
-    beating = asyncio.ensure_future(heart.beat(counting))
+    keeper, counting = LeaseKeeper(0.03), CountsBeats()
+    watching = asyncio.ensure_future(keeper.watch(Lease("acme", "s1", 1, "one")))
+    beating = asyncio.ensure_future(keeper.keep_extending(counting))
     await asyncio.sleep(0.6)
     before = counting.beats
     await asyncio.sleep(0.2)

@@ -9,8 +9,8 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSessions
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.core.turn.archiving import Evictor
 from services.executor.core.turn.attempt import give_up
-from services.executor.core.turn.upkeep import Evictor
 from services.executor.ports.turns import MemoryUnavailable, SessionCall, SessionState
 from services.executor.ports.upkeep import IdleSession
 from shared.contracts.task import TurnKind

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.upkeep import Reaper
+from services.executor.core.turn.reaper import Reaper
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.contracts.tenant import QuietHours
 from shared.domain.words import TaskState

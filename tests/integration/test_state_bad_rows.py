@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
+from typing_extensions import override
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
+from services.executor.core.turn.archiving import Archiver
+from services.executor.core.turn.reaper import Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits
-from services.executor.core.turn.upkeep import Archiver
-from services.executor.entrypoints.upkeep_loop import Ticks, UpkeepPlan, keep_up
+from services.executor.entrypoints.upkeep_loop import UpkeepPlan, keep_up
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
+from services.executor.ports.upkeep import ALL_PARTITIONS
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS
@@ -26,7 +29,7 @@ from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 pytestmark = pytest.mark.promise("upkeep.goes_on")
 
 
-class FailsOnce(Ticks):
+class FailsOnce(Reaper):
     """Its first look meets something that nobody foresaw."""
 
     def __init__(self) -> None:
@@ -35,13 +38,15 @@ class FailsOnce(Ticks):
         self.looks = 0
         self.looked_again = asyncio.Event()
 
-    async def tick(self, partitions: Collection[int]) -> int:
+    @override
+    async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
         self.looks += 1
         if self.looks == 1:
             raise ValueError("a member that is none")
         self.looked_again.set()
         return 0
 
+    @override
     async def count_outcomes(self) -> None:
         self.outcomes_behind = 0
 

@@ -9,7 +9,8 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.upkeep import Archiver, Reaper
+from services.executor.core.turn.archiving import Archiver
+from services.executor.core.turn.reaper import Reaper
 from services.executor.ports.turns import JournalEntry, Timer
 from shared.contracts.approval import Approval
 from shared.contracts.plan import WritePlan

@@ -9,8 +9,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.upkeep import FaultCounts, Reaper
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.entrypoints.http import health_app
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
@@ -18,6 +17,7 @@ from shared.infra.journal_rows import read_rows
 from shared.infra.keys import task_keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
+from tests.doubles.idle_runner import IdleRunner
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.forked_service import ForkedService
 from tests.http_client import open_http
@@ -128,12 +128,9 @@ async def _ready(port: int) -> None:
                 await asyncio.sleep(0.05)
 
 
-class Stopping:
-    running, free, stopping = 3, 0, True
-
-
 async def test_an_executor_that_stops_lives_but_is_not_ready(redis: Redis) -> None:
-    app = health_app(sessions_of(redis, "one"), Stopping(), FaultCounts(), Reaper(RedisUpkeep(redis), ArqWakes(redis)))
+    runner = IdleRunner(running=3, free=0, stopping=True)
+    app = health_app(sessions_of(redis, "one"), runner, FaultCounts(), lambda: 0)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
         ready, health = await client.get("/ready"), await client.get("/health")
     assert (ready.status_code, "stops" in ready.text) == (503, True)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.core.turn.heartbeat import Heart
+from services.executor.core.turn.heartbeat import LeaseKeeper
 from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict, Timer
 from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
@@ -340,7 +340,7 @@ async def test_a_turns_end_gives_the_lease_back_only_if_no_other_turn_waits(
     one = sessions_of(redis, "one")
     lease = await one.claim("acme", "s1")
     assert lease is not None
-    work, held = await one.next(lease), Heart(5.0).held_lease(lease)
+    work, held = await one.next(lease), LeaseKeeper(5.0).held_lease(lease)
     assert work is not None
     if more:
         await task_store.accept(record, a_turn(record), dedupe=None)
@@ -353,15 +353,15 @@ async def test_a_turns_end_gives_the_lease_back_only_if_no_other_turn_waits(
 async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis: Redis, task_store: TaskStore) -> None:
     """A signal that waits in its session is told by the heartbeat; the turn then hears what it is."""
     record = await accepted(task_store)
-    one, heart = sessions_of(redis, "one"), Heart(0.06)
+    one, keeper = sessions_of(redis, "one"), LeaseKeeper(0.06)
     lease = await one.claim("acme", "s1")
     assert lease is not None
     work = await one.next(lease)
     assert work is not None
-    store, watching = one.turn_store(lease, work, heart.held_lease(lease)), asyncio.ensure_future(heart.watch(lease))
+    store, watching = one.turn_store(lease, work, keeper.held_lease(lease)), asyncio.ensure_future(keeper.watch(lease))
     cancel = a_turn(record, TurnKind.CANCEL)
     assert await task_store.signal("acme", "s1", cancel)
-    beating = asyncio.ensure_future(heart.beat(one))
+    beating = asyncio.ensure_future(keeper.keep_extending(one))
     await asyncio.sleep(0)
     async with asyncio.timeout(10):
         while (pulse := await store.pulse()).cancel is None:

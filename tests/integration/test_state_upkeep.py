@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.upkeep import Reaper
+from services.executor.core.turn.reaper import Reaper
 from services.executor.ports.turns import Timer
 from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork
 from shared.contracts.task import TurnKind

@@ -6,39 +6,47 @@ from contextlib import asynccontextmanager
 
 import pytest
 from redis.asyncio import Redis
+from typing_extensions import override
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.upkeep import FaultCounts, Reaper
-from services.executor.entrypoints.arq_worker import OffersSessions, WakeWorker, queue_pool
-from services.executor.ports.sessions import Openings
+from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.reaper import Reaper
+from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
+from services.executor.ports.sessions import FreeSlotsByTenant
 from shared.infra import keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
+from tests.doubles.idle_runner import IdleRunner
 from tests.integration.state_stage import accepted, sessions_of
 
 Session = tuple[str, str]
 
 
-class Slots(OffersSessions):
+class Slots(IdleRunner):
     """A runner with so many slots, none of which falls free; what it was offered is noted."""
 
     def __init__(self, slots: int, of: dict[str, int] | None = None) -> None:
-        self.offered: list[Session] = []
+        super().__init__()
         self.has_free_slot, self.changed = asyncio.Event(), asyncio.Event()
         self.has_free_slot.set()
-        self._slots, self._of = slots, of or {}
+        self._most, self._of = slots, of or {}
         self.meanwhile: list[Session] = []  # woken while the first one is being claimed
         self.wakes: ArqWakes | None = None
 
     @property
+    @override
     def free(self) -> int:
-        return self._slots - len(self.offered)
+        return self._most - len(self.offered)
 
     @property
-    def openings(self) -> Openings:
+    @override
+    def free_slots(self) -> FreeSlotsByTenant:
         taken = [tenant for tenant, _ in self.offered]
-        return Openings(self.free, self.free, {name: most - taken.count(name) for name, most in self._of.items()})
+        return FreeSlotsByTenant(
+            self.free, self.free, {name: most - taken.count(name) for name, most in self._of.items()}
+        )
 
+    @override
     async def offer(self, tenant: str, session_id: str) -> bool:
         if self.free <= 0:
             return False

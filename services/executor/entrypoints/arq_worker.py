@@ -4,14 +4,15 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Iterator, Mapping
-from typing import Protocol, cast
+from typing import cast
 
 import structlog
 from arq.connections import ArqRedis
 from arq.worker import Retry, Worker, func
 from typing_extensions import override
 
-from services.executor.ports.sessions import Openings
+from services.executor.core.turn.runner import Runner
+from services.executor.ports.sessions import FreeSlotsByTenant
 from shared.infra.keys import BELL, HEALTH, QUEUE, tenant_of
 from shared.infra.lua import answering
 from shared.infra.redis import queue_connections
@@ -30,28 +31,13 @@ _TRIES = 1_000_000  # a wake for which there was no room after all keeps its pla
 log = structlog.get_logger()
 
 
-class OffersSessions(Protocol):
-    """What the queue needs of the runner."""
-
-    has_free_slot: asyncio.Event
-    changed: asyncio.Event
-
-    @property
-    def free(self) -> int: ...
-
-    @property
-    def openings(self) -> Openings: ...
-
-    async def offer(self, tenant: str, session_id: str) -> bool: ...
-
-
 class WakeWorker(Worker):
     """arq's worker, which looks when the doorbell rings or a session has ended here, and only while there is room.
 
     It takes the wakes for which the runner has room, tenant by tenant, and leaves all others where they stand.
     """
 
-    def __init__(self, pool: ArqRedis, runner: OffersSessions, wakes: ArqWakes) -> None:
+    def __init__(self, pool: ArqRedis, runner: Runner, wakes: ArqWakes) -> None:
         super().__init__(
             [func(self._wake, name=WAKE_JOB)],  # type: ignore[arg-type]  # arq types the context as dict[Any, Any]
             queue_name=QUEUE,
@@ -100,7 +86,7 @@ class WakeWorker(Worker):
     @override
     async def start_jobs(self, job_ids: list[bytes]) -> None:
         """Starts those of the waiting jobs for which there is room here."""
-        fitting = list(_fitting(job_ids, self._runner.openings))
+        fitting = list(_fitting(job_ids, self._runner.free_slots))
         await super().start_jobs(fitting)
         names = [job_id.decode() for job_id in fitting]
         self._claims = [self.tasks[name] for name in names if name in self.tasks]
@@ -180,12 +166,12 @@ class WakeWorker(Worker):
             self._release_sem_dec_counter_on_complete()
 
 
-def _fitting(job_ids: list[bytes], openings: Openings) -> Iterator[bytes]:
+def _fitting(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
     """Yields the first jobs for whose tenants there is room."""
-    left, started = min(openings.of_all, _AT_ONCE), Counter[str]()
+    left, started = min(free_slots.of_all, _AT_ONCE), Counter[str]()
     for job_id in job_ids:
         tenant = tenant_of(job_id.decode())
-        if left > 0 and started[tenant] < openings.of.get(tenant, openings.of_any):
+        if left > 0 and started[tenant] < free_slots.of.get(tenant, free_slots.of_any):
             started[tenant] += 1
             left -= 1
             yield job_id

@@ -6,44 +6,44 @@ from contextlib import AbstractAsyncContextManager
 from threading import Event, Thread
 from typing import NoReturn
 
-from services.executor.core.turn.heartbeat import Beats, Heart
+from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.ports.sessions import ExtendsLeases
 
 OpensLeases = Callable[[], AbstractAsyncContextManager[ExtendsLeases]]
 
 
-def beats_in_thread(open_leases: OpensLeases) -> Beats:
-    """Beats that a calculation in the event loop of the sessions does not hold up."""
+def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
+    """A heartbeat that a calculation in the event loop of the sessions does not hold up."""
 
-    async def beat(heart: Heart) -> NoReturn:
+    async def run(keeper: LeaseKeeper) -> NoReturn:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        beating = _Beating(heart, open_leases, lambda: loop.call_soon_threadsafe(ended.set))
+        beating = _HeartbeatThread(keeper, open_leases, lambda: loop.call_soon_threadsafe(ended.set))
         beating.start()
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(heart.note_life())
+                group.create_task(keeper.note_life())
                 await ended.wait()
                 raise RuntimeError("the heartbeat ended by itself") from beating.problem
         finally:
             beating.stop()
             await asyncio.to_thread(beating.join)
 
-    return beat
+    return run
 
 
-class _Beating(Thread):
+class _HeartbeatThread(Thread):
     """The thread of the heartbeat. ``problem``: what ended it, if it was not stopped."""
 
-    def __init__(self, heart: Heart, open_leases: OpensLeases, ended: Callable[[], object]) -> None:
+    def __init__(self, keeper: LeaseKeeper, open_leases: OpensLeases, ended: Callable[[], object]) -> None:
         super().__init__(name="heartbeat", daemon=True)
-        self._heart, self._open_leases, self._ended = heart, open_leases, ended
+        self._keeper, self._open_leases, self._ended = keeper, open_leases, ended
         self._ready = Event()
         self._stopping = False
         self.problem: BaseException | None = None
 
     def run(self) -> None:
         try:
-            asyncio.run(self._beat())
+            asyncio.run(self._keep_extending())
         except BaseException as error:  # noqa: BLE001  # a thread's error is nobody's unless it is handed over
             self.problem = error
         finally:
@@ -58,11 +58,11 @@ class _Beating(Thread):
         if self.is_alive():
             self._loop.call_soon_threadsafe(self._task.cancel)
 
-    async def _beat(self) -> None:
+    async def _keep_extending(self) -> None:
         self._loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is None:
             raise RuntimeError("no task runs here")
         self._task = task
         self._ready.set()
         async with self._open_leases() as leases:
-            await self._heart.beat(leases)
+            await self._keeper.keep_extending(leases)

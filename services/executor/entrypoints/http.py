@@ -1,7 +1,7 @@
 """Health of an executor: ``/health`` says that it lives, ``/ready`` that it can work."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from starlette.applications import Starlette
@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.runner import Runner
 from shared.domain import metric_names as names
 from shared.infra.metrics import Metrics, MetricsPage, Reading, metrics_route
 from shared.ports.store import StoreUnavailable
@@ -21,26 +23,6 @@ class StateReadiness(Protocol):
         """Raises ``StoreUnavailable`` unless the store answers and can be relied on."""
 
 
-class Busy(Protocol):
-    @property
-    def running(self) -> int: ...
-
-    @property
-    def free(self) -> int: ...
-
-    @property
-    def stopping(self) -> bool: ...
-
-
-class Faults(Protocol):
-    @property
-    def counts(self) -> Mapping[str, int]: ...
-
-
-class Behind(Protocol):
-    outcomes_behind: int
-
-
 class Circuits(Protocol):
     @property
     def circuits(self) -> Mapping[str, int]: ...
@@ -48,9 +30,9 @@ class Circuits(Protocol):
 
 def health_app(
     store: StateReadiness,
-    runner: Busy,
-    mended: Faults,
-    upkeep: Behind,
+    runner: Runner,
+    mended: FaultCounts,
+    count_behind: Callable[[], int],
     servers: Circuits | None = None,
     metrics: MetricsPage | None = None,
 ) -> Starlette:
@@ -58,7 +40,7 @@ def health_app(
         """``mended``: faults that this process found, by kind; ``outcomes_behind``: ended tasks not learned from;
         ``tool_servers``: how many stand how with their circuit breakers.
         """
-        work = {"sessions": runner.running, "free": runner.free, "outcomes_behind": upkeep.outcomes_behind}
+        work = {"sessions": runner.running, "free": runner.free, "outcomes_behind": count_behind()}
         standing = {"tool_servers": dict(servers.circuits)} if servers else {}
         return JSONResponse({"status": "ok", **work, "mended": dict(mended.counts), **standing})
 
@@ -81,7 +63,7 @@ def health_app(
 
 
 class ExecutorGauges(Reading):
-    def __init__(self, runner: Busy, mended: Faults, servers: Circuits | None = None) -> None:
+    def __init__(self, runner: Runner, mended: FaultCounts, servers: Circuits | None = None) -> None:
         self._runner, self._mended, self._servers = runner, mended, servers
         self._told: Mapping[str, int] = {}
 

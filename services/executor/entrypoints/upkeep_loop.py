@@ -4,11 +4,11 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import count
-from typing import Protocol
 
 import structlog
 
-from services.executor.core.turn.upkeep import Evictor
+from services.executor.core.turn.archiving import Archiver, Evictor
+from services.executor.core.turn.reaper import Reaper
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra.tenant_records import TenantStops
 from shared.ports.store import StoreUnavailable
@@ -21,15 +21,6 @@ _MANY_OUTCOMES = 10_000  # ended tasks that no learner has applied: somebody sho
 _TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WORDS = 30, 60
 
 log = structlog.get_logger()
-
-
-class Ticks(Protocol):
-    outcomes_behind: int
-    soonest: Mapping[int, float]
-
-    async def tick(self, partitions: Collection[int]) -> int: ...
-
-    async def count_outcomes(self) -> None: ...
 
 
 class UpkeepPlan:
@@ -64,7 +55,7 @@ class UpkeepPlan:
         self._due_at.update({number: now + seconds for number, seconds in soonest.items()})
 
 
-async def keep_up(reaper: Ticks, plan: UpkeepPlan, looked_once: asyncio.Event) -> None:
+async def keep_up(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Event) -> None:
     """Runs the reaper until cancelled. ``looked_once`` is set after the first look, which comes at once: what dead
     executors left behind is taken up before anything new.
     """
@@ -132,10 +123,6 @@ _SWEEP_SECONDS = 30.0
 _ALL: Collection[int] = range(PARTITIONS)
 
 
-class Archives(Protocol):
-    async def tick(self, partitions: Collection[int]) -> int: ...
-
-
 class ArchiveNews:
     """The partitions in which a task may have ended in this process."""
 
@@ -160,7 +147,7 @@ class ArchiveNews:
         return told
 
 
-async def keep_archived(archiver: Archives, news: ArchiveNews) -> None:
+async def keep_archived(archiver: Archiver, news: ArchiveNews) -> None:
     """Archives ended tasks, where news says so and in sweeps. Runs until cancelled."""
     loop = asyncio.get_running_loop()
     swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret

@@ -128,7 +128,7 @@ class Sessions(ExtendsLeases, Protocol):
         """
 
 
-class Openings(NamedTuple):
+class FreeSlotsByTenant(NamedTuple):
     """What a process may take now: ``of_all`` sessions, of a tenant as many as ``of`` says, else ``of_any``."""
 
     of_all: int
@@ -139,7 +139,7 @@ class Openings(NamedTuple):
 class SessionSlots(Protocol):
     """Fair shares: a session is worked on only while it has a slot. May raise ``StoreUnavailable``."""
 
-    def openings(self, free: int) -> Openings:
+    def free_slots(self, free: int) -> FreeSlotsByTenant:
         """The tenants whose sessions may be taken, and how many, with so many places free here."""
 
     async def take(self, tenant: str, session_id: str) -> bool:

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 import pytest
+from typing_extensions import override
 
+from services.executor.core.turn.archiving import Archiver
 from services.executor.entrypoints.upkeep_loop import ArchiveNews, UpkeepPlan, keep_archived
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
@@ -42,13 +44,14 @@ async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
     assert list(plan.partitions(clock + 30)) == []
 
 
-class Archiving:
+class Archiving(Archiver):
     """Fails as often as it is told to; ``seen`` holds what it was given."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
         self.seen: asyncio.Queue[Collection[int]] = asyncio.Queue()
 
+    @override
     async def tick(self, partitions: Collection[int]) -> int:
         self.seen.put_nowait(partitions)
         if self.failures:

@@ -1,7 +1,6 @@
 """A server that fails is left alone for a while, and found again: closed, open, half-open, and back."""
 
 import asyncio
-from collections.abc import Mapping
 
 import httpx
 import pytest
@@ -9,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.adapters.wrapped_servers import MAX_REMEMBERED, Breaker, BreakerLimits, BreakingTools, Circuit
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.fake_tool_servers import FakeToolServers
+from tests.doubles.idle_runner import IdleRunner
 
 pytestmark = pytest.mark.promise("tools.breaker")
 SHOP, OTHER = Connection(id="shop", url="http://shop.test"), Connection(id="other", url="http://other.test")
@@ -68,20 +69,15 @@ async def test_a_server_that_is_up_again_is_found_again() -> None:
     assert world.tools.circuits == {Circuit.CLOSED.value: 1}
 
 
-class _Well:
-    """A process that has nothing to do, and whose store answers."""
-
-    running, free, stopping, outcomes_behind = 0, 1, False, 0
-    counts: Mapping[str, int] = {}
-
+class _Store:
     async def ping(self) -> None: ...
 
 
 async def test_the_health_of_an_executor_counts_how_its_tool_servers_stand() -> None:
-    world, well = World(), _Well()
+    world = World()
     await world.fails()
     await world.call(OTHER)
-    app = health_app(well, well, well, well, world.tools)
+    app = health_app(_Store(), IdleRunner(), FaultCounts(), lambda: 0, world.tools)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
         said = (await client.get("/health")).json()
     assert said["tool_servers"] == {"open": 1, "closed": 1}

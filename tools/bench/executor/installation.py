@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.upkeep import Archiver
+from services.executor.core.turn.archiving import Archiver
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.live import Live

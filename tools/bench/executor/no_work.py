@@ -6,11 +6,14 @@ It is started by the bench ``queue`` and by tests alone; ``python -m services.ex
 import asyncio
 
 from services.executor.hosting import run_sessions
+from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import JournalEntry, TurnEnd, TurnStore
 from services.executor.settings import RunSettings
 from shared.contracts.task import TaskEvent
+from shared.contracts.tenant import TenantRecord
 from shared.domain.words import TaskState
+from shared.infra.metrics import Metrics
 from shared.infra.process import configure_logging
 
 WAIT = "wait"
@@ -36,6 +39,13 @@ class NoWork(RunsTurns):
         await store.finish(TurnEnd(record=work.record.model_copy(update=update), session=await store.session()))
 
 
+class AnyTenant(Tenants):
+    """Every tenant is known, and has no cap."""
+
+    async def get(self, tenant: str) -> TenantRecord:
+        return TenantRecord(id=tenant)
+
+
 async def _step_by_step(store: TurnStore) -> None:
     """As the real worker does it: go on after the last stored step, and ask before each whether it may go on."""
     for number in range(len(await store.journal()), STEPS_OF_A_TURN):
@@ -46,4 +56,4 @@ async def _step_by_step(store: TurnStore) -> None:
 
 if __name__ == "__main__":
     configure_logging("executor-bench")
-    asyncio.run(run_sessions(RunSettings(), NoWork()))
+    asyncio.run(run_sessions(RunSettings(), NoWork(), AnyTenant(), None, None, None, Metrics("executor")))

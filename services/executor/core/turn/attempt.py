@@ -22,7 +22,7 @@ from services.executor.core.session.ledger import (
     open_doubts,
     remember_calls,
 )
-from services.executor.core.turn.upkeep import FaultCounts
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable, SessionState, TurnEnd, TurnStore

@@ -14,7 +14,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
-from services.executor.ports.sessions import Openings, SessionSlots, SessionWakes, SlotStore
+from services.executor.ports.sessions import FreeSlotsByTenant, SessionSlots, SessionWakes, SlotStore
 from shared.ports.store import StoreUnavailable
 
 _TIMES_THE_FREE = 9
@@ -25,7 +25,7 @@ _FULL_SECONDS = 1.0  # for which a cap that was reached is believed to be, unles
 log = structlog.get_logger()
 
 
-class Shares(SessionSlots):
+class FairShareSlots(SessionSlots):
     """The fair shares as one process sees them. A tenant without a cap costs no round trip."""
 
     def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
@@ -37,22 +37,22 @@ class Shares(SessionSlots):
         self._full: dict[str, float] = {}  # tenants whose cap was reached: until when that is believed
 
     @override
-    def openings(self, free: int) -> Openings:
-        return Openings(free, share(0, free), {**self._shares(free), **dict.fromkeys(self._still_full(), 0)})
+    def free_slots(self, free: int) -> FreeSlotsByTenant:
+        return FreeSlotsByTenant(free, share(0, free), {**self._shares(free), **dict.fromkeys(self._still_full(), 0)})
 
     @override
     async def take(self, tenant: str, session_id: str) -> bool:
         self._here[tenant] += 1
         try:
-            seated = await self._take_slot(tenant, session_id)
+            has_slot = await self._take_slot(tenant, session_id)
         except BaseException:
             self._count_off(tenant)
             raise
-        if not seated:
+        if not has_slot:
             self._count_off(tenant)
             self._full[tenant] = asyncio.get_running_loop().time() + _FULL_SECONDS
             await self._store.put_off(tenant, session_id)
-        return seated
+        return has_slot
 
     @override
     async def leave(self, tenant: str, session_id: str) -> None:
@@ -71,7 +71,7 @@ class Shares(SessionSlots):
             try:
                 await self._store.extend(sorted(self._with_slots), self._slot_seconds)
             except StoreUnavailable as error:
-                log.warning("seats_not_kept", error=str(error))
+                log.warning("slots_not_kept", error=str(error))
 
     async def _take_slot(self, tenant: str, session_id: str) -> bool:
         cap = await self._cap(tenant)
@@ -122,12 +122,12 @@ def share(here: int, free: int) -> int:
     return max(0, min(even, free - 1)) if here or free > 1 else free
 
 
-class FreeSlots(SessionSlots):
+class UncappedSlots(SessionSlots):
     """Slots without shares: any tenant may take every free slot. Used where sessions run without tenants' records."""
 
     @override
-    def openings(self, free: int) -> Openings:
-        return Openings(free, free, {})
+    def free_slots(self, free: int) -> FreeSlotsByTenant:
+        return FreeSlotsByTenant(free, free, {})
 
     @override
     async def take(self, tenant: str, session_id: str) -> bool:

@@ -26,11 +26,11 @@ class _Watched(NamedTuple):
     news: asyncio.Event
 
 
-class Heart:
-    """``beat`` runs as long as the process works; each session runs under ``watch``.
+class LeaseKeeper:
+    """Keeps the leases of a process: ``keep_extending`` runs as long as it works, each session under ``watch``.
 
-    It may beat in another thread than the sessions run in, so that one session's long calculation costs no other its
-    lease. Then it beats for no longer than their event loop has shown signs of life: see ``note_life``.
+    It may extend them in another thread than the sessions run in, so that one session's long calculation costs no other
+    its lease. Then it does so for no longer than their event loop has shown signs of life: see ``note_life``.
     """
 
     def __init__(self, lease_seconds: float) -> None:
@@ -65,8 +65,8 @@ class Heart:
         await news.wait()
         news.clear()
 
-    def held_lease(self, lease: Lease) -> "WatchedLease":
-        return WatchedLease(self, lease)
+    def held_lease(self, lease: Lease) -> "KeptLease":
+        return KeptLease(self, lease)
 
     def let_go(self, lease: Lease, *, going: bool = True) -> None:
         """Notes that the lease is being given back, so that its end is not reported as a loss."""
@@ -78,7 +78,7 @@ class Heart:
             self._alive_at = monotonic()
             await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
 
-    async def beat(self, leases: ExtendsLeases) -> NoReturn:
+    async def keep_extending(self, leases: ExtendsLeases) -> NoReturn:
         """Extends the leases at intervals until cancelled. A lease that could not be extended in time counts as
         lost.
         """
@@ -130,31 +130,31 @@ class Heart:
             lost.set_exception(LeaseLost(lease.session_id))
 
 
-class WatchedLease(HeldLease):
-    """One lease that a heart watches."""
+class KeptLease(HeldLease):
+    """One lease that the keeper extends."""
 
-    def __init__(self, heart: Heart, lease: Lease) -> None:
-        self._heart = heart
+    def __init__(self, keeper: LeaseKeeper, lease: Lease) -> None:
+        self._keeper = keeper
         self._lease = lease
         self.released = False
 
     @override
     def has_news(self) -> bool:
-        return self._heart.has_news(self._lease)
+        return self._keeper.has_news(self._lease)
 
     @override
     async def await_news(self) -> None:
-        await self._heart.await_news(self._lease)
+        await self._keeper.await_news(self._lease)
 
     @override
     @contextmanager
     def letting_go(self) -> Iterator[None]:
-        self._heart.let_go(self._lease)
+        self._keeper.let_go(self._lease)
         try:
             yield
         finally:
-            self._heart.let_go(self._lease, going=self.released)
+            self._keeper.let_go(self._lease, going=self.released)
 
 
-Beats: TypeAlias = Callable[[Heart], Coroutine[None, None, NoReturn]]
-"""What makes a heart beat, until it is cancelled."""
+RunsHeartbeat: TypeAlias = Callable[[LeaseKeeper], Coroutine[None, None, NoReturn]]
+"""What runs a lease keeper, until it is cancelled."""

@@ -8,15 +8,15 @@ import structlog
 
 from services.executor.core.session.endings import TenantStopped
 from services.executor.core.turn.attempt import TurnAttempt, unread_letter, unread_outcome
-from services.executor.core.turn.fair_share import FreeSlots
-from services.executor.core.turn.heartbeat import Beats, Heart
-from services.executor.core.turn.upkeep import FaultCounts
+from services.executor.core.turn.fair_share import UncappedSlots
+from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.ports.sessions import (
     Fault,
+    FreeSlotsByTenant,
     HearsTurns,
     HeldLease,
     Lease,
-    Openings,
     RunsTurns,
     Sessions,
     SessionSlots,
@@ -61,10 +61,10 @@ class Runner:
         limits: RunnerLimits,
         mended: FaultCounts | None = None,
         slots: SessionSlots | None = None,
-        beats: Beats | None = None,
+        heartbeat: RunsHeartbeat | None = None,
         told: Sequence[HearsTurns] = (),
     ) -> None:
-        """``beats``: what keeps the leases; without, the sessions' own event loop does. ``told``: who hears of each
+        """``heartbeat``: what keeps the leases; without, the sessions' own event loop does. ``told``: who hears of each
         turn that is over.
         """
         self._sessions = sessions
@@ -72,9 +72,9 @@ class Runner:
         self._limits = limits
         self._mended = mended or FaultCounts()
         self._attempt = TurnAttempt(worker, limits.attempts, self._mended)
-        self._slots = slots or FreeSlots()
-        self._heart = Heart(limits.lease_seconds)
-        self._beats = beats or self._beat_here
+        self._slots = slots or UncappedSlots()
+        self._leases = LeaseKeeper(limits.lease_seconds)
+        self._heartbeat = heartbeat or self._keep_leases_here
         self._told = told
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
@@ -93,9 +93,9 @@ class Runner:
         return 0 if self.stopping else self._limits.capacity - len(self._here)
 
     @property
-    def openings(self) -> Openings:
+    def free_slots(self) -> FreeSlotsByTenant:
         """The tenants whose sessions may be taken, and how many."""
-        return self._slots.openings(self.free)
+        return self._slots.free_slots(self.free)
 
     @property
     def running(self) -> int:
@@ -127,17 +127,17 @@ class Runner:
     async def serve(self) -> None:
         """Runs what is offered until ``stop``; returns when the last session is given back."""
         async with self._group:
-            beating = self._group.create_task(self._beats(self._heart))
+            beating = self._group.create_task(self._heartbeat(self._leases))
             keeping = self._group.create_task(self._slots.keep())
             await self._stopping.wait()
             await self.idle.wait()
             beating.cancel()
             keeping.cancel()
 
-    async def _beat_here(self, heart: Heart) -> NoReturn:
+    async def _keep_leases_here(self, keeper: LeaseKeeper) -> NoReturn:
         async with asyncio.TaskGroup() as group:
-            group.create_task(heart.note_life())
-            await heart.beat(self._sessions)
+            group.create_task(keeper.note_life())
+            await keeper.keep_extending(self._sessions)
 
     async def stop(self, grace_seconds: float) -> None:
         """Takes nothing more, and gives back within the grace every session that has work left.
@@ -199,8 +199,8 @@ class Runner:
     async def _leave(self, name: tuple[str, str]) -> None:
         try:
             await self._slots.leave(*name)
-        except StoreUnavailable as error:  # a seat ends by itself, and the reaper wakes whoever waited for it
-            log.warning("seat_not_left", session=name[1], error=str(error))
+        except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
+            log.warning("slot_not_left", session=name[1], error=str(error))
 
     def _forget_task(self, name: tuple[str, str], task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -251,7 +251,7 @@ class Runner:
         lost: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                watch = group.create_task(self._heart.watch(lease))
+                watch = group.create_task(self._leases.watch(lease))
                 await self._run_turns(lease)
                 watch.cancel()
         except* (LeaseLost, StoreUnavailable) as group_of_one:
@@ -261,7 +261,7 @@ class Runner:
 
     async def _run_turns(self, lease: Lease) -> None:
         """Runs one turn after the other, until none waits or the session was given back."""
-        held = self._heart.held_lease(lease)
+        held = self._leases.held_lease(lease)
         while True:
             if self._stopping.is_set():
                 return await self._give_back(lease, 0.0, handed_over=True)
@@ -333,7 +333,7 @@ class Runner:
         said = f"{type(error).__name__}: {error}" if error else ""
         self._leaving |= self._running & {cast("asyncio.Task[None]", asyncio.current_task())}
         try:
-            with self._heart.held_lease(lease).letting_go():
+            with self._leases.held_lease(lease).letting_go():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
                 if not retry_in:
                     await self._wakes.wake_first(lease.tenant, lease.session_id)

@@ -1,0 +1,109 @@
+"""Moves ended tasks and idle sessions to the archive."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+import structlog
+
+from services.executor.core.session.side_by_side import side_by_side
+from services.executor.ports.upkeep import EndedContent, EndedTasks, IdleSession, IdleSessions
+from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
+
+_MOST = 64  # taken at once
+_AT_ONCE = 4
+
+
+class Archiver:
+    """Moves ended tasks to the archive. ``archive`` is None if the operator wants none: then they stay in the store for
+    their whole time.
+    """
+
+    def __init__(self, ended: EndedTasks, archive: Archive | None) -> None:
+        self._ended = ended
+        self._archive = archive
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
+
+    async def tick(self, partitions: Collection[int]) -> int:
+        """Archives the ended tasks of these partitions; returns how many. Dying at any point repeats harmlessly."""
+        total, more = 0, True
+        while more:
+            tasks, more = await self._ended.take(partitions, _MOST, whole=self._archive is not None)
+            done = await self._archive_tasks(tasks) if tasks else []
+            if done:
+                await self._ended.let_go(done, archived=self._archive is not None)
+            total += len(done)
+            more = more and bool(done)  # what could not be archived is taken again after a while, by whoever comes
+        return total
+
+    async def _archive_tasks(self, found: Sequence[EndedContent]) -> list[EndedContent]:
+        archive = self._archive
+        if archive is None:
+            return list(found)
+        safe = await side_by_side(self._archive_task(archive, one) for one in found)
+        return [one for one, is_safe in zip(found, safe, strict=True) if is_safe]
+
+    async def _archive_task(self, archive: Archive, found: EndedContent) -> bool:
+        """Whether the task may leave the store; one that could not be archived is taken again later."""
+
+        async def put() -> bool:
+            if found.envelope is not None:
+                await archive.put(found.task.tenant, found.task.task_id, found.envelope)
+            return True
+
+        return await _archive_one(self._at_once, put, "not_archived", task=found.task.task_id)
+
+
+class Evictor:
+    """Moves idle sessions to the archive. ``archive`` is None if the operator wants none: then they stay in the store
+    for their whole time.
+    """
+
+    def __init__(self, idle: IdleSessions, archive: Archive | None, idle_seconds: float) -> None:
+        self._idle = idle
+        self._archive = archive
+        self._seconds = idle_seconds
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
+
+    async def tick(self, partitions: Collection[int]) -> int:
+        """Evicts the idle sessions of these partitions; returns how many. Dying at any point repeats harmlessly."""
+        total = 0
+        while sessions := await self._idle.take(partitions, self._seconds, _MOST):
+            if self._archive is None:
+                await self._idle.take_off_idle_list(sessions)
+                continue
+            gone = sum(await side_by_side(self._evict_session(self._archive, session) for session in sessions))
+            total += gone
+            if not gone:  # what could not be archived is taken again after a while, by whoever comes
+                break
+        return total
+
+    async def _evict_session(self, archive: Archive, session: IdleSession) -> bool:
+        """Whether the session was evicted: it is stored in the archive first, and removed only if it is still as it was
+        read.
+        """
+
+        async def put() -> bool:
+            found = await self._idle.read(session)
+            if found is None:
+                return False
+            await archive.put(session.tenant, session.session_id, found.content)
+            return await self._idle.evict(session, found.mark)
+
+        return await _archive_one(self._at_once, put, "session_not_archived", session=session.session_id)
+
+
+async def _archive_one(
+    at_once: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failed: str, **about: str
+) -> bool:
+    """What ``put`` returns; False, after a line in the log, if it failed: it is tried again later."""
+    async with at_once:
+        try:
+            return await put()
+        except (ArchiveUnavailable, StoreUnavailable) as error:
+            log.warning(failed, **about, error=str(error))
+        except Exception as error:  # the outer edge of one task or session: it must not hold up the others
+            log.exception(failed, **about, error=repr(error))
+    return False

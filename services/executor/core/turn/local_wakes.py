@@ -1,0 +1,56 @@
+"""Sessions that the reaper found are taken by this process itself while it has little to do."""
+
+from collections.abc import Iterable, Sequence
+
+from typing_extensions import override
+
+from services.executor.core.session.side_by_side import side_by_side
+from services.executor.core.turn.runner import Runner
+from services.executor.ports.sessions import SessionWakes
+from shared.ports.store import StoreUnavailable
+
+# A process that runs more sessions leaves what is found to the queue, which spreads it. So many are claimed in the same
+# round trips, before the first of them costs any time.
+FEW_SESSIONS = 64
+
+
+class LocalFirstWakes(SessionWakes):
+    """Wakes that this process takes itself while it runs few sessions; the others go into the queue.
+
+    So a queue that is down or slow does not keep a dead executor's turns, or new ones, from going on.
+    """
+
+    def __init__(self, runner: Runner, wakes: SessionWakes) -> None:
+        self._runner = runner
+        self._wakes = wakes
+
+    @override
+    async def wake_first(self, tenant: str, session_id: str) -> None:
+        await self.wake_unattended([(tenant, session_id)], begun=True)
+
+    @override
+    async def wake_unattended(
+        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        """Those that were taken here or put into the queue: who is to be taken by others is told first."""
+        every = list(sessions)
+        free = max(0, FEW_SESSIONS - self._runner.running)
+        near, left = (every[:free], every[free:]) if begun else ([], every)
+        try:
+            queued = [*await self._wakes.wake_unattended(left, begun=begun)]
+        except StoreUnavailable:
+            taken = await self._take(every[:free])
+            if len(taken) < len(every):
+                raise
+            return taken
+        taken = await self._take(near)
+        back = [one for one in near if one not in taken]
+        return [*taken, *queued, *await self._wakes.wake_unattended(back, begun=begun)]
+
+    async def _take(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The sessions that were taken here, offered side by side."""
+        took = await side_by_side(self._takes(one) for one in sessions)
+        return [one for one, is_taken in zip(sessions, took, strict=True) if is_taken]
+
+    async def _takes(self, session: tuple[str, str]) -> bool:
+        return self._runner.running < FEW_SESSIONS and await self._runner.offer(*session)

@@ -1,0 +1,90 @@
+"""Wakes sessions that a crash or a lost wake left behind, and turns due timers into turns."""
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+
+import structlog
+
+from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.ports.sessions import Fault, SessionWakes
+from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep, WaitingSession
+from shared.contracts.task import Principal, Turn, TurnKind
+from shared.domain.words import Role
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
+
+_LATE = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
+TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
+
+
+class Reaper:
+    """Wakes sessions that a crash or a lost wake left behind, and fires due timers. ``outcomes_behind``: how many ended
+    tasks the learner had not applied when they were last counted.
+
+    ``soonest``: in how many seconds something will be due in a partition, as the last look found it.
+    """
+
+    def __init__(self, upkeep: Upkeep, wakes: SessionWakes, mended: FaultCounts | None = None) -> None:
+        self._upkeep = upkeep
+        self._wakes = wakes
+        self._mended = mended or FaultCounts()
+        self.outcomes_behind = 0
+        self.soonest: Mapping[int, float] = {}
+
+    async def tick(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
+        """Looks at the partitions once; returns how many sessions it woke. Sessions that wait in the queue are left
+        there.
+        """
+        if len(partitions) == len(ALL_PARTITIONS):
+            await self._upkeep.end_dead_leases()
+        overdue = await self._upkeep.overdue(partitions)
+        self.soonest = overdue.soonest
+        fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
+        begun = sorted({*overdue.orphaned, *overdue.due, *fired})
+        woken = len(await self._wakes.wake_unattended(begun, begun=True)) if begun else 0
+        if overdue.unwoken:
+            woken += await self._wake_forgotten(overdue.unwoken)
+        await self._report()
+        return woken
+
+    async def count_outcomes(self) -> None:
+        self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
+
+    async def _wake_forgotten(self, sessions: tuple[WaitingSession, ...]) -> int:
+        """Wakes sessions that stand in no queue, and returns how many. One whose owner is gone is counted by whoever
+        claims it.
+        """
+        forgotten = await self._wakes.wake_unattended(sorted(sessions))
+        if forgotten:
+            self._mended.add(Fault.NOT_WOKEN, len(forgotten))
+        return len(forgotten)
+
+    async def _fire_timer(self, timer: DueTimer) -> bool:
+        """Whether the timer was fired; one that cannot be keeps no session from being woken."""
+        try:
+            fired = await self._upkeep.fire(timer, deadline_turn(timer))
+        except StoreUnavailable as error:
+            log.warning("timer_not_fired", session=timer.session_id, task=timer.task_id, error=str(error))
+            return False
+        if fired and timer.now - timer.due > _LATE:
+            self._mended.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
+        return fired
+
+    async def _report(self) -> None:
+        fresh = self._mended.unreported
+        if fresh:
+            await self._upkeep.count(fresh)
+            self._mended.subtract_reported(fresh)
+
+
+def deadline_turn(timer: DueTimer) -> Turn:
+    """The turn that a due timer becomes; its id is the timer's, so a second firing is the same turn."""
+    return Turn(
+        turn_id=f"deadline:{timer.task_id}:{timer.subject}",
+        task_id=timer.task_id,
+        kind=TurnKind.DEADLINE,
+        principal=TIMER,
+        received_at=timer.now,
+        data={"subject": timer.subject},
+    )
