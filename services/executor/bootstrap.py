@@ -13,8 +13,8 @@ from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy, PatientPolicy
-from services.executor.adapters.redis_intents import RedisSpend
 from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants
 from services.executor.adapters.tool_servers import DetectingToolServers, open_servers

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.executor.adapters.redis_intents import RedisSpend
+from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.ports.turns import Charge, DayCaps
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.redis import connect

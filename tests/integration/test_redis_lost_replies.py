@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_intents import RedisSpend
+from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.ports.turns import Charge, DayCaps, DayCharges, JournalEntry, LedgerConflict, Unstored
 from shared.contracts.task import TaskEvent, TurnKind
 from shared.domain.words import WriteStatus

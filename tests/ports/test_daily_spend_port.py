@@ -5,7 +5,7 @@ import random
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_intents import RedisSpend
+from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.ports.turns import Charge, DayCaps
 from shared.infra import keys
 

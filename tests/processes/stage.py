@@ -18,9 +18,9 @@ from redis.asyncio import Redis
 from cli.demo.books import BookChange, Books
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy
-from services.executor.adapters.redis_intents import RedisSpend
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.wrapped_servers import PatientTools
 from services.executor.core.session.context import Limits, Ports

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from services.executor.adapters import redis_intents
 from services.executor.adapters.redis_idle import restore_session
+from services.executor.adapters.redis_spend import charge_rows, settle_day
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import HeldLease, Lease, Work
@@ -307,7 +308,7 @@ class RedisTurnStore(ports.TurnStore):
     async def _count_spending(self, days: Sequence[ports.DayCharges]) -> None:
         try:
             for day, charges in days:
-                await redis_intents.settle_day(self._scripts, self._lease.tenant, day, charges)
+                await settle_day(self._scripts, self._lease.tenant, day, charges)
         except StoreUnavailable as error:  # the turn itself is stored
             log.warning("spending_not_counted", task=self._work.turn.task_id, error=str(error))
 
@@ -356,7 +357,7 @@ class RedisTurnStore(ports.TurnStore):
             keys.SESSION_RETENTION_SECONDS,
             end.letter.stored_json() if end.letter else "",
             keys.SPEND_SECONDS,
-            *(part for _, charges in end.charges for part in (len(charges), *redis_intents.charge_rows(charges))),
+            *(part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))),
             *_lines((*end.events, done)),
         ]
 
