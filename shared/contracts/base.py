@@ -21,7 +21,13 @@ class Contract(BaseModel):
 
     @override
     def model_copy(self, *, update: Mapping[str, object] | None = None, deep: bool = False) -> Self:
-        """Pydantic's ``model_copy`` in a third of its steps: a message has neither extra nor private fields."""
+        """Pydantic's ``model_copy`` in a third of its steps: a message has neither extra nor private fields.
+
+        An update of a field that the message does not have is a ``TypeError``; Pydantic would take it and lose it.
+        """
+        if update and not update.keys() <= self.__dict__.keys():
+            unknown = ", ".join(sorted(update.keys() - self.__dict__.keys()))
+            raise TypeError(f"{type(self).__name__} has no field {unknown}")
         if deep or not update:
             return super().model_copy(update=update, deep=deep)
         copied = object.__new__(type(self))
