@@ -45,7 +45,13 @@ from services.executor.core.records.record_match import identifiers_in
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.endings import Failed
-from services.executor.core.session.ledger import has_tool_rules, of_facts, of_session, of_writes, sayable
+from services.executor.core.session.past_calls import (
+    has_tool_rules,
+    past_calls_of_facts,
+    past_calls_of_session,
+    past_calls_of_writes,
+    sayable,
+)
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
 from services.executor.core.states.template import Template
@@ -183,7 +189,11 @@ async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
         return ()
     plan_hash = dossier.plan.hash if dossier.plan else None
     written = [entry for entry in (await ctx.store.ledger()).values() if entry.plan_hash != plan_hash]
-    return (*of_session(ctx.session.calls, ctx.record.task_id), *of_facts(dossier.facts), *of_writes(written))
+    return (
+        *past_calls_of_session(ctx.session.calls, ctx.record.task_id),
+        *past_calls_of_facts(dossier.facts),
+        *past_calls_of_writes(written),
+    )
 
 
 def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:

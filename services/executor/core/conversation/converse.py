@@ -45,7 +45,8 @@ from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, enter_state, in_state
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Failed
-from services.executor.core.session.ledger import entries, of_writes
+from services.executor.core.session.ledger import plan_entries
+from services.executor.core.session.past_calls import past_calls_of_writes
 from services.executor.core.session.values import (
     Fact,
     mark_unanswered,
@@ -171,7 +172,7 @@ class Conversation:
         closed, self._closed = self._closed, None
         if closed is None:
             raise Failed("no plan was closed")
-        self._reader.note_writes(of_writes((await entries(self.ctx.store, closed.plan)).values()))
+        self._reader.note_writes(past_calls_of_writes((await plan_entries(self.ctx.store, closed.plan)).values()))
         self._has_outcomes = True
         self._written += await answers_to(self.ctx, (closed.plan,))
         self._talk.so_far += self._draft.take_outcomes(closed, outcomes, self.progress.dossier.parts)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.ledger import entries
+from services.executor.core.session.ledger import plan_entries
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.near_names import words_of
@@ -42,7 +42,7 @@ async def outcomes_of(
     """What became of each call, by call id. ``reasons``: why calls were left out, by call id; ``why_not``: why the
     others were not sent.
     """
-    known = await entries(ctx.store, plan)
+    known = await plan_entries(ctx.store, plan)
     told: dict[str, Json] = {}
     for call in plan.calls:
         entry = known.get(call.call_id)
@@ -53,7 +53,7 @@ async def outcomes_of(
 
 async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """The servers' answers to the plans' calls that took hold, as facts, on which a later plan may rest."""
-    made = [entry for plan in plans for entry in (await entries(ctx.store, plan)).values()]
+    made = [entry for plan in plans for entry in (await plan_entries(ctx.store, plan)).values()]
     return tuple(
         Fact(
             ref=entry.call.call_id,

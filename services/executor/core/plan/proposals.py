@@ -12,7 +12,7 @@ from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of
 from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
-from services.executor.core.session.ledger import entries
+from services.executor.core.session.ledger import plan_entries
 from services.executor.core.session.values import PartOfTask, parts_to_do
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.schema_drift import Corrections, rename_arguments
@@ -326,7 +326,7 @@ class PlanDraft:
         if same is not None:
             self._exchange.answer(one.use_id, {"held": same.name, "note": "proposed already: it will be made once"})
             return True
-        made = [entry for plan in self.plans for entry in (await entries(self._ctx.store, plan)).values()]
+        made = [entry for plan in self.plans for entry in (await plan_entries(self._ctx.store, plan)).values()]
         # One that was refused, or never went out, may be proposed again.
         taken = (entry for entry in made if entry.status not in (*SENDABLE, WriteStatus.REFUSED))
         known = next((entry for entry in taken if _is_same(entry, one)), None)

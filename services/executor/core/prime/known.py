@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import tool_of_condition
+from services.executor.core.session.past_calls import tool_of_condition
 from services.executor.core.session.values import kind_of
 from services.executor.core.states.template import Template
 from services.executor.ports.learned import Experience, Learned

@@ -22,7 +22,7 @@ from services.executor.core.session.context import (
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Failed
 from services.executor.core.session.journal import Checkpoints, Journal
-from services.executor.core.session.ledger import named_by_rules, rules_about_nothing
+from services.executor.core.session.past_calls import named_by_rules, rules_about_nothing
 from services.executor.core.session.side_by_side import run_together, side_by_side
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.template import GENERAL, TEMPLATES, ChosenProcess, Processes

@@ -7,7 +7,7 @@ from services.executor.core.reads.one_call import as_expected
 from services.executor.core.reads.recovering import read
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import Failed
-from services.executor.core.session.ledger import has_tool_rules, of_session, read_outcome, sayable
+from services.executor.core.session.past_calls import has_tool_rules, past_calls_of_session, read_outcome, sayable
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import DispatchRefused, require_permitted
 from services.executor.core.tools.schema_drift import Corrections
@@ -75,7 +75,7 @@ class ReadRules:
         return EvaluateRequest(
             policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
             calls=(call,),
-            history=(*of_session(ctx.session.calls, ctx.record.task_id), *since),
+            history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *since),
             binding=True,
         )
 
@@ -104,7 +104,7 @@ async def _allowances(ctx: TurnContext, classes: frozenset[ToolClass]) -> Allowa
         for tool in ctx.toolbox.tools.values()
         if tool.tool_class in classes
     )
-    earlier = of_session(ctx.session.calls, ctx.record.task_id)
+    earlier = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
     request = AllowanceRequest(policies=ctx.policies, tools=offered, history=earlier)
     try:
         return await ctx.ports.policy.allowances(request)

@@ -12,7 +12,7 @@ from services.executor.core.model.model_calls import ModelQuestion, Unanswered, 
 from services.executor.core.reads.one_call import as_expected, send_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.ledger import has_tool_rules
+from services.executor.core.session.past_calls import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import STAND_IN_SCHEMA
 from services.executor.core.tools import schema_drift

@@ -14,7 +14,7 @@ from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts, is_dry_run
 from services.executor.core.session.endings import Failed, RunEnds, ends_rest
-from services.executor.core.session.ledger import of_facts, of_writes, remember_calls
+from services.executor.core.session.past_calls import past_calls_of_facts, past_calls_of_writes, remember_calls
 from services.executor.core.session.values import parts_to_do
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
@@ -270,7 +270,7 @@ def _remember_calls(session: SessionState, ended: FinishedRun, work: Work) -> Se
     progress, task_id = ended.progress, work.record.task_id
     if progress is None or not progress.ruled_tools:
         return session
-    made = (*of_facts(progress.dossier.facts), *of_writes(ended.writes))
+    made = (*past_calls_of_facts(progress.dossier.facts), *past_calls_of_writes(ended.writes))
     names = progress.ruled_tools
     return session._replace(calls=remember_calls(session.calls, made, names, task_id, ended=ended.state.is_terminal))
 

@@ -13,15 +13,8 @@ from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.context import begins_anew, is_practice, own_memory
 from services.executor.core.session.dossier import is_dry_run
 from services.executor.core.session.journal import Journal, latest
-from services.executor.core.session.ledger import (
-    brief_operator,
-    doubts_deadline,
-    find_taken_over,
-    of_facts,
-    of_writes,
-    open_doubts,
-    remember_calls,
-)
+from services.executor.core.session.ledger import brief_operator, doubts_deadline, find_taken_over, open_doubts
+from services.executor.core.session.past_calls import past_calls_of_facts, past_calls_of_writes, remember_calls
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, Work
@@ -165,10 +158,10 @@ async def _calls_made(
         progress = latest(await store.journal())
     except ValueError as error:
         log.warning("progress_not_read", task=record.task_id, error=repr(error))
-        return of_writes(entries), ("*",)
+        return past_calls_of_writes(entries), ("*",)
     if progress is None:
-        return of_writes(entries), ()
-    return (*of_facts(progress.dossier.facts), *of_writes(entries)), progress.ruled_tools
+        return past_calls_of_writes(entries), ()
+    return (*past_calls_of_facts(progress.dossier.facts), *past_calls_of_writes(entries)), progress.ruled_tools
 
 
 def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:

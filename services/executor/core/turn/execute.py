@@ -36,7 +36,7 @@ from services.executor.core.session.dossier import (
     is_dry_run,
 )
 from services.executor.core.session.endings import Failed, ModelRests
-from services.executor.core.session.ledger import entries, has_begun
+from services.executor.core.session.ledger import has_begun, plan_entries
 from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.session.values import Fact, with_figures
 from services.executor.core.states import machine
@@ -229,7 +229,7 @@ async def check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stale
     plan = progress.dossier.plan
     if plan is None or progress.dossier.verdict is None:
         raise Failed("there is no plan with a verdict; nothing was written")
-    if any(has_begun(entry) for entry in (await entries(ctx.store, plan)).values()):
+    if any(has_begun(entry) for entry in (await plan_entries(ctx.store, plan)).values()):
         return None
     seen_by_person = progress.dossier.by_person or progress.confirmed
     if not seen_by_person and has_fresh_verdict(ctx, plan.hash):

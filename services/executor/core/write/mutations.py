@@ -9,7 +9,8 @@ from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Escalated, Failed, NotSent, Rejected, RunEnds
-from services.executor.core.session.ledger import Doubtful, entries, has_begun, outcome_of, took_hold, write_key
+from services.executor.core.session.ledger import Doubtful, has_begun, plan_entries, took_hold, write_key
+from services.executor.core.session.past_calls import outcome_of
 from services.executor.core.tools.classes import identifies
 from services.executor.core.write.agent_calls import hear_reply, is_answer_overdue, is_with_agent, settle_by_agent
 from services.executor.core.write.notices import is_left_out, leave_out
@@ -54,7 +55,7 @@ async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
         if not still_stands(ctx, progress, progress, await renew_verdict(ctx, progress)):
             raise Failed("the rules changed since the plan was let through")
     except (Failed, Rejected) as error:
-        if not any(has_begun(entry) for entry in (await entries(ctx.store, plan)).values()):
+        if not any(has_begun(entry) for entry in (await plan_entries(ctx.store, plan)).values()):
             raise
         why = error.reason.replace(", so nothing was written", "")
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
@@ -94,7 +95,7 @@ async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
     """A sentence on the earlier failed call that shares its part of the task with this one, or whose answer this one
     needs; empty if there is none.
     """
-    known = await entries(ctx.store, plan)
+    known = await plan_entries(ctx.store, plan)
     if call.call_id in known and known[call.call_id].status not in SENDABLE:
         return ""
     needed = frozenset(references(call.arguments))
@@ -211,14 +212,14 @@ async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:
     """
     ctx, plan, failed = write.ctx, write.plan, write.call
     before = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
-    known, done, problem = await entries(ctx.store, plan), list[str](), ""
+    known, done, problem = await plan_entries(ctx.store, plan), list[str](), ""
     for call in reversed(before):
         if call.compensation is None or not took_hold(known.get(call.call_id)):
             continue
         if problem := await _make_compensation(write, call.compensation):
             break
         done.append(f"{call.call_id} {call.tool}")
-    known = await entries(ctx.store, plan)
+    known = await plan_entries(ctx.store, plan)
     undone = {entry.compensates for entry in known.values() if entry.compensates and took_hold(entry)}
     left = [
         f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
@@ -233,7 +234,7 @@ async def _take_back(write: PlannedWrite, failure: Failed) -> RunEnds:
 
 async def is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
     """Whether an attempt has begun to take back what the plan did: then nothing of the plan itself is sent."""
-    return any(entry.compensates is not None for entry in (await entries(ctx.store, plan)).values())
+    return any(entry.compensates is not None for entry in (await plan_entries(ctx.store, plan)).values())
 
 
 async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
@@ -242,7 +243,7 @@ async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCa
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
     if plan is None or not needs:
         return
-    known = await entries(ctx.store, plan)
+    known = await plan_entries(ctx.store, plan)
     done = {call_id for call_id, entry in known.items() if outcome_of(entry) is CallOutcome.SUCCEEDED}
     for need in needs:
         if done.isdisjoint(need.any_of):
@@ -292,7 +293,7 @@ async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCal
     """The changes of all the task's plans up to the call; empty for a compensation, which stands in none of them."""
     found: list[_Change] = []
     for plan in progress.dossier.every_plan:
-        known = await entries(ctx.store, plan)
+        known = await plan_entries(ctx.store, plan)
         for one in (one for one in plan.calls if one.tool_class is ToolClass.CHANGE):
             if one == call:
                 return found

@@ -11,7 +11,7 @@ from services.executor.core.records.called_records import says
 from services.executor.core.records.references import literal_parts, references
 from services.executor.core.session.context import TurnContext, files_not_read
 from services.executor.core.session.dossier import Dossier, Progress, Rest
-from services.executor.core.session.ledger import entries, took_hold, write_key
+from services.executor.core.session.ledger import plan_entries, took_hold, write_key
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import words_of
 from services.executor.ports.tools import Tool
@@ -236,7 +236,7 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
 async def leave_out_early_notices(ctx: TurnContext, progress: Progress) -> None:
     """Leaves out the unsent notices that tell of a change which is neither verified nor acknowledged."""
     plan = progress.dossier.plan
-    known = await entries(ctx.store, plan) if plan else {}
+    known = await plan_entries(ctx.store, plan) if plan else {}
     for call in plan.calls if plan else ():
         unsent = call.call_id not in known or known[call.call_id].status in SENDABLE
         if plan is None or call.tool_class is not ToolClass.NOTIFY or not unsent or is_left_out(ctx, plan, call):
@@ -296,7 +296,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     party, untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
-        known, notices = await entries(ctx.store, plan), _notices_to(plan, party, progress)
+        known, notices = await plan_entries(ctx.store, plan), _notices_to(plan, party, progress)
         if any(call.call_id in known and known[call.call_id].status in DONE for call in notices):
             untold, reasons = False, []
         else:
@@ -338,7 +338,7 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
     until = await _quiet_end(ctx, progress) if notices else None
     if plan is None or until is None:
         return None
-    known = await entries(ctx.store, plan)
+    known = await plan_entries(ctx.store, plan)
     left = (call for call in notices if not is_left_out(ctx, plan, call))
     held = [call for call in left if call.call_id not in known or known[call.call_id].status in SENDABLE]
     if not held:

@@ -12,7 +12,7 @@ from services.executor.core.reads.one_call import dispatch_call
 from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.endings import NotSent
-from services.executor.core.session.ledger import entries, results, write_key
+from services.executor.core.session.ledger import plan_entries, plan_results, write_key
 from services.executor.core.states.machine import DispatchRefused, require_permitted
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import arguments_to_send, key_field, problems_with
@@ -58,7 +58,7 @@ async def prepare(
     try:
         require_permitted(state, tool)
         arguments = await _with_notice_sentence(
-            ctx, plan, call, tool, resolve(call.arguments, await results(ctx.store, plan))
+            ctx, plan, call, tool, resolve(call.arguments, await plan_results(ctx.store, plan))
         )
     except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
@@ -77,7 +77,7 @@ async def _with_notice_sentence(
     """
     if not call.if_acknowledged:
         return arguments
-    going = may_go_out(call, plan, await entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof)
+    going = may_go_out(call, plan, await plan_entries(ctx.store, plan), after_proof=ctx.tenant.notices_after_proof)
     place = text_place(arguments, tool, going.sentence)
     if not going.allowed or (going.sentence and place is None):
         why = going.why_not or "its text has no room for the sentence that a change is not confirmed"

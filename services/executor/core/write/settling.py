@@ -11,7 +11,7 @@ from services.executor.core.records.record_match import find_subjects, identifie
 from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import results, with_attempt
+from services.executor.core.session.ledger import plan_results, with_attempt
 from services.executor.core.tools.classes import ToolWords, subject_of, words_of_tool
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, says_absent
 from services.executor.core.tools.near_names import words_of
@@ -35,7 +35,7 @@ async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall
     if call.read_back is None:
         return None
     try:
-        arguments = resolve(loads_object(call.read_back.arguments_json), await results(ctx.store, plan))
+        arguments = resolve(loads_object(call.read_back.arguments_json), await plan_results(ctx.store, plan))
     except NoSuchPath:
         return None
     return await _read_state(ctx, call, arguments)
