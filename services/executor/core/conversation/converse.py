@@ -22,6 +22,7 @@ from services.executor.core.conversation.strategies import (
 )
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
+    Understanding,
     before_process,
     known_of_kind,
     settle_task,
@@ -339,9 +340,7 @@ class Conversation:
         said = self._local.understanding or whole_task(self.ctx.task)
         if not said.parts:
             said = said._replace(parts=whole_task(self.ctx.task).parts)
-        if self._is_new:
-            self.ctx, self.progress = await settle_task(self.ctx, self.progress, said)
-        self.progress = with_parts(self.ctx, self.progress, said)
+        await self._settle_parts(said)
         self._reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = drafting_for(self.ctx, self.progress)
         await self._make_tools()
@@ -357,6 +356,12 @@ class Conversation:
             self._talk.understood = {**loads_object(result.content), "process": process, **loads_object(known)}
             result = result._replace(content=dumps(self._talk.understood))
         return {use.id: result}
+
+    async def _settle_parts(self, said: Understanding) -> None:
+        """Fixes the task's parts, process and strategy, unless an earlier attempt did."""
+        if self._is_new:
+            self.ctx, self.progress = await settle_task(self.ctx, self.progress, said)
+        self.progress = with_parts(self.ctx, self.progress, said)
 
     async def _make_tools(self) -> None:
         """Has calculators made that the task needs and lacks, if its tenant allows it."""
@@ -386,10 +391,7 @@ class Conversation:
             self._talk.say(problem)
             return False
         if not self._settled:
-            said = whole_task(self.ctx.task)
-            if self._is_new:
-                self.ctx, self.progress = await settle_task(self.ctx, self.progress, said)
-            self.progress = with_parts(self.ctx, self.progress, said)
+            await self._settle_parts(whole_task(self.ctx.task))
         await self._take_answer(reply.text)
         return True
 

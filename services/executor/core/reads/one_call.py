@@ -1,4 +1,6 @@
-"""One call of a read, as a journal step: what was sent under which names, and the answer."""
+"""One call to a server, of a read or a write: sent, repeated where a read may be, and kept as a journal step; and its
+answer with fields under the names that were expected.
+"""
 
 import asyncio
 import re
