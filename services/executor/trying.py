@@ -77,7 +77,7 @@ async def _try(
 ) -> ConnectionTrial:
     async with places:
         try:
-            await credentials.badge(connection)
+            await credentials.header_for(connection)
         except CredentialUnavailable as error:
             return ConnectionTrial(connection, str(error), None)
         try:

@@ -46,8 +46,8 @@ class Connection(Contract):
     from_request: bool = Field(default=False, exclude=True)  # named by a request: called under guard
 
     @property
-    def line(self) -> str:
-        """A key under which lines to the server may be shared: the URL, with owner and credential if it has one."""
+    def server_key(self) -> str:
+        """The key under which a connection to the server may be shared: URL, and owner and credential if it has one."""
         if self.credential is None:
             return self.url
         return f"{self.url} {self.owner} {self.credential.model_dump_json()}"

@@ -89,11 +89,11 @@ async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refu
     async with TokenEndpoints() as tokens:
         credentials = ResolvedCredentials(Secrets(tmp_path, {}), tokens)
         erp = connection("aws-sm:rotating/erp")
-        before = await credentials.badge(erp)
+        before = await credentials.header_for(erp)
         client.put_secret_value(SecretId="rotating/erp", SecretString="the-new-secret")
-        meanwhile = await credentials.badge(erp)
-        after = await credentials.badge(erp, refused=before)
-        then = await credentials.badge(erp)
+        meanwhile = await credentials.header_for(erp)
+        after = await credentials.header_for(erp, refused=before)
+        then = await credentials.header_for(erp)
     assert before == meanwhile == CredentialHeader("authorization", "Bearer the-old-secret")
     assert after == then == CredentialHeader("authorization", "Bearer the-new-secret")
 
@@ -102,7 +102,7 @@ async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refu
 async def test_what_a_badge_looks_like_in_a_trace_holds_no_secret(tmp_path: Path) -> None:
     async with TokenEndpoints() as tokens:
         credentials = ResolvedCredentials(Secrets(tmp_path, {"ERP": SECRET}), tokens)
-        badge = await credentials.badge(connection("env:ERP"))
+        badge = await credentials.header_for(connection("env:ERP"))
     assert badge == CredentialHeader("authorization", f"Bearer {SECRET}")
     assert SECRET not in repr(badge)
     assert SECRET not in f"{badge}"
@@ -183,8 +183,8 @@ async def test_health_counts_the_connections_that_have_no_credential_to_show(tmp
         standing = ServerHealth(BreakingTools(FakeToolServers()), credentials)
         for _ in range(3):
             with pytest.raises(CredentialUnavailable):
-                await credentials.badge(connection("file:erp"))
+                await credentials.header_for(connection("file:erp"))
         lacking = standing.circuits
         (tmp_path / "erp").write_text(SECRET)
-        await credentials.badge(connection("file:erp"))
+        await credentials.header_for(connection("file:erp"))
         assert (lacking, standing.circuits) == ({"without_credential": 1}, {})

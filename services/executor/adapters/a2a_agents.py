@@ -1,6 +1,6 @@
 """Remote agents as tool servers: each skill of an A2A agent's card is a tool (``ToolServers``).
 
-The HTTP line to an agent goes to its own origin alone, with the connection's credential, and answers are bounded.
+Requests to an agent go to its own origin alone, with the connection's credential, and answers are bounded.
 """
 
 import asyncio
@@ -157,7 +157,7 @@ class A2aAgents(tools.ToolServers):
     ) -> tools.ToolAnswer | None:
         try:
             async with asyncio.timeout(timeout):
-                agent = self._agents.get(connection.line) or await self._fetch_agent(connection)
+                agent = self._agents.get(connection.server_key) or await self._fetch_agent(connection)
                 return await agent.ask_outcome(arguments, context_of(connection, session_id), stop_agent=stop_agent)
         except TimeoutError:
             raise tools.ToolSilent(
@@ -166,7 +166,7 @@ class A2aAgents(tools.ToolServers):
 
     async def _agent_before_sending(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
         """The agent as its card describes it. Whatever error is raised here, the message itself was not sent."""
-        known = self._agents.get(connection.line)
+        known = self._agents.get(connection.server_key)
         if known is not None:
             return known
         try:
@@ -182,11 +182,11 @@ class A2aAgents(tools.ToolServers):
 
         transport = AgentTransport(self._transport, self._credentials, connection, self._tracer)
         client = httpx.AsyncClient(transport=transport, headers=_HEADERS, timeout=_TIMEOUT, follow_redirects=False)
-        return self._agents.keep(connection.line, await fetch_agent(connection, client))
+        return self._agents.keep(connection.server_key, await fetch_agent(connection, client))
 
 
 def context_of(connection: Connection, session_id: str) -> str:
     """The agent's context id for one of our sessions: the same each time, and different for any other tenant or
     credential.
     """
-    return digest(["a2a-context", connection.line, session_id])[:32]
+    return digest(["a2a-context", connection.server_key, session_id])[:32]

@@ -47,32 +47,32 @@ async def send_with_credential(
 
     A 401 says that nothing was done, so the request is sent once more if there is another credential by then.
     """
-    badge = await credentials.badge(connection)
-    if badge is None:
+    header = await credentials.header_for(connection)
+    if header is None:
         return await send()
-    response = await _send_with_badge(badge, connection, request, url, send)
+    response = await _send_with_header(header, connection, request, url, send)
     if response.status_code != _REFUSED:
         return response
     await response.aclose()
-    other = await credentials.badge(connection, refused=badge)
-    if other is not None and other != badge:
-        response = await _send_with_badge(other, connection, request, url, send)
+    other = await credentials.header_for(connection, refused=header)
+    if other is not None and other != header:
+        response = await _send_with_header(other, connection, request, url, send)
         if response.status_code != _REFUSED:
             return response
         await response.aclose()
     raise CredentialUnavailable(f"the server does not take the credential {_name(connection)} (HTTP 401)")
 
 
-async def _send_with_badge(
-    badge: CredentialHeader, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
+async def _send_with_header(
+    header: CredentialHeader, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
 ) -> R:
     if origin_of(url) != origin_of(connection.url):
         raise CredentialUnavailable(f"the credential {_name(connection)} goes to its connection's own origin alone")
-    request.headers[badge.header] = badge.value
+    request.headers[header.header] = header.value
     return await send()
 
 
-class NoBadge(httpx2.ConnectError):
+class CannotAuthenticate(httpx2.ConnectError):
     """There is no credential to show, so that no connection is made."""
 
 
@@ -90,7 +90,7 @@ class CredentialTransport(httpx2.AsyncBaseTransport):
         try:
             return await send_with_credential(self._credentials, self._connection, request, str(request.url), send)
         except CredentialUnavailable as error:
-            raise NoBadge(str(error), request=request) from None
+            raise CannotAuthenticate(str(error), request=request) from None
 
     @override
     async def aclose(self) -> None:
@@ -280,21 +280,23 @@ class ResolvedCredentials(Credentials):
         """How many connections had no credential when they were last used."""
         return len(self._lacking)
 
-    async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
+    async def header_for(
+        self, connection: Connection, refused: CredentialHeader | None = None
+    ) -> CredentialHeader | None:
         credential = connection.credential
         if credential is None or connection.from_request:
             return None
         try:
-            badge = await self._resolve_badge(connection, credential, refused)
+            header = await self._resolve_header(connection, credential, refused)
         except CredentialUnavailable as error:
-            if connection.line not in self._lacking:
+            if connection.server_key not in self._lacking:
                 log.warning("credential_unavailable", connection=connection.id, problem=str(error))
-            self._lacking.add(connection.line)
+            self._lacking.add(connection.server_key)
             raise
-        self._lacking.discard(connection.line)
-        return badge
+        self._lacking.discard(connection.server_key)
+        return header
 
-    async def _resolve_badge(
+    async def _resolve_header(
         self, connection: Connection, credential: Credential, refused: CredentialHeader | None
     ) -> CredentialHeader:
         if credential.type is CredentialType.OAUTH:
@@ -302,15 +304,15 @@ class ResolvedCredentials(Credentials):
             return self._note_secret(connection, CredentialHeader(_AUTHORIZATION, f"Bearer {token}"), token)
         secret = await self._secrets.read(credential.reference, connection.owner, anew=refused is not None)
         bearer = credential.type is CredentialType.BEARER
-        badge = (
+        header = (
             CredentialHeader(_AUTHORIZATION, f"Bearer {secret}")
             if bearer
             else CredentialHeader(credential.header.lower(), secret)
         )
-        return self._note_secret(connection, badge, secret)
+        return self._note_secret(connection, header, secret)
 
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
-        return tuple(self._shown.get(connection.line, ()))
+        return tuple(self._shown.get(connection.server_key, ()))
 
     async def _token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
         """An access token; the client's secret is read only when a new one is requested."""
@@ -323,18 +325,20 @@ class ResolvedCredentials(Credentials):
 
         return await self._tokens.token(owner, credential, secret, before)
 
-    def _note_secret(self, connection: Connection, badge: CredentialHeader, secret: str) -> CredentialHeader:
-        noted = self._shown[connection.line]
+    def _note_secret(self, connection: Connection, header: CredentialHeader, secret: str) -> CredentialHeader:
+        noted = self._shown[connection.server_key]
         if secret not in noted:
             noted.append(secret)
-        return badge
+        return header
 
 
 class NoCredentials(Credentials):
     """No credentials, for servers that ask for none."""
 
     @override
-    async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
+    async def header_for(
+        self, connection: Connection, refused: CredentialHeader | None = None
+    ) -> CredentialHeader | None:
         return None
 
     @override

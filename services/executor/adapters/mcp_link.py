@@ -15,7 +15,7 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import JSONRPCRequest
 from typing_extensions import override
 
-from services.executor.adapters.mcp_wire import LineTrouble, McpTransport, Trouble, open_line
+from services.executor.adapters.mcp_wire import McpTransport, TransportTrouble, Trouble, open_transport
 from services.executor.ports.tools import OtherProtocol, ToolSilent, ToolUnreachable
 
 _Message: TypeAlias = SessionMessage | Exception
@@ -23,9 +23,9 @@ _CALL = "tools/call"
 
 
 @asynccontextmanager
-async def open_streams(url: str, line: McpTransport) -> AsyncIterator[tuple["_Received", "_Sent"]]:
-    """The stream that a session reads from, and the one it writes to, over ``line``."""
-    async with line.client() as http, streamable_http_client(url, http_client=http) as (theirs, to_them):
+async def open_streams(url: str, transport: McpTransport) -> AsyncIterator[tuple["_Received", "_Sent"]]:
+    """The stream that a session reads from, and the one it writes to, over ``transport``."""
+    async with transport.client() as http, streamable_http_client(url, http_client=http) as (theirs, to_them):
         received = _Received()
 
         async def pass_on() -> None:
@@ -36,7 +36,7 @@ async def open_streams(url: str, line: McpTransport) -> AsyncIterator[tuple["_Re
         async with asyncio.TaskGroup() as group:
             passing = group.create_task(pass_on())
             try:
-                yield received, _Sent(url, line, to_them, received)
+                yield received, _Sent(url, transport, to_them, received)
             finally:
                 passing.cancel()
 
@@ -92,8 +92,8 @@ class _Writing(Protocol):
 class _Sent(_Stream):
     """Messages to the server."""
 
-    def __init__(self, url: str, line: McpTransport, others: _Writing, received: _Received) -> None:
-        self._url, self._line, self._others, self._received = url, line, others, received
+    def __init__(self, url: str, transport: McpTransport, others: _Writing, received: _Received) -> None:
+        self._url, self._transport, self._others, self._received = url, transport, others, received
 
     async def send(self, item: SessionMessage, /) -> None:
         """Sends one message. A call of a tool is answered when this returns, or else the SDK's transport reads its
@@ -104,11 +104,11 @@ class _Sent(_Stream):
             await self._others.send(item)
             return
         stamped = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
-        result = await self._line.call(self._url, call, stamped or {})
+        result = await self._transport.call(self._url, call, stamped or {})
         if result is not None:
             self._received.add(SessionMessage(result))
             return
-        with self._line.handing_over(call):
+        with self._transport.handing_over(call):
             await self._others.send(item)
 
     @override
@@ -126,13 +126,13 @@ class McpConnection:
     another one.
     """
 
-    def __init__(self, url: str, open_line: Callable[[], McpTransport] = open_line) -> None:
-        self._url, self._open_line = url, open_line
+    def __init__(self, url: str, open_transport: Callable[[], McpTransport] = open_transport) -> None:
+        self._url, self._open_transport = url, open_transport
         self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._opening: asyncio.Timeout | None = None
         self._users = 0
-        self.line: McpTransport = open_line()  # replaced when a further URL is tried
+        self.transport: McpTransport = open_transport()  # replaced when a further URL is tried
 
     @property
     def is_usable(self) -> bool:
@@ -179,9 +179,9 @@ class McpConnection:
 
     async def _run_at(self, url: str) -> Exception:
         """Opens the session at one URL and stays there; returns the error that ended it or kept it from opening."""
-        self.line = self._open_line()
+        self.transport = self._open_transport()
         try:
-            await self._stay(Client(open_streams(url, self.line), cache=None))
+            await self._stay(Client(open_streams(url, self.transport), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
             return self._port_error(_innermost(error))
         return ToolSilent("the session was closed")
@@ -199,12 +199,12 @@ class McpConnection:
                 self._opening = None
 
     def _port_error(self, error: Exception) -> Exception:
-        trouble = self.line.trouble(error) if isinstance(error, MCPError) else None
+        trouble = self.transport.trouble(error) if isinstance(error, MCPError) else None
         if self._opened.done():
             log.warning("tool_session_lost", error=type(error).__name__)
         if isinstance(error, TimeoutError):
             return ToolSilent(f"no MCP session within {OPEN_SECONDS:g} seconds")
-        return as_port_error(trouble or LineTrouble(Trouble.SILENT, f"no MCP session: {error}"))
+        return as_port_error(trouble or TransportTrouble(Trouble.SILENT, f"no MCP session: {error}"))
 
     def _give_up(self, trouble: Exception) -> None:
         if not self._opened.done():
@@ -212,8 +212,8 @@ class McpConnection:
             self._opened.exception()  # marks it as seen: perhaps nobody waits any more
 
 
-def as_port_error(trouble: LineTrouble) -> ToolUnreachable | ToolSilent:
-    """The port's error for what happened to the line."""
+def as_port_error(trouble: TransportTrouble) -> ToolUnreachable | ToolSilent:
+    """The port's error for what happened to the transport."""
     if trouble.kind is Trouble.UNREACHABLE:
         return ToolUnreachable(trouble.sentence)
     if trouble.kind is Trouble.FOREIGN:

@@ -15,7 +15,7 @@ from typing_extensions import override
 from services.executor.adapters import mcp_content
 from services.executor.adapters.credentials import CredentialTransport, NoCredentials
 from services.executor.adapters.mcp_link import McpConnection, as_port_error
-from services.executor.adapters.mcp_wire import Trouble, open_line
+from services.executor.adapters.mcp_wire import Trouble, open_transport
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
@@ -152,23 +152,23 @@ class McpTools(ToolServers):
         return mcp_content.answer_of(tool, result)
 
     def _link(self, connection: Connection) -> McpConnection:
-        link = self._links.pop(connection.line, None)
+        link = self._links.pop(connection.server_key, None)
         if link is None or not link.is_usable:
             self._close_longest_idle()
             shows = partial(CredentialTransport, credentials=self._credentials, connection=connection)
-            link = McpConnection(connection.url, lambda: open_line(self._guard, shows))
+            link = McpConnection(connection.url, lambda: open_transport(self._guard, shows))
             self._group.create_task(link.run())
-        self._links[connection.line] = link  # the latest used stands last
+        self._links[connection.server_key] = link  # the latest used stands last
         return link
 
     def _close_longest_idle(self) -> None:
         """Closes the link that was idle longest if there are too many: endpoints of one task may never come back."""
-        idle = [line for line, link in self._links.items() if link.is_idle]
+        idle = [key for key, link in self._links.items() if link.is_idle]
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
 
     async def _listing(self, connection: Connection) -> _ServerListing:
-        link, known = self._link(connection), self._listings.get(connection.line)
+        link, known = self._link(connection), self._listings.get(connection.server_key)
         clock = asyncio.get_running_loop().time
         if known is not None and known.link is link and clock() < known.until:
             return known
@@ -182,18 +182,18 @@ class McpTools(ToolServers):
             known.link, known.until = link, until
         else:
             known = _ServerListing(link, listed.tools, until)
-        self._keep_listing(connection.line, known)
+        self._keep_listing(connection.server_key, known)
         return known
 
-    def _keep_listing(self, line: str, listing: _ServerListing) -> None:
-        self._listings.pop(line, None)
-        self._listings[line] = listing
+    def _keep_listing(self, key: str, listing: _ServerListing) -> None:
+        self._listings.pop(key, None)
+        self._listings[key] = listing
         if len(self._listings) > self._max_links:
             self._listings.pop(next(iter(self._listings)))
 
     def _distrust_listing(self, connection: Connection) -> None:
         """Has the next task ask for the list anew."""
-        if known := self._listings.get(connection.line):
+        if known := self._listings.get(connection.server_key):
             known.until = 0.0
 
 
@@ -218,13 +218,13 @@ class _SessionExpired(MCPError):
 
 
 async def _translate_errors(link: McpConnection, work: Awaitable[T]) -> T:
-    """The result of the work. Trouble on the line is raised as the port's errors, the server's own errors as they
+    """The result of the work. Trouble on the way is raised as the port's errors, the server's own errors as they
     are.
     """
     try:
         return await work
     except MCPError as error:
-        trouble = link.line.trouble(error)
+        trouble = link.transport.trouble(error)
         if trouble is None:
             raise
         if trouble.kind is Trouble.EXPIRED:

@@ -1,4 +1,4 @@
-"""The HTTP line under an MCP session: it never raises, so that one broken call cannot end a session shared by many.
+"""The HTTP transport of an MCP session: it never raises, so that one broken call cannot end a session that many share.
 
 Whatever goes wrong becomes the JSON-RPC error of that one request, and says whether a connection had been made. Such an
 error carries a secret mark: a server cannot forge the statement that it was never reached.
@@ -112,7 +112,7 @@ class Trouble(StrEnum):
     EXPIRED = "expired"  # the server no longer knows our session and, by MCP's rules, did nothing
 
 
-class LineTrouble(NamedTuple):
+class TransportTrouble(NamedTuple):
     kind: Trouble
     sentence: str
 
@@ -139,15 +139,15 @@ class McpTransport(httpx2.AsyncBaseTransport):
         self._handed_over: dict[RequestId, httpx2.Response] = {}
 
     def client(self) -> httpx2.AsyncClient:
-        """An HTTP client over this line; answers come uncompressed, so that their size is what is received."""
+        """An HTTP client over this transport; answers come uncompressed, so that their size is what is received."""
         return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
 
-    def trouble(self, error: MCPError) -> LineTrouble | None:
-        """What happened to the line, if this line made the error; None for the server's own errors."""
+    def trouble(self, error: MCPError) -> TransportTrouble | None:
+        """What happened to the transport, if it made the error; None for the server's own errors."""
         data = error.data
         if error.code != _LINE_ERROR or not isinstance(data, dict) or data.get("mark") != self._mark:
             return None
-        return LineTrouble(Trouble(data["kind"]), error.message)
+        return TransportTrouble(Trouble(data["kind"]), error.message)
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -313,11 +313,11 @@ async def _limit_size(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
         yield part
 
 
-def _nothing(line: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
-    return line
+def _nothing(transport: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
+    return transport
 
 
-def open_line(guard: Guard | None = None, showing: Showing = _nothing) -> McpTransport:
+def open_transport(guard: Guard | None = None, showing: Showing = _nothing) -> McpTransport:
     """A transport with its own pool of connections. It makes no retries, and connects where a guard permits.
 
     ``showing``: wraps it in what shows a credential.

@@ -276,8 +276,8 @@ class BreakingTools(ports.WrappedServers):
         time.
         """
         connection, tool, timeout = question.connection, question.tool, question.timeout
-        began, line = self._clock(), connection.line
-        breaker = self._breakers.use(line) or self._breakers.keep(line, Breaker(self._limits))
+        began, key = self._clock(), connection.server_key
+        breaker = self._breakers.use(key) or self._breakers.keep(key, Breaker(self._limits))
         await self._wait_for_decision(breaker, timeout)
         if not breaker.passes(self._clock()):
             left = breaker.seconds_left(self._clock())

@@ -27,7 +27,9 @@ class CredentialHeader(NamedTuple):
 
 
 class Credentials(Protocol):
-    async def badge(self, connection: Connection, refused: CredentialHeader | None = None) -> CredentialHeader | None:
+    async def header_for(
+        self, connection: Connection, refused: CredentialHeader | None = None
+    ) -> CredentialHeader | None:
         """The credential for requests to that connection; None if it has none. Raises ``CredentialUnavailable``.
 
         ``refused``: one that the server did not accept; another is returned if there is one, else the same.
