@@ -21,6 +21,7 @@ from shared.infra import keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.doubles.runners import a_runner
 from tests.integration.state_stage import an_end, sessions_of
 
 pytestmark = pytest.mark.promise("tenant.fair_shares")
@@ -75,7 +76,7 @@ async def _fleet(redis: Redis, url: str, worker: Held, cap: int | None, size: in
         for number in range(size):
             wakes = ArqWakes(redis)
             slots = FairShareSlots(RedisSlots(redis), Capped(cap), wakes, slot_seconds=60.0)
-            runner = Runner(sessions_of(redis, f"r{number}"), wakes, worker, LIMITS, slots=slots)
+            runner = a_runner(sessions_of(redis, f"r{number}"), wakes, worker, LIMITS, slots=slots)
             runners.append(runner)
             group.create_task(runner.serve())
             group.create_task(_look_until_stopped(WakeWorker(queue_pool(url), runner, wakes), runner))

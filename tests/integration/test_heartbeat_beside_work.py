@@ -18,6 +18,7 @@ from shared.infra.keys import partition_keys_of
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
+from tests.doubles.runners import a_runner
 from tests.integration.state_stage import accepted, an_end, sessions_of
 
 pytestmark = pytest.mark.promise("state.heartbeat_beside_work")
@@ -62,7 +63,7 @@ async def _running(redis: Redis, url: str, worker: RunsTurns) -> AsyncIterator[R
             await other.aclose()
 
     sessions, heartbeat = sessions_of(redis, "one", LEASE_SECONDS), heartbeat_in_thread(leases)
-    runner = Runner(sessions, HeardWakes(), worker, LIMITS, heartbeat=heartbeat)
+    runner = a_runner(sessions, HeardWakes(), worker, LIMITS, heartbeat=heartbeat)
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)

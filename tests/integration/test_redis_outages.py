@@ -27,6 +27,7 @@ from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.doubles.runners import a_runner
 from tests.http_client import open_http
 from tests.integration.executor_process import executor_process
 from tests.integration.gateway_stage import at, gateway
@@ -218,7 +219,7 @@ class Acts(RunsTurns):
 @asynccontextmanager
 async def _serving(client: Redis, worker: RunsTurns) -> AsyncIterator[Runner]:
     limits = RunnerLimits()
-    runner = Runner(sessions_of(client, "one", limits.lease_seconds), HeardWakes(), worker, limits)
+    runner = a_runner(sessions_of(client, "one", limits.lease_seconds), HeardWakes(), worker, limits)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)

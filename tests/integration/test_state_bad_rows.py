@@ -11,7 +11,7 @@ from typing_extensions import override
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.core.turn.archiving import Archiver
 from services.executor.core.turn.reaper import Reaper
-from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.core.turn.runner import RunnerLimits
 from services.executor.entrypoints.upkeep_loop import UpkeepPlan, keep_up
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
@@ -24,6 +24,7 @@ from shared.infra.archive_folder import FolderArchive
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.doubles.runners import a_runner
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
 pytestmark = pytest.mark.promise("upkeep.goes_on")
@@ -126,7 +127,7 @@ async def test_a_turn_that_cannot_be_read_is_buried_after_its_attempts(
     else:
         await said(redis, "HSET", session.turns, turn_id, f'{{"task_id":"{bad.task_id}"}}')
     worker = Ends()
-    runner = Runner(sessions_of(redis, "one"), HeardWakes(), worker, RunnerLimits(attempts=2))
+    runner = a_runner(sessions_of(redis, "one"), HeardWakes(), worker, RunnerLimits(attempts=2))
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         for _ in range(3):

@@ -25,6 +25,7 @@ from shared.infra.lua import Scripts
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON, a_turn
+from tests.doubles.runners import a_runner
 from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of
 
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
@@ -49,7 +50,7 @@ class Finishes(RunsTurns):
 
 @asynccontextmanager
 async def _running(redis: Redis, worker: RunsTurns, mended: FaultCounts, name: str = "one") -> AsyncIterator[Runner]:
-    runner = Runner(sessions_of(redis, name, LIMITS.lease_seconds), HeardWakes(), worker, LIMITS, mended)
+    runner = a_runner(sessions_of(redis, name, LIMITS.lease_seconds), HeardWakes(), worker, LIMITS, mended)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)

@@ -18,6 +18,7 @@ from shared.infra.keys import Member, pack, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.doubles.runners import a_runner
 from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of
 
 PATIENCE = 15.0
@@ -64,7 +65,7 @@ async def _break(work: Work, store: TurnStore) -> None:
 async def _running(
     redis: Redis, worker: Acts, name: str = "one", limits: RunnerLimits = QUICK
 ) -> AsyncIterator[Runner]:
-    runner = Runner(sessions_of(redis, name, limits.lease_seconds), HeardWakes(), worker, limits)
+    runner = a_runner(sessions_of(redis, name, limits.lease_seconds), HeardWakes(), worker, limits)
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.core.session.endings import TenantStopped
-from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.core.turn.runner import RunnerLimits
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TurnKind
@@ -18,6 +18,7 @@ from shared.infra.tenant_records import TenantStops
 from shared.ports.tasks import TenantIsStopped
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.doubles.runners import a_runner
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
 pytestmark = pytest.mark.promise("tenant.stop")
@@ -171,7 +172,7 @@ async def test_a_turn_that_a_stop_sends_back_uses_up_no_attempt(redis: Redis, ta
     await accepted(task_store)
     stops = TenantStops(redis)
     worker = StoppedThrice(stops)
-    runner = Runner(sessions_of(redis, "one"), HeardWakes(), worker, RunnerLimits(attempts=1))
+    runner = a_runner(sessions_of(redis, "one"), HeardWakes(), worker, RunnerLimits(attempts=1))
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         await asyncio.sleep(0)

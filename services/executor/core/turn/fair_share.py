@@ -120,23 +120,3 @@ def share(here: int, free: int) -> int:
     """
     even = max(0, -(-(_TIMES_THE_FREE * free - here) // (_TIMES_THE_FREE + 1)))
     return max(0, min(even, free - 1)) if here or free > 1 else free
-
-
-class UncappedSlots(SessionSlots):
-    """Slots without shares: any tenant may take every free slot. Used where sessions run without tenants' records."""
-
-    @override
-    def free_slots(self, free: int) -> FreeSlotsByTenant:
-        return FreeSlotsByTenant(free, free, {})
-
-    @override
-    async def take(self, tenant: str, session_id: str) -> bool:
-        return True
-
-    @override
-    async def leave(self, tenant: str, session_id: str) -> None:
-        return
-
-    @override
-    async def keep(self) -> None:
-        await asyncio.Event().wait()

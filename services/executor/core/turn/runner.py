@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn, cast
+from typing import NamedTuple, cast
 
 import structlog
 
 from services.executor.core.session.endings import TenantStopped
 from services.executor.core.turn.attempt import TurnAttempt, unread_letter, unread_outcome
-from services.executor.core.turn.fair_share import UncappedSlots
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.ports.sessions import (
@@ -59,22 +58,20 @@ class Runner:
         wakes: SessionWakes,
         worker: RunsTurns,
         limits: RunnerLimits,
-        mended: FaultCounts | None = None,
-        slots: SessionSlots | None = None,
-        heartbeat: RunsHeartbeat | None = None,
+        mended: FaultCounts,
+        slots: SessionSlots,
+        heartbeat: RunsHeartbeat,
         told: Sequence[HearsTurns] = (),
     ) -> None:
-        """``heartbeat``: what keeps the leases; without, the sessions' own event loop does. ``told``: who hears of each
-        turn that is over.
-        """
+        """``heartbeat``: what keeps the leases. ``told``: who hears of each turn that is over."""
         self._sessions = sessions
         self._wakes = wakes
         self._limits = limits
-        self._mended = mended or FaultCounts()
+        self._mended = mended
         self._attempt = TurnAttempt(worker, limits.attempts, self._mended)
-        self._slots = slots or UncappedSlots()
+        self._slots = slots
         self._leases = LeaseKeeper(limits.lease_seconds)
-        self._heartbeat = heartbeat or self._keep_leases_here
+        self._heartbeat = heartbeat
         self._told = told
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
@@ -133,11 +130,6 @@ class Runner:
             await self.idle.wait()
             beating.cancel()
             keeping.cancel()
-
-    async def _keep_leases_here(self, keeper: LeaseKeeper) -> NoReturn:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(keeper.note_life())
-            await keeper.keep_extending(self._sessions)
 
     async def stop(self, grace_seconds: float) -> None:
         """Takes nothing more, and gives back within the grace every session that has work left.

@@ -1,0 +1,49 @@
+"""Runners for tests: any tenant may take every free slot, and the leases are kept in the event loop of the test."""
+
+import asyncio
+from typing import NoReturn
+
+from typing_extensions import override
+
+from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
+from services.executor.core.turn.runner import Runner, RunnerLimits
+from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Sessions, SessionSlots, SessionWakes
+
+
+def a_runner(
+    sessions: Sessions,
+    wakes: SessionWakes,
+    worker: RunsTurns,
+    limits: RunnerLimits,
+    mended: FaultCounts | None = None,
+    slots: SessionSlots | None = None,
+    heartbeat: RunsHeartbeat | None = None,
+) -> Runner:
+    async def keep_leases_here(keeper: LeaseKeeper) -> NoReturn:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(keeper.note_life())
+            await keeper.keep_extending(sessions)
+
+    slots, heartbeat = slots or UncappedSlots(), heartbeat or keep_leases_here
+    return Runner(sessions, wakes, worker, limits, mended or FaultCounts(), slots, heartbeat)
+
+
+class UncappedSlots(SessionSlots):
+    """Slots without shares: any tenant may take every free slot."""
+
+    @override
+    def free_slots(self, free: int) -> FreeSlotsByTenant:
+        return FreeSlotsByTenant(free, free, {})
+
+    @override
+    async def take(self, tenant: str, session_id: str) -> bool:
+        return True
+
+    @override
+    async def leave(self, tenant: str, session_id: str) -> None:
+        return
+
+    @override
+    async def keep(self) -> None:
+        await asyncio.Event().wait()
