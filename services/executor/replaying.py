@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load as load_prompts
-from services.executor.core.turn.course import ReplayResult
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.replay import CannotReplay, replay
+from services.executor.core.turn.replay_cursor import ReplayResult
 from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, format_report, parse_arguments
 from shared.contracts.archive import read_archived
 from shared.infra.archive_open import ArchiveSettings

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.executor.core.session.journal import latest
-from services.executor.core.turn.course import CannotReplay, attempts_of
+from services.executor.core.turn.replay_cursor import CannotReplay, attempts_of
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.archive import VERSION, ArchivedTask, UnknownVersion, read_archived

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.shared_texts import LostText, SharedTexts
 from services.executor.core.turn.archiving import Archiver
-from services.executor.core.turn.course import CannotReplay, attempts_of
+from services.executor.core.turn.replay_cursor import CannotReplay, attempts_of
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskRecord

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.executor.core.turn.course import ReplayResult
+from services.executor.core.turn.replay_cursor import ReplayResult
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 SAME, DIFFERS, CANNOT = 0, 1, 2

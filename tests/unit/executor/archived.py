@@ -4,9 +4,9 @@ from typing import Protocol
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import Prompts, load
-from services.executor.core.turn.course import ReplayResult
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.replay import replay
+from services.executor.core.turn.replay_cursor import ReplayResult
 from shared.contracts.archive import ArchivedStep, ArchivedTask, read_archived
 from tests.doubles.memory_turns import MemoryTurns
 

@@ -37,7 +37,7 @@ _SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on,
 _READS = 40
 
 
-def grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
+def approval_grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
     """What an approval rests on now: rules, policies, and the sources of the arguments, which code found when the calls
     were proposed.
     """

@@ -295,7 +295,7 @@ def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
         return None
     level, count, steps = verdict.escalation_level, persons_needed(progress), progress.template.confirmations
     who = decider(level)
-    asked = (*reasons(verdict), *why_process_asks(ctx, progress))
+    asked = (*reasons(verdict), *reasons_to_ask_a_person(ctx, progress))
     asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
     return f"{who}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(asked)}"
 
@@ -303,7 +303,7 @@ def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
     """Whether a rule or the process asks for a person, or the tenant does for writes that no rule speaks about."""
     verdict, template = progress.dossier.verdict, progress.template
-    if verdict is None or template.confirmations or why_process_asks(ctx, progress):
+    if verdict is None or template.confirmations or reasons_to_ask_a_person(ctx, progress):
         return True
     return verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
 
@@ -315,15 +315,15 @@ def persons_needed(progress: Progress) -> int:
     return max(approvers, 2) if concern(progress) else approvers
 
 
-def why_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+def reasons_to_ask_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     """The reasons to ask a person that no rule gives: the arguments' sources, the process's own, writes without a
     rule.
     """
-    found = (*arguments_for_a_person(ctx, progress), *_why_the_process_asks(ctx, progress))
-    return (*found, *_why_the_tenant_asks(ctx, progress))
+    found = (*reasons_of_arguments(ctx, progress), *_reasons_of_process(ctx, progress))
+    return (*found, *_reasons_of_tenant(ctx, progress))
 
 
-def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+def reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     """Sentences on arguments that a person has to look at: money, accounts and payees from free text that the tenant
     does not trust, records that the task does not mention, and what does not agree with the task's words.
     """
@@ -343,14 +343,14 @@ def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, .
     return (*free, *untold, *against)
 
 
-def _why_the_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     if found := concern(progress):
         return (f"the process asks for two different people, because of {found}",)
     left = unanswered_concern(progress) if ctx.tenant.strict_processes else None
     return (left,) if left else ()
 
 
-def _why_the_tenant_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+def _reasons_of_tenant(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     verdict = progress.dossier.verdict
     if verdict is None or ctx.tenant.unruled_writes != "approve":
         return ()

@@ -53,7 +53,7 @@ _LEDGER = TypeAdapter(dict[str, LedgerEntry])
 _SESSION = TypeAdapter(SessionState)
 
 
-class Begun(NamedTuple):
+class AttemptStart(NamedTuple):
     """How an attempt at a turn began; ``ledger`` is the task's at that moment, ``settings`` those that decide how a run
     goes.
     """
@@ -108,14 +108,14 @@ def _answer_rules(settings: JsonObject) -> AnswerRules:
     return AnswerRules(formula, footer=False, reviews=settings.get("reviews") is True)
 
 
-def read_turn(text: str) -> Begun:
+def read_turn(text: str) -> AttemptStart:
     """How an attempt began, from its note; raises ``ValueError`` for a version that cannot be read here."""
     noted = loads_object(text)
     if noted.get("v") not in (1, VERSION):
         raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
     turn = Turn.model_validate_json(dumps(noted["turn"]))
     began, ledger = datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_python(noted["ledger"])
-    return Begun(turn, began, ledger, cast(JsonObject, noted.get("settings", {})))
+    return AttemptStart(turn, began, ledger, cast(JsonObject, noted.get("settings", {})))
 
 
 def note_ending(journal: Journal, ending: RunEnds) -> None:

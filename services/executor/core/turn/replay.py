@@ -17,16 +17,6 @@ from services.executor.core.reflect.turn_end import without_footer
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import Bounds, Journal
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.turn.course import (
-    CannotReplay,
-    Course,
-    Differs,
-    ReplayResult,
-    StepTaken,
-    StoppedHere,
-    attempts_of,
-    writes_begin,
-)
 from services.executor.core.turn.recording import (
     call_name,
     parse_tools,
@@ -35,6 +25,16 @@ from services.executor.core.turn.recording import (
     read_session,
     read_verdict,
     tools_name,
+)
+from services.executor.core.turn.replay_cursor import (
+    CannotReplay,
+    Differs,
+    ReplayCursor,
+    ReplayResult,
+    StepTaken,
+    StoppedHere,
+    attempts_of,
+    writes_begin,
 )
 from services.executor.core.turn.worker import ExecutesTask, Worker
 from services.executor.ports.learned import Experience, Learned
@@ -61,7 +61,7 @@ class ReplayJournal(Journal):
 
     def __init__(
         self,
-        course: Course,
+        cursor: ReplayCursor,
         store: TurnStore,
         entries: Iterable[JournalEntry],
         now: datetime,
@@ -69,11 +69,11 @@ class ReplayJournal(Journal):
         bounds: Bounds,
     ) -> None:
         super().__init__(store, entries, now, seconds, bounds)
-        self._course = course
+        self._cursor = cursor
 
     @override
     def get(self, key: str) -> str | None:
-        return self._course.peek(key)
+        return self._cursor.peek(key)
 
     @override
     async def run_step(
@@ -84,27 +84,27 @@ class ReplayJournal(Journal):
         asked: str = "",
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> str:
-        if key not in self._course.attempt.steps:
+        if key not in self._cursor.attempt.steps:
             await asyncio.sleep(0)  # those beside it may have been finished then
             await asyncio.sleep(0)
-        unavailable = self._course.unavailable(key)
+        unavailable = self._cursor.unavailable(key)
         if unavailable is not None:
             raise PolicyUnavailable(unavailable)
-        if ended := self._course.find_end(key):
+        if ended := self._cursor.find_end(key):
             raise ended
-        return self._course.take(key, asked).data_json
+        return self._cursor.take(key, asked).data_json
 
     @override
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
-        known = self._course.peek(key)
+        known = self._cursor.peek(key)
         return decide() if known is None else known
 
     @override
     def add_together(self, *entries: JournalEntry) -> None:
         for entry in entries:
-            self._course.compare(entry.key, entry.kind, entry.data_json)
+            self._cursor.compare(entry.key, entry.kind, entry.data_json)
             if writes_begin(entry.key):
-                self._course.ledger.show_all()
+                self._cursor.ledger.show_all()
 
     @override
     def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
@@ -118,19 +118,19 @@ class ReplayJournal(Journal):
 class ReplayStore(TurnStore):
     """The task as it was when the attempt began; its writes get their recorded end when the run comes to them."""
 
-    def __init__(self, course: Course, record: TaskRecord, approval: Approval | None) -> None:
-        self._course = course
+    def __init__(self, cursor: ReplayCursor, record: TaskRecord, approval: Approval | None) -> None:
+        self._cursor = cursor
         self._approval = approval
         self.record = record
         self.end: TurnEnd | None = None
 
     @override
     async def journal(self) -> tuple[JournalEntry, ...]:
-        return self._course.so_far()
+        return self._cursor.so_far()
 
     @override
     async def ledger(self) -> Mapping[str, LedgerEntry]:
-        return self._course.ledger.shown
+        return self._cursor.ledger.shown
 
     @override
     async def approval(self) -> Approval | None:
@@ -139,14 +139,14 @@ class ReplayStore(TurnStore):
     @override
     async def session(self) -> SessionState:
         """The recorded session. PRIME asks for it, after the turn's word on earlier writes was heeded."""
-        if any(writes_begin(entry.key) for entry in self._course.attempt.before):
-            self._course.ledger.show_all()
-        found = self._course.attempt.inputs.get("session")
+        if any(writes_begin(entry.key) for entry in self._cursor.attempt.before):
+            self._cursor.ledger.show_all()
+        found = self._cursor.attempt.inputs.get("session")
         return SessionState() if found is None else read_session(found)
 
     @override
     async def pulse(self) -> Pulse:
-        return Pulse(self._course.attempt.begun.began)
+        return Pulse(self._cursor.attempt.begun.began)
 
     @override
     async def await_news(self) -> None:
@@ -161,13 +161,13 @@ class ReplayStore(TurnStore):
 
     @override
     async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
-        if not self._course.ledger.show(entry.key):
-            raise self._course.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
+        if not self._cursor.ledger.show(entry.key):
+            raise self._cursor.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
         return await self.pulse()
 
     @override
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
-        self._course.ledger.show(entry.key)
+        self._cursor.ledger.show(entry.key)
         return await self.pulse()
 
     @override
@@ -180,13 +180,13 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
     or what ended the attempt.
     """
 
-    def __init__(self, course: Course) -> None:
-        self._course = course
+    def __init__(self, cursor: ReplayCursor) -> None:
+        self._cursor = cursor
         self._asked: Counter[str] = Counter()
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        raise self._course.absent("model", "a model would be asked")
+        raise self._cursor.absent("model", "a model would be asked")
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
@@ -197,7 +197,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         return self._recorded_tools(connection)[1]
 
     def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-        noted = self._course.recorded_input(tools_name(connection), "its tools were not listed then")
+        noted = self._cursor.recorded_input(tools_name(connection), "its tools were not listed then")
         return parse_tools(noted, connection)
 
     @override
@@ -207,34 +207,34 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
         """The recorded failure of a write or read-back: other calls do not come here, and the ledger has what became of
         them.
         """
-        noted = self._course.attempt.inputs.get(call_name(connection, tool, arguments))
+        noted = self._cursor.attempt.inputs.get(call_name(connection, tool, arguments))
         if noted is not None:
             raise_failure(loads_object(noted))
-        if not self._course.attempt.is_last:
+        if not self._cursor.attempt.is_last:
             raise StoppedHere
         raise ToolUnreachable("nothing is called in a replay")
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         name = policy_name(request.to_json(), self._asked)
-        return read_verdict(self._course.recorded_input(name, "the policy would be asked something else"))
+        return read_verdict(self._cursor.recorded_input(name, "the policy would be asked something else"))
 
     @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
-        raise self._course.absent("allowances", "the policy would be asked about reads")
+        raise self._cursor.absent("allowances", "the policy would be asked about reads")
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        raise self._course.absent("prose", "a prose policy would be checked")
+        raise self._cursor.absent("prose", "a prose policy would be checked")
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        noted = self._course.recorded_input("tenant", "the tenant's record was not read then")
+        noted = self._cursor.recorded_input("tenant", "the tenant's record was not read then")
         return TenantRecord.model_validate_json(noted)
 
     @override
     async def recall(self, tenant: str, process_type: str) -> Experience:
-        found, recalled = (self._course.attempt.inputs.get(name) for name in ("experience", "recalled"))
+        found, recalled = (self._cursor.attempt.inputs.get(name) for name in ("experience", "recalled"))
         if found is None:
             raise StoreUnavailable("nothing was recalled then")
         return read_experience(found, recalled)
@@ -245,7 +245,7 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def translation(self, tenant: str, key: str) -> str | None:
-        raise self._course.absent(key, "a translation would be looked up")
+        raise self._cursor.absent(key, "a translation would be looked up")
 
     @override
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
@@ -253,15 +253,15 @@ class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def process_types(self, tenant: str) -> tuple[str, ...]:
-        raise self._course.absent("processes", "synthesized processes would be looked up")
+        raise self._cursor.absent("processes", "synthesized processes would be looked up")
 
     @override
     async def process(self, tenant: str, process_type: str) -> str | None:
-        raise self._course.absent(process_type, "a synthesized process would be looked up")
+        raise self._cursor.absent(process_type, "a synthesized process would be looked up")
 
     @override
     async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
-        raise self._course.absent(process_type, "a process would be synthesized")
+        raise self._cursor.absent(process_type, "a process would be synthesized")
 
 
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
@@ -283,11 +283,11 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute_t
     attempts = attempts_of(task)
     try:
         for number, attempt in enumerate(attempts, 1):
-            course = Course(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
+            cursor = ReplayCursor(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
             try:
-                standing = await _run(course, standing, limits, prompts, execute_task)
+                standing = await _run(cursor, standing, limits, prompts, execute_task)
             finally:
-                taken += course.taken
+                taken += cursor.taken
         if not _is_given_up(task.record):
             _compare(task.record, standing.record)
     except Differs as found:
@@ -296,31 +296,31 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, execute_t
 
 
 async def _run(
-    course: Course, standing: _ReplayedTask, limits: Limits, prompts: Prompts, execute_task: ExecutesTask
+    cursor: ReplayCursor, standing: _ReplayedTask, limits: Limits, prompts: Prompts, execute_task: ExecutesTask
 ) -> _ReplayedTask:
     """Runs one attempt to its end, or to where it stopped."""
-    attempt = course.attempt
-    store = ReplayStore(course, standing.record, standing.approval)
-    world = ArchivedWorld(course)
+    attempt = cursor.attempt
+    store = ReplayStore(cursor, standing.record, standing.approval)
+    world = ArchivedWorld(cursor)
     ports = Ports(world, world, world, world, world)
-    worker = Worker(ports, attempt.begun.limits(limits), prompts, execute_task, partial(ReplayJournal, course))
+    worker = Worker(ports, attempt.begun.limits(limits), prompts, execute_task, partial(ReplayJournal, cursor))
     try:
         await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
     except StoppedHere:
         return _ReplayedTask(store.record, standing.approval)
-    left = course.untaken()
+    left = cursor.untaken()
     if left is not None:
         raise Differs(left, "this step would not be taken")
-    return _standing_after(course, store, standing)
+    return _standing_after(cursor, store, standing)
 
 
-def _standing_after(course: Course, store: ReplayStore, standing: _ReplayedTask) -> _ReplayedTask:
+def _standing_after(cursor: ReplayCursor, store: ReplayStore, standing: _ReplayedTask) -> _ReplayedTask:
     """The record and approval after this attempt. Where the recorded attempt died before its end was stored, that end
     does not count: the next attempt runs the turn. Raises ``Differs`` if the replay reached no end.
     """
     if store.end is None:
-        raise Differs(f"turn {course.attempt.begun.turn.turn_id}", "the turn would not end")
-    if course.stops:
+        raise Differs(f"turn {cursor.attempt.begun.turn.turn_id}", "the turn would not end")
+    if cursor.stops:
         return _ReplayedTask(store.record, standing.approval)
     return _ReplayedTask(store.end.record, store.end.approval or standing.approval)
 

@@ -11,16 +11,16 @@ from pydantic import JsonValue
 from services.executor.core.authorize.approval import (
     NotCounted,
     add_decision,
+    approval_grounds,
     approval_refusal,
     approver_brief,
     ask_for_approval,
     confirmation_wanted,
     describe_approval,
     escalate_approval,
-    grounds,
     is_expired,
 )
-from services.executor.core.authorize.policy import persons_needed, why_process_asks
+from services.executor.core.authorize.policy import persons_needed, reasons_to_ask_a_person
 from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.session.context import TurnContext
@@ -284,10 +284,10 @@ async def end_with_question(ctx: TurnContext, progress: Progress, why: tuple[str
         now=ctx.journal.now,
         hours=ctx.tenant.approval_hours,
         needed=persons_needed(progress),
-        why=(*why, *why_process_asks(ctx, progress)),
+        why=(*why, *reasons_to_ask_a_person(ctx, progress)),
         confirmation=confirmation_wanted(progress),
         ladder=ctx.tenant.approval_ladder,
-        grounds=grounds(progress, verdict, ctx.task),
+        grounds=approval_grounds(progress, verdict, ctx.task),
         notices=ctx.tenant.notices,
     )
     asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}

@@ -1,6 +1,4 @@
-"""The course of an archived attempt while it is replayed: which steps were taken again, and where the replay
-differs.
-"""
+"""Where the replay of an archived attempt stands: which steps were taken again, and where it differs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.session.endings import RunEnds
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
-from services.executor.core.turn.recording import Begun, EarlyEnding, read_ending, read_turn
+from services.executor.core.turn.recording import AttemptStart, EarlyEnding, read_ending, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
@@ -23,7 +21,7 @@ class CannotReplay(Exception):
 class ArchivedAttempt(NamedTuple):
     """One attempt at one turn. ``steps`` are all steps in the journal at its end, ``own`` the keys that it added."""
 
-    begun: Begun
+    begun: AttemptStart
     before: tuple[JournalEntry, ...]
     steps: Mapping[str, JournalEntry]
     own: tuple[str, ...]
@@ -57,7 +55,7 @@ def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
 
 
 def _attempt(
-    begun: Begun,
+    begun: AttemptStart,
     entries: Sequence[JournalEntry],
     start: int,
     end: int,
@@ -75,7 +73,7 @@ def _attempt(
     return ArchivedAttempt(begun, before, steps, tuple(dict.fromkeys(own)), inputs, ledger, is_last)
 
 
-def _read_beginning(entry: JournalEntry) -> Begun:
+def _read_beginning(entry: JournalEntry) -> AttemptStart:
     try:
         return read_turn(entry.data_json)
     except (ValueError, KeyError) as error:
@@ -132,7 +130,7 @@ class Writes:
         return {key: known[key] for key in (*self._end, *known) if key in known}
 
 
-class Course:
+class ReplayCursor:
     """One attempt's replay so far. ``given_up``: the last attempt of the task stopped too, and no other one was made.
 
     ``stops``: the attempt stored no end of the turn.
