@@ -9,7 +9,7 @@ import structlog
 from redis.asyncio import Redis
 
 from services.learner.adapters.redis_memory import RedisMemory
-from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.http import LearnerGauges, health_app
 from services.learner.entrypoints.loops import consume, keep_share
@@ -37,7 +37,7 @@ async def learn(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
 
 async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> None:
     owner = _owner()
-    outcomes = RedisOutcomes(redis, owner, settings.lease_seconds, beside=REMEMBERING)
+    outcomes = RedisOutcomes(redis, owner, settings.lease_seconds)
     learner = Learner(outcomes, RedisMemory(redis), tracer)
     metrics = Metrics("learner")
     memory = build_memory_jobs(settings, redis, owner, settings.lease_seconds, learner, metrics)

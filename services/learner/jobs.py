@@ -11,15 +11,16 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.learner.adapters.cache_folder import CacheFolder
+from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_knowledge import RedisFactBook, RedisKnowledge
+from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
-from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import report_rows, report_teacher
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker, ModelFacts
+from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
@@ -28,8 +29,8 @@ from services.learner.entrypoints.loops import (
     LearnedCache,
     SeedingStatus,
     keep_finding,
+    keep_following,
     keep_forgetting,
-    keep_remembering,
     keep_seeded,
 )
 from services.learner.settings import LearnerSettings, MemorySettings
@@ -58,6 +59,8 @@ class MemoryJobs:
     """The parts of this process's memory. ``worker``: None if facts are not found here."""
 
     rememberer: Rememberer
+    follower: OutcomeFollower
+    news: OutcomeNews
     forgetter: ForgetRequestWorker
     worker: FactWorker | None = None
     close: Callable[[], Awaitable[None]] | None = None
@@ -67,10 +70,10 @@ class MemoryJobs:
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
             group.create_task(keep_forgetting(self.forgetter, stop))
-            await keep_remembering(self.rememberer, learner, stop)
+            await keep_following(self.follower, self.news, learner, stop)
             finding.cancel()
         try:
-            await self.rememberer.leave()
+            await self.follower.leave()
         except StoreUnavailable as error:
             log.warning("left_without_a_word", error=str(error))
 
@@ -99,18 +102,20 @@ def build_memory_jobs(
 ) -> MemoryJobs:
     outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     wants_facts = settings.learn_knowledge == "on"
-    knowledge = RedisKnowledge(redis)
-    rememberer = Rememberer(outcomes, knowledge, lambda: learner.held, learner.drain_news, wants_facts=wants_facts)
+    rememberer, news = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts), learner.listen()
+    follower = OutcomeFollower(outcomes, rememberer, lambda: learner.held, news.drain)
     forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
-        return MemoryJobs(rememberer, forgetter)
+        return MemoryJobs(rememberer, follower, news, forgetter)
 
     model = LateModel(lambda: _model(settings))
     prices = read_prices()
     counted = CountedModel(model, {Tier.HAIKU: settings.haiku_model}, meter)
     finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
-    purse = RedisPurse(redis, RedisTenantRecords(redis))
-    return MemoryJobs(rememberer, forgetter, FactWorker(RedisFactBook(redis), finder, purse), model.close)
+    budgets = RedisTenantBudgets(redis, RedisTenantRecords(redis))
+    return MemoryJobs(
+        rememberer, follower, news, forgetter, FactWorker(RedisFactRepository(redis), finder, budgets), model.close
+    )
 
 
 def _model(settings: MemorySettings) -> ClosableModel:

@@ -36,6 +36,7 @@ EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must n
 
 OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
 MEMORY_GROUP = "memory"  # the group of those who find facts and entities in the same outcomes, at their own pace
+OUTCOME_GROUPS = (OUTCOME_GROUP, MEMORY_GROUP)  # whoever reads outcomes misses nothing that another settles first
 OUTCOME_READER = "reader"  # its one consumer: which process that is, the partition's ``reader`` key says
 
 MADE_TOOLS_SWITCH = "made_tools"  # its field in a tenant's switches
@@ -122,6 +123,14 @@ class LearnedKeys:
     synthesized: str
     made: str
     switches: str
+
+
+# What leaves when a tenant is forgotten. Not the ids of what was applied and remembered: without them an outcome of
+# before could be counted anew.
+FORGOTTEN_OF_TENANT = (
+    *("arms", "cases", "counts", "trends", "days", "knowledge", "entities", "entity_links", "entity_ages"),
+    *("accuracy", "fact_todos", "tools", "synthesized"),
+)
 
 
 def session_keys(tenant: str, session_id: str) -> SessionKeys:

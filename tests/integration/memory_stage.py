@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from redis.asyncio import Redis
 
 from services.gateway.features.memory.store import RedisForgets, RedisMemories
+from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from services.learner.adapters.redis_knowledge import RedisFactBook, RedisKnowledge
+from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_memory import RedisMemory
-from services.learner.adapters.redis_outcomes import LEARNING, REMEMBERING, RedisOutcomes
-from services.learner.adapters.redis_purse import RedisPurse
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import RawFact
@@ -44,18 +45,21 @@ class MemoryStage:
         self.facts = ScriptedFacts(say or (lambda _: [TERMS]))
         self.memories = RedisMemories(redis)
         self.forgets = RedisForgets(redis)
-        self.learner = Learner(RedisOutcomes(redis, "one", LEASE, LEARNING, REMEMBERING), RedisMemory(redis))
-        self.rememberer = self.a_rememberer("one")
-        self.worker = FactWorker(RedisFactBook(redis), self.facts, RedisPurse(redis, RedisTenantRecords(redis)))
+        self.learner = Learner(RedisOutcomes(redis, "one", LEASE), RedisMemory(redis))
+        self.rememberer = Rememberer(RedisKnowledge(redis), wants_facts=True)
+        self.follower = self.a_follower("one")
+        self.worker = FactWorker(
+            RedisFactRepository(redis), self.facts, RedisTenantBudgets(redis, RedisTenantRecords(redis))
+        )
         self.forgetter = ForgetRequestWorker(RedisForgetting(redis, None))
 
-    def a_rememberer(self, name: str, held: Collection[int] = range(PARTITIONS)) -> Rememberer:
+    def a_follower(self, name: str, held: Collection[int] = range(PARTITIONS)) -> OutcomeFollower:
         outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
-        return Rememberer(outcomes, RedisKnowledge(self.redis), lambda: held, lambda: held, wants_facts=True)
+        return OutcomeFollower(outcomes, self.rememberer, lambda: held, lambda: held)
 
     async def remembers(self) -> None:
         """Until every outcome is remembered."""
-        while await self.rememberer.round():
+        while await self.follower.round():
             pass
 
     async def finds_facts(self) -> None:

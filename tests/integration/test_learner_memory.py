@@ -10,10 +10,11 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.adapters.redis_knowledge import RedisFactBook, RedisKnowledge
+from services.learner.adapters.redis_budgets import RedisTenantBudgets
+from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
-from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind
@@ -39,7 +40,7 @@ class Forgetful(RedisKnowledge):
         raise StoreUnavailable("killed")
 
 
-class DiesAfterKeeping(RedisFactBook):
+class DiesAfterKeeping(RedisFactRepository):
     """A book whose learner has stored a task's facts, and dies before it says so."""
 
     @override
@@ -55,8 +56,8 @@ def _everywhere() -> Collection[int]:
     return range(PARTITIONS)
 
 
-async def _rounds(rememberer: Rememberer) -> None:
-    while await rememberer.round():
+async def _rounds(follower: OutcomeFollower) -> None:
+    while await follower.round():
         pass
 
 
@@ -78,7 +79,7 @@ async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -
     stage = MemoryStage(redis)
     outcomes = [an_outcome_of(_TEXT, number, session=f"s{number % 3}") for number in range(6)]
     streams = RedisOutcomes(redis, "dying", LEASE, REMEMBERING)
-    dying = Rememberer(streams, Forgetful(redis), _everywhere, _everywhere, wants_facts=True)
+    dying = OutcomeFollower(streams, Rememberer(Forgetful(redis), wants_facts=True), _everywhere, _everywhere)
     for some in (outcomes[:3], outcomes[3:]):
         await leave(redis, some)
         with pytest.raises(StoreUnavailable):
@@ -96,7 +97,7 @@ async def test_two_that_write_one_tenants_memory_at_once_lose_nothing(redis: Red
     stage = MemoryStage(redis)
     outcomes = [an_outcome_of(_TEXT, number, session=f"s{number}") for number in range(40)]
     await leave(redis, outcomes)
-    one, other = stage.a_rememberer("one", range(0, PARTITIONS, 2)), stage.a_rememberer("two", range(1, PARTITIONS, 2))
+    one, other = stage.a_follower("one", range(0, PARTITIONS, 2)), stage.a_follower("two", range(1, PARTITIONS, 2))
     await asyncio.gather(one.round(), other.round())
     assert (await stage.entities())["Initech Ltd"] == len(outcomes)
 
@@ -233,7 +234,7 @@ async def test_a_task_whose_finder_died_is_found_again_and_not_twice(redis: Redi
     stage = MemoryStage(redis)
     await leave(redis, [an_outcome_of(_TEXT)])
     await stage.remembers()
-    dying = FactWorker(DiesAfterKeeping(redis), stage.facts, RedisPurse(redis, RedisTenantRecords(redis)))
+    dying = FactWorker(DiesAfterKeeping(redis), stage.facts, RedisTenantBudgets(redis, RedisTenantRecords(redis)))
     with pytest.raises(StoreUnavailable):
         await dying.round(datetime.now(UTC))
     await redis.zadd(keys.FACT_FINDING, {keys.pack(keys.FactMember("acme", "acme-1:1")): 0})

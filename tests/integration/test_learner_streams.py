@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.learner.adapters.redis_memory import RedisMemory
-from services.learner.adapters.redis_outcomes import RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.lesson import lesson_of
 from services.learner.ports.outcomes import Delivery, UnlearnedOutcome
@@ -156,6 +156,8 @@ async def test_while_redis_refuses_to_write_nothing_is_given_up(redis: Redis) ->
 async def test_streams_keep_at_most_one_settled_event_each(redis: Redis) -> None:
     await leave(redis, [an_outcome(number, session=f"s{number % 40}") for number in range(400)])
     await _rounds(_learner(redis))
+    beside = RedisOutcomes(redis, "beside", LEASE, REMEMBERING)
+    await beside.settle((await beside.take(range(64))).deliveries, ())
     for partition in keys.all_partitions():
         assert await redis.xlen(partition.outcomes) <= 1
 
@@ -266,15 +268,16 @@ async def test_news_comes_at_once_and_its_absence_in_time(redis: Redis) -> None:
 async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> None:
     """What was just taken over, and where news was told of; nothing is asked of any other stream."""
     learner = _learner(redis)
+    news = learner.listen()
     await _rounds(learner)
     before = await _commands(redis)
     assert await learner.round() == 0
     assert await _commands(redis) == before + 1
     await leave(redis, [an_outcome(1, session=a_session(3)), an_outcome(2, session=a_session(4))])
-    learner.drain_news()
+    news.drain()
     learner.expect([3])
     assert (await learner.round(), await learner.round()) == (1, 0)
-    assert set(learner.drain_news()) == {3}
+    assert set(news.drain()) == {3}
     learner.expect(range(64))
     assert await learner.round() == 1
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from services.gateway.features.identity.model import DEFAULT_TENANT
+from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
-from services.learner.adapters.redis_knowledge import RedisFactBook, RedisKnowledge
-from services.learner.adapters.redis_purse import RedisPurse
+from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.ports.memory import KnownFacts
 from shared.contracts.knowledge import KnownEntity
@@ -145,12 +145,12 @@ async def test_no_model_is_asked_again_and_again_for_facts_that_cannot_be_kept(r
 
 @pytest.mark.promise("knowledge.paid_once")
 async def test_whatever_breaks_over_a_tasks_facts_breaks_once(redis: Redis) -> None:
-    class Breaks(RedisFactBook):
+    class Breaks(RedisFactRepository):
         async def facts(self, tenant: str) -> KnownFacts:
             raise TypeError(tenant)
 
     stage = MemoryStage(redis)
-    worker = FactWorker(Breaks(redis), stage.facts, RedisPurse(redis, RedisTenantRecords(redis)))
+    worker = FactWorker(Breaks(redis), stage.facts, RedisTenantBudgets(redis, RedisTenantRecords(redis)))
     await leave(redis, [an_outcome_of(_TEXT)])
     await stage.remembers()
     while await worker.round(datetime.now(UTC)):
@@ -177,7 +177,7 @@ async def test_a_row_that_cannot_be_reckoned_with_holds_up_nobody_else(redis: Re
 @pytest.mark.promise("knowledge.fair")
 async def test_facts_are_found_in_the_order_in_which_tasks_ended(redis: Redis) -> None:
     """Not in that of tenants' names: the first in the alphabet would be the only one whose facts are found."""
-    lore, book = RedisKnowledge(redis), RedisFactBook(redis)
+    lore, book = RedisKnowledge(redis), RedisFactRepository(redis)
     await lore.queue("zeta", ["1"])
     await redis.zincrby(keys.FACT_FINDING, -10, keys.pack(keys.FactMember("zeta", "1")))  # ten milliseconds before
     await lore.queue("acme", ["1"])

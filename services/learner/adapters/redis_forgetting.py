@@ -23,12 +23,6 @@ from shared.ports.store import StoreUnavailable
 
 _TIMES = 20
 REQUESTS_KEPT = 200  # of a tenant
-# Not the ids of what was applied and remembered: without them an outcome of before could be counted anew.
-_OF_TENANT = (
-    *("arms", "cases", "counts", "trends", "days", "knowledge", "entities", "entity_links", "entity_ages"),
-    *("accuracy", "fact_todos", "tools", "synthesized"),
-)
-_GROUPS = (keys.OUTCOME_GROUP, keys.MEMORY_GROUP)
 Row = TypeVar("Row", bound=Contract)
 
 
@@ -68,11 +62,11 @@ class RedisForgetting(Forgetting):
             for number in numbers:
                 pipe.xinfo_groups(keys.partition_keys(number).outcomes)
                 pipe.xrevrange(keys.partition_keys(number).outcomes, count=1)
-                for group in _GROUPS:
+                for group in keys.OUTCOME_GROUPS:
                     pipe.xpending(keys.partition_keys(number).outcomes, group)
             replies = await pipe.execute(raise_on_error=False)
         asked_ms = int(request.asked_at.timestamp() * 1000)
-        each = 2 + len(_GROUPS)
+        each = 2 + len(keys.OUTCOME_GROUPS)
         rows = [replies[first : first + each] for first in range(0, len(replies), each)]
         return any(_has_unsettled_entries(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
 
@@ -103,7 +97,7 @@ class RedisForgetting(Forgetting):
             pipe.llen(names.knowledge)
             for name in (names.entities, names.accuracy, names.arms):
                 pipe.hlen(name)
-            for kind in _OF_TENANT:
+            for kind in keys.FORGOTTEN_OF_TENANT:
                 pipe.delete(getattr(names, kind))
             pipe.hincrby(names.memory, "version", 1)
             sizes = cast("list[int]", await pipe.execute())

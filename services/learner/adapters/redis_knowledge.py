@@ -47,7 +47,7 @@ def telling_spoiled() -> Iterator[None]:
         raise
 
 
-class RedisFactBook(ScriptedStore, memory.FactBook):
+class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
         found = await self._scripts.run("claim_due", [keys.FACT_FINDING], [most, int(seconds * 1000)])
         return [keys.unpack(keys.FactMember, member) for member in cast("list[str]", found)]

@@ -21,39 +21,28 @@ _LOOK_SECONDS = 0.25
 _ERROR = 500  # characters of an error kept with a dead letter
 
 
-class OutcomeLine(NamedTuple):
+class OutcomeGroup(NamedTuple):
     """A consumer group that reads the streams for one purpose, with the lock that says who reads a partition.
 
     ``by_digest``: it takes an outcome's digest, where there is one, in place of the whole outcome.
     """
 
-    group: str
+    name: str
     reader_of: Callable[[keys.PartitionKeys], str]
     by_digest: bool
 
 
-LEARNING = OutcomeLine(keys.OUTCOME_GROUP, lambda partition: partition.reader, by_digest=True)
-REMEMBERING = OutcomeLine(keys.MEMORY_GROUP, lambda partition: partition.rememberer, by_digest=False)
+LEARNING = OutcomeGroup(keys.OUTCOME_GROUP, lambda partition: partition.reader, by_digest=True)
+REMEMBERING = OutcomeGroup(keys.MEMORY_GROUP, lambda partition: partition.rememberer, by_digest=False)
 
 
 class RedisOutcomes(Outcomes):
-    """Reads the outcome streams for one line. ``owner`` must be a name that no other process ever has.
+    """Reads the outcome streams for one group. ``owner`` must be a name that no other process ever has."""
 
-    ``beside``: another line that reads the same streams, whose unread events must be kept.
-    """
-
-    def __init__(
-        self,
-        redis: Redis,
-        owner: str,
-        lease_seconds: float,
-        line: OutcomeLine = LEARNING,
-        beside: OutcomeLine | None = None,
-    ) -> None:
+    def __init__(self, redis: Redis, owner: str, lease_seconds: float, group: OutcomeGroup = LEARNING) -> None:
         self._redis = redis
         self._scripts = Scripts(redis)
-        self._line = line
-        self._beside = beside.group if beside else ""
+        self._group = group
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
         self._partitions = list(keys.all_partitions())
@@ -68,8 +57,8 @@ class RedisOutcomes(Outcomes):
 
     async def take(self, partitions: Collection[int]) -> Taken:
         wanted = sorted(partitions)
-        arguments: list[Argument] = [self._owner, self._lease_ms, self._line.group, keys.OUTCOME_READER, AT_ONCE]
-        arguments += [self._beside, int(self._line.by_digest)]
+        arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, AT_ONCE]
+        arguments += [" ".join(keys.OUTCOME_GROUPS), int(self._group.by_digest)]
         calls = [([self._reader(number), self._partitions[number].outcomes], arguments) for number in wanted]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
         deliveries: list[Delivery] = []
@@ -94,11 +83,11 @@ class RedisOutcomes(Outcomes):
         for letter in dead:
             entry = letter.delivery
             letters[entry.partition] += [entry.entry_id, letter.error[:_ERROR], entry.tries]
-        of_line: list[Argument] = [self._line.group, keys.OUTCOME_GROUP, BEHIND_MOST]
+        of_group: list[Argument] = [self._group.name, keys.OUTCOME_GROUP, BEHIND_MOST]
         calls = [
             (
                 [self._partitions[number].outcomes, self._partitions[number].dead],
-                [*of_line, " ".join(applied[number]), *letters[number]],
+                [*of_group, " ".join(applied[number]), *letters[number]],
             )
             for number in sorted(applied.keys() | letters.keys())
         ]
@@ -116,7 +105,7 @@ class RedisOutcomes(Outcomes):
         await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
 
     def _reader(self, number: int) -> str:
-        return self._line.reader_of(self._partitions[number])
+        return self._group.reader_of(self._partitions[number])
 
     async def news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         if isinstance(self._redis, ClusterRedis):

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from services.learner.core.memory.follower import OutcomeNews
 from services.learner.core.memory.lesson import lesson_in
 from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused, Memory, Outcomes, Roster, UnlearnedOutcome
 from shared.domain import span_names as names
@@ -39,11 +40,10 @@ class Learner:
         self._share: frozenset[int] = frozenset()
         self._others: set[int] = set()  # of its share, what another still reads
         self._expected: set[int] = set()
-        self._told: set[int] = set()
+        self._listeners: list[OutcomeNews] = []
         self._announced: set[int] = set()  # told already of what the next round takes there
         self._between_rounds = asyncio.Lock()
         self.counts = Counts()
-        self.news = asyncio.Event()  # set while ``drain_news`` has something to tell
         self.shared = asyncio.Event()  # set once it knows what it should read
 
     @property
@@ -58,16 +58,14 @@ class Learner:
         self._announced |= expected
         self._note_news(expected)
 
-    def drain_news(self) -> Collection[int]:
-        """The partitions where outcomes were expected or taken since the last call."""
-        told, self._told = self._told, set()
-        self.news.clear()
-        return told
+    def listen(self) -> OutcomeNews:
+        """What it expects and takes from now on, for one that reads the same outcomes beside it."""
+        self._listeners.append(OutcomeNews())
+        return self._listeners[-1]
 
     def _note_news(self, partitions: Collection[int]) -> None:
-        if partitions:
-            self._told.update(partitions)
-            self.news.set()
+        for listener in self._listeners:
+            listener.add(partitions)
 
     async def share(self) -> None:
         """Take or give up partitions, so that every living learner has its part."""

@@ -12,8 +12,9 @@ from pydantic import JsonValue
 from services.learner.core.files.importer import Importer
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import AT_ONCE, FactWorker
+from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
-from services.learner.core.memory.rememberer import MemoryContended, Rememberer
+from services.learner.core.memory.rememberer import MemoryContended
 from services.learner.core.training import Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable, Outcomes
 from shared.contracts.learning_files import FileRequest, LearningFile
@@ -74,33 +75,33 @@ _DUE_SECONDS = 1.0  # at what is due in the store
 _STEP_ASIDE_SECONDS = 0.1
 
 
-async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: asyncio.Event) -> None:
-    """Remember until asked to stop; only now and then while the learner is busy."""
+async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: Learner, stop: asyncio.Event) -> None:
+    """Follow the learner until asked to stop; only now and then while it is busy."""
     learned = -1
     clock = asyncio.get_running_loop().time
     swept = clock()
 
-    async def remember() -> None:
+    async def follow() -> None:
         nonlocal learned, swept
         if clock() > swept + SWEEP_SECONDS:
             swept = clock()
-            rememberer.expect_anywhere()
+            follower.expect_anywhere()
         before, learned = learned, learner.counts.learned
-        if not await rememberer.round():
-            await _wait_for_news(learner, stop)
+        if not await follower.round():
+            await _wait_for_news(news, stop)
         elif learner.counts.learned != before:
             await _pause(stop, _STEP_ASIDE_SECONDS)
 
-    await _run_until_stopped(remember, stop)
+    await _run_until_stopped(follow, stop)
 
 
-async def _wait_for_news(learner: Learner, stop: asyncio.Event) -> None:
+async def _wait_for_news(news: OutcomeNews, stop: asyncio.Event) -> None:
     """Wait until the learner says where to look, so that both read in one round trip."""
     if stop.is_set():
         return
     try:
         async with asyncio.timeout(_LOOK_SECONDS):
-            await learner.news.wait()
+            await news.some.wait()
     except TimeoutError:
         return
 

@@ -100,7 +100,7 @@ class Cost(NamedTuple):
     nanos: int = 0
 
 
-class FactBook(Protocol):
+class FactRepository(Protocol):
     """Facts of tenants, and the tasks still to be searched for facts.
 
     All may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``keep`` also ``Spoiled``.
@@ -147,7 +147,7 @@ class RawFact(NamedTuple):
     confidence: float
 
 
-class PurseDay(NamedTuple):
+class BudgetDay(NamedTuple):
     """A tenant's present day, and what may be spent in it; None is no limit."""
 
     date: date
@@ -155,16 +155,16 @@ class PurseDay(NamedTuple):
     nanos: int | None = None
 
 
-class Purse(Protocol):
+class TenantBudgets(Protocol):
     """The daily budgets of tenants. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def day(self, tenant: str, now: datetime) -> PurseDay | None:
+    async def day(self, tenant: str, now: datetime) -> BudgetDay | None:
         """The tenant's day; None if its limits cannot be known: then nothing may be spent."""
 
-    async def reserve(self, todo: FactTodo, most: Cost, day: PurseDay) -> bool:
+    async def reserve(self, todo: FactTodo, most: Cost, day: BudgetDay) -> bool:
         """Reserve the most that finding a task's facts may cost; False if the day's budget is too small."""
 
-    async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
+    async def settle(self, todo: FactTodo, cost: Cost, day: BudgetDay) -> None:
         """Count the actual cost in place of what was reserved."""
 
 

@@ -1,7 +1,7 @@
 -- Read one partition's outcomes as its only reader: first what was handed out and never settled, then what is new.
 -- A partition without a reader is taken over, and with it everything its last reader had in hand.
 local reader, outcomes = unpack(KEYS)
-local owner, lease_ms, group, consumer, count, beside, by_digest = unpack(ARGV)
+local owner, lease_ms, group, consumer, count, groups, by_digest = unpack(ARGV)
 
 local held = redis.call('GET', reader)
 if held and held ~= owner then return {'other'} end
@@ -19,7 +19,7 @@ local function taken(after)
     if string.find(read.err, 'NOGROUP', 1, true) then
       redis.call('XGROUP', 'CREATE', outcomes, group, '0', 'MKSTREAM')
       -- Whoever reads the same beside this group misses nothing that it settles first.
-      if beside and beside ~= '' then redis.pcall('XGROUP', 'CREATE', outcomes, beside, '0') end
+      for other in string.gmatch(groups, '%S+') do redis.pcall('XGROUP', 'CREATE', outcomes, other, '0') end
     end
     read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', outcomes, after)
   end

@@ -138,20 +138,22 @@ class FactCounts:
 
 
 class FactWorker:
-    def __init__(self, book: memory.FactBook, finder: memory.FactFinder, purse: memory.Purse) -> None:
-        self._book = book
+    def __init__(
+        self, repository: memory.FactRepository, finder: memory.FactFinder, budgets: memory.TenantBudgets
+    ) -> None:
+        self._facts = repository
         self._finder = finder
-        self._purse = purse
+        self._budgets = budgets
         self.counts = FactCounts()
 
     async def round(self, now: datetime) -> int:
         """Find the facts of the next tasks that wait; returns how many. A failure of one does not stop the others."""
-        claimed = await self._book.claim(AT_ONCE, CLAIM_SECONDS)
+        claimed = await self._facts.claim(AT_ONCE, CLAIM_SECONDS)
         found = await asyncio.gather(*(self._search_task(*one, now) for one in claimed), return_exceptions=True)
         pairs = list(zip(claimed, found, strict=True))
         if done := [one for one, is_done in pairs if is_done is True]:
-            await self._book.finish(done)
-        await asyncio.gather(*(self._book.put_off(*one, _LATER_SECONDS) for one, is_done in pairs if is_done is False))
+            await self._facts.finish(done)
+        await asyncio.gather(*(self._facts.put_off(*one, _LATER_SECONDS) for one, is_done in pairs if is_done is False))
         for failure in found:
             if isinstance(failure, BaseException):
                 raise failure
@@ -160,7 +162,7 @@ class FactWorker:
     async def _search_task(self, tenant: str, event_id: str, now: datetime) -> bool:
         try:
             todo, day = await asyncio.gather(
-                self._book.find_task_to_search(tenant, event_id), self._purse.day(tenant, now)
+                self._facts.find_task_to_search(tenant, event_id), self._budgets.day(tenant, now)
             )
             return todo is None or await self._learn(todo, day, now)
         except memory.Spoiled as error:
@@ -170,20 +172,20 @@ class FactWorker:
         except Exception as error:  # noqa: BLE001  # the edge of one task: facts of others are found all the same
             log.error("facts_not_found", tenant=tenant, event_id=event_id, error=type(error).__name__)
         self.counts.failed += 1
-        await self._book.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
+        await self._facts.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _learn(self, todo: memory.FactTodo, day: memory.PurseDay | None, now: datetime) -> bool:
+    async def _learn(self, todo: memory.FactTodo, day: memory.BudgetDay | None, now: datetime) -> bool:
         """Find and store a task's facts within the tenant's daily budget; the most it may cost is reserved first."""
         sections = sections_of(todo)
-        if day is None or not await self._purse.reserve(todo, self._finder.most(sections), day):
+        if day is None or not await self._budgets.reserve(todo, self._finder.most(sections), day):
             return await self._do_without(todo, memory.FactsUnavailable("the tenant's day has no room for it"), now)
         try:
             found, cost = await self._finder.find(sections)
         except memory.FactsUnavailable as problem:
-            await self._purse.settle(todo, problem.cost, day)
+            await self._budgets.settle(todo, problem.cost, day)
             return await self._do_without(todo, problem, now)
-        _, kept = await asyncio.gather(self._purse.settle(todo, cost, day), self._keep(todo, found, cost, {}))
+        _, kept = await asyncio.gather(self._budgets.settle(todo, cost, day), self._keep(todo, found, cost, {}))
         self.counts.tasks += kept
         self.counts.facts += len(found) if kept else 0
         return kept
@@ -201,12 +203,12 @@ class FactWorker:
     ) -> bool:
         facts = facts_of(found, todo)
         if not facts:
-            return await self._book.keep(todo, memory.NO_CHANGE, {**_counts(facts, cost), **more})
+            return await self._facts.keep(todo, memory.NO_CHANGE, {**_counts(facts, cost), **more})
         for _ in range(_TIMES):
-            known = await self._book.facts(todo.tenant)
+            known = await self._facts.facts(todo.tenant)
             change = with_facts(known, facts)
             counts = {**_counts(facts, cost), **more}
-            if await self._book.keep(todo, change, counts, known.version):
+            if await self._facts.keep(todo, change, counts, known.version):
                 return True
         return False
 

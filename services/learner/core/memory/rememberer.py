@@ -1,7 +1,7 @@
-"""Reads the outcomes a second time, at its own pace, and remembers what each says beyond its case."""
+"""Remembers what each outcome says beyond its case."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -9,9 +9,10 @@ from typing import NamedTuple
 import structlog
 
 from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, names_of
+from services.learner.core.memory.follower import OutcomeConsumer
 from services.learner.core.memory.lesson import Unreadable, read
 from services.learner.ports import memory
-from services.learner.ports.outcomes import Delivery, Outcomes
+from services.learner.ports.outcomes import Delivery
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, TaskSource
 from shared.contracts.outcome import Said, TaskOutcome, ThresholdKind
 from shared.domain.estimates import WINDOW_KEPT, drifts
@@ -109,52 +110,17 @@ class MemoryContended(RuntimeError):
     """Other writers kept changing a tenant's memory. The event is taken again later."""
 
 
-class Rememberer:
-    """Reads the same streams as the learner, in a consumer group of its own.
+class Rememberer(OutcomeConsumer):
+    """Keeps the entities and predictions of outcomes, and queues the tasks whose facts are to be found."""
 
-    ``held``: the partitions that the learner reads; ``news``: where it found outcomes since the last call.
-    """
-
-    def __init__(
-        self,
-        outcomes: Outcomes,
-        knowledge: memory.KnowledgeRepository,
-        held: Callable[[], Collection[int]],
-        news: Callable[[], Collection[int]],
-        *,
-        wants_facts: bool,
-    ) -> None:
-        self._outcomes = outcomes
-        self._knowledge = knowledge
-        self._held = held
-        self._news = news
-        self._wants_facts = wants_facts
-        self._mine: frozenset[int] = frozenset()
-        self._expected: frozenset[int] = frozenset()
+    def __init__(self, knowledge: memory.KnowledgeRepository, *, wants_facts: bool) -> None:
+        self._knowledge, self._wants_facts = knowledge, wants_facts
         self.counts = MemoryCounts()
 
-    async def round(self) -> int:
-        """Remember the outcomes that wait; returns how many there were."""
-        held = frozenset(self._held())
-        if given := self._mine - held:
-            await self._outcomes.give_up(given)
-        self._mine &= held
-        self._expected = (self._expected | (held - self._mine)).union(self._news()) & held
-        taken = await self._outcomes.take(self._expected)
-        self._mine |= self._expected.difference(taken.lost)
-        if taken.deliveries:
-            await self._remember(self._memos(taken.deliveries))
-            await self._outcomes.settle(taken.deliveries, ())
-        self._expected = frozenset(taken.more)
-        return len(taken.deliveries)
-
-    def expect_anywhere(self) -> None:
-        """Read all partitions in the next round."""
-        self._expected = self._mine
-
-    async def leave(self) -> None:
-        mine, self._mine = self._mine, frozenset()
-        await self._outcomes.give_up(mine)
+    async def apply(self, deliveries: Sequence[Delivery]) -> None:
+        for tenant, found in self._memos(deliveries).items():
+            for first in range(0, len(found), _AT_ONCE):
+                await self._remember_some(tenant, found[first : first + _AT_ONCE])
 
     def _memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
         """The memos by tenant, in order, each event once, without unreadable outcomes, dry runs and practice."""
@@ -175,11 +141,6 @@ class Rememberer:
             self.counts.passed += 1
             log.error("not_remembered", entry=delivery.entry_id, error=type(error).__name__)
         return None
-
-    async def _remember(self, memos: Mapping[str, Sequence[Memo]]) -> None:
-        for tenant, found in memos.items():
-            for first in range(0, len(found), _AT_ONCE):
-                await self._remember_some(tenant, found[first : first + _AT_ONCE])
 
     async def _remember_some(self, tenant: str, memos: Sequence[Memo]) -> None:
         try:

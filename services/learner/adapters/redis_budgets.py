@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from redis.asyncio import Redis
 
-from services.learner.ports.memory import Cost, FactTodo, Purse, PurseDay
+from services.learner.ports.memory import BudgetDay, Cost, FactTodo, TenantBudgets
 from shared.contracts.tenant import TenantRecord
 from shared.domain.model_price import NANO
 from shared.infra import keys
@@ -19,32 +19,32 @@ _ANY = -1  # no cap
 log = structlog.get_logger()
 
 
-class RedisPurse(Purse):
+class RedisTenantBudgets(TenantBudgets):
     """Counts what finding facts costs. A tenant without a stored record has UTC days and no cap known here."""
 
     def __init__(self, redis: Redis, records: TenantRecords) -> None:
         self._scripts = Scripts(redis)
         self._records = records
 
-    async def day(self, tenant: str, now: datetime) -> PurseDay | None:
+    async def day(self, tenant: str, now: datetime) -> BudgetDay | None:
         try:
             record = await self._record(tenant)
         except ValueError as error:  # whoever cannot read a tenant's caps spends nothing
             log.error("tenant_record_unreadable", tenant=tenant, error=str(error))
             return None
         if record is None:
-            return PurseDay(now.astimezone(UTC).date())
+            return BudgetDay(now.astimezone(UTC).date())
         today, money = now.astimezone(ZoneInfo(record.time_zone)).date(), record.dollars_per_day
-        return PurseDay(today, record.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
+        return BudgetDay(today, record.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
 
-    async def reserve(self, todo: FactTodo, most: Cost, day: PurseDay) -> bool:
+    async def reserve(self, todo: FactTodo, most: Cost, day: BudgetDay) -> bool:
         if not _is_capped(day):
             return True
         caps = [_ANY if cap is None else cap for cap in (day.tokens, day.nanos)]
         arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _reservation_name(todo), _tokens(most), most.nanos]
         return await self._scripts.run("spend", [_spend_key(todo, day)], arguments) == 1
 
-    async def settle(self, todo: FactTodo, cost: Cost, day: PurseDay) -> None:
+    async def settle(self, todo: FactTodo, cost: Cost, day: BudgetDay) -> None:
         arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _reservation_name(todo), _tokens(cost), cost.nanos)
         await self._scripts.run("spend", [_spend_key(todo, day)], [*arguments, int(_is_capped(day))])
 
@@ -54,7 +54,7 @@ class RedisPurse(Purse):
         return None if version is None or version.withdrawn else version.record(tenant)
 
 
-def _is_capped(day: PurseDay) -> bool:
+def _is_capped(day: BudgetDay) -> bool:
     """Whether the day has a limit; if not, nothing has to be reserved."""
     return day.tokens is not None or day.nanos is not None
 
@@ -67,5 +67,5 @@ def _tokens(cost: Cost) -> int:
     return cost.input_tokens + cost.output_tokens
 
 
-def _spend_key(todo: FactTodo, day: PurseDay) -> str:
+def _spend_key(todo: FactTodo, day: BudgetDay) -> str:
     return keys.spend_key(todo.tenant, day.date.isoformat())

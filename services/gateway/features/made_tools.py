@@ -1,0 +1,72 @@
+"""``/tools/made``: an operator lists, reads and removes the calculators that were made at run time for the tenant."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import cast
+
+from fastapi import APIRouter
+from pydantic import JsonValue
+
+from services.gateway.edge.errors import NotFound
+from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
+from shared.contracts.made_tool import MadeTool
+from shared.infra import keys
+from shared.infra.lua import ScriptedStore
+
+_LONG = frozenset({"v", "code", "cases"})
+
+
+class MadeToolRepository(ScriptedStore):
+    """The calculators in state Redis. Both methods may raise ``StoreUnavailable`` and may be repeated."""
+
+    async def tools_of(self, tenant: str) -> Sequence[MadeTool]:
+        """Every version that ever was, by name and version; removed ones have no code."""
+        rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).made))
+        tools = [MadeTool.model_validate_json(row) for row in rows]
+        return sorted(tools, key=lambda tool: (tool.name, tool.version))
+
+    async def remove(self, tenant: str, tool: MadeTool) -> None:
+        """Overwrite a version by its removed form; the executor never writes an existing one, so nothing is lost."""
+        field = keys.made_field(tool.name, tool.version)
+        await self._scripts.command("HSET", keys.learned_keys(tenant).made, field, tool.model_dump_json())
+
+
+class MadeToolEndpoints:
+    def __init__(self, made_tools: MadeToolRepository, clock: Callable[[], datetime]) -> None:
+        self._made_tools, self._clock = made_tools, clock
+
+    def routes(self, own: OwnPaths) -> APIRouter:
+        return own.router(
+            OwnPath("POST", "/tools/made/list", self.list_all),
+            OwnPath("POST", "/tools/made/{name}/show", self.show),
+            OwnPath("POST", "/tools/made/{name}/remove", self.remove),
+            rules=PathRules(operators=True),
+        )
+
+    async def list_all(self, call: OwnCall) -> JsonValue:
+        """List the calculators that were made at run time, every version, without code."""
+        tools = await self._made_tools.tools_of(call.caller.tenant)
+        return {"tools": [tool.model_dump(mode="json", exclude={*_LONG}) for tool in tools]}
+
+    async def show(self, call: OwnCall) -> JsonValue:
+        """Show all versions of one made calculator, with code and cases."""
+        versions = await self._versions(call)
+        shown = [one.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}}) for one in versions]
+        return {"versions": [*shown]}
+
+    async def remove(self, call: OwnCall) -> JsonValue:
+        """Take a made calculator from use, in all its versions."""
+        # Its versions and hashes stay known, and the same code is not accepted again. A repeat changes nothing.
+        tenant, who = call.caller.tenant, call.caller.principal.id
+        for tool in await self._versions(call):
+            if tool.removed_at is None:
+                await self._made_tools.remove(tenant, tool.copy_as_removed(self._clock(), who))
+        return await self.show(call)
+
+    async def _versions(self, call: OwnCall) -> Sequence[MadeTool]:
+        """All versions of the calculator that the path names; raises ``NotFound``."""
+        name = call.path_word("name")
+        found = [tool for tool in await self._made_tools.tools_of(call.caller.tenant) if tool.name == name]
+        if not found:
+            raise NotFound(f"made tool {name!r}")
+        return found

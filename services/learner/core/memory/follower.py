@@ -1,0 +1,75 @@
+"""Reads the outcomes that the learner reads once more, for another purpose, in a consumer group of its own."""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from services.learner.ports.outcomes import Delivery, Outcomes
+
+
+class OutcomeConsumer(Protocol):
+    async def apply(self, deliveries: Sequence[Delivery]) -> None:
+        """Take in outcomes, each once in effect: they come again if this process dies before they are settled.
+
+        May raise ``StoreUnavailable``.
+        """
+
+
+class OutcomeNews:
+    """The partitions where the learner expected or took outcomes. ``some`` is set while there are any."""
+
+    def __init__(self) -> None:
+        self.some = asyncio.Event()
+        self._partitions: set[int] = set()
+
+    def add(self, partitions: Collection[int]) -> None:
+        if partitions:
+            self._partitions.update(partitions)
+            self.some.set()
+
+    def drain(self) -> Collection[int]:
+        """The partitions since the last call."""
+        found, self._partitions = self._partitions, set()
+        self.some.clear()
+        return found
+
+
+class OutcomeFollower:
+    """Gives a consumer the outcomes of the partitions that the learner of this process reads.
+
+    ``held``: those partitions; ``news``: where there may be outcomes since the last call.
+    """
+
+    def __init__(
+        self,
+        outcomes: Outcomes,
+        consumer: OutcomeConsumer,
+        held: Callable[[], Collection[int]],
+        news: Callable[[], Collection[int]],
+    ) -> None:
+        self._outcomes, self._consumer, self._held, self._news = outcomes, consumer, held, news
+        self._mine: frozenset[int] = frozenset()
+        self._expected: frozenset[int] = frozenset()
+
+    async def round(self) -> int:
+        """Hand the outcomes that wait to the consumer and settle them; returns how many there were."""
+        held = frozenset(self._held())
+        if given := self._mine - held:
+            await self._outcomes.give_up(given)
+        self._mine &= held
+        self._expected = (self._expected | (held - self._mine)).union(self._news()) & held
+        taken = await self._outcomes.take(self._expected)
+        self._mine |= self._expected.difference(taken.lost)
+        if taken.deliveries:
+            await self._consumer.apply(taken.deliveries)
+            await self._outcomes.settle(taken.deliveries, ())
+        self._expected = frozenset(taken.more)
+        return len(taken.deliveries)
+
+    def expect_anywhere(self) -> None:
+        """Read all partitions in the next round."""
+        self._expected = self._mine
+
+    async def leave(self) -> None:
+        mine, self._mine = self._mine, frozenset()
+        await self._outcomes.give_up(mine)
