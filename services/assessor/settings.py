@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.domain.address_ranges import is_loopback_host
-from shared.infra.service_settings import LogSettings, TracingSettings
+from shared.infra.service_settings import ServiceSettings
 
 _OLDER = "AGENTBEATS_GREEN_"  # variables of assessors that this one can stand in for
 SCENARIOS = Path(__file__).with_name("scenarios")
@@ -117,10 +117,9 @@ class GreenAgentConfig(BaseSettings):
         return bool(self.anthropic_api_key or self.anthropic_base_url)
 
 
-class AssessorSettings(GreenAgentConfig, TracingSettings, LogSettings):
+class AssessorSettings(GreenAgentConfig, ServiceSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given on loopback."""
 
-    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9060, ge=0, le=65535, description="the port to bind")
     card_url: str = Field(
         default="", description="where clients reach it from outside, for its card; empty: the address it binds"

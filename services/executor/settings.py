@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
 from services.executor.ports.orchestrators import Orchestrating
 from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_reach
@@ -14,31 +14,18 @@ from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.parts import PartGroup
-from shared.infra.redis import START_SECONDS, QueueRedisUrl, RedisUrl, check_queue
-from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings, WordList
+from shared.infra.redis import START_SECONDS, QueueSettings
+from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
 
 _ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
 
 
-class RunSettings(BaseSettings):
+class RunSettings(QueueSettings, ServiceSettings):
     """What running sessions needs, whatever is done in them."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-    redis_url: RedisUrl = Field(
-        description="the Redis of durable state: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
-    )
-    queue_redis_url: QueueRedisUrl = Field(
-        default="", description="the Redis of the queue, which may be lost; empty: REDIS_URL"
-    )
-    allow_volatile_redis: bool = Field(
-        default=False,
-        description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
-    )
     redis_start_seconds: float = Field(
         default=START_SECONDS, ge=0, le=600, description="how long a start waits for a Redis that does not answer yet"
     )
-    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9011, ge=0, le=65535, description="the port of /health, /ready and /metrics")
     lease_seconds: float = Field(
         default=5.0, gt=0, le=600, description="how long a session of a dead executor waits for another"
@@ -55,20 +42,9 @@ class RunSettings(BaseSettings):
     )
     grace_seconds: float = Field(default=20.0, ge=0, description="what turns in hand have after SIGTERM")
 
-    @model_validator(mode="after")
-    def _has_a_queue(self) -> Self:
-        check_queue(self.redis_url, self.queue_redis_url)
-        return self
 
-    @property
-    def queue_url(self) -> str:
-        return self.queue_redis_url or self.redis_url
-
-
-class CredentialSettings(BaseSettings):
+class CredentialSettings(Settings):
     """Where the files of secrets lie, in a folder for each tenant."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     credentials_dir: Path = Field(
         default=Path("/run/secrets/tools"),
@@ -76,9 +52,7 @@ class CredentialSettings(BaseSettings):
     )
 
 
-class ExecutorSettings(
-    RunSettings, ArchiveSettings, SentFileSettings, CredentialSettings, TracingSettings, LogSettings
-):
+class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, CredentialSettings):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
 
     So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.

@@ -8,12 +8,18 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from secrets import token_hex, token_urlsafe
 
-from pydantic_settings import BaseSettings, SettingsConfigDict
-
-from services.gateway.features.identity.api_keys import Fresh, HasOperator, MadeKey, Wish, key_view, make, operator_of
+from services.gateway.features.identity.api_keys import (
+    Fresh,
+    HasOperator,
+    KeyRequest,
+    MadeKey,
+    key_view,
+    make,
+    operator_of,
+)
 from services.gateway.features.identity.store import RedisKeyring
 from shared.domain.words import Role
-from shared.infra.redis import RedisUrl, connect
+from shared.infra.redis import StateSettings, connect
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.ports.store import StoreUnavailable
 
@@ -21,20 +27,12 @@ FIRST_KEY = "first-key"
 _REFUSED = 1
 
 
-class KeySettings(BaseSettings):
-    """The setting that the command needs: ``REDIS_URL``."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-    redis_url: RedisUrl
-
-
 def first_key_command(arguments: Sequence[str]) -> int:
     """Print the key and its token as one line of JSON. Returns 1 if there is an operator, 2 without Redis."""
     options = _options(arguments)
     try:
         made = asyncio.run(
-            first_key(read_settings(KeySettings).redis_url, options.tenant, options.principal, options.again)
+            first_key(read_settings(StateSettings).redis_url, options.tenant, options.principal, options.again)
         )
     except (CannotStart, StoreUnavailable) as problem:
         return refuse_start(problem)
@@ -58,7 +56,7 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool)
         operator = operator_of(await keyring.keys_of(tenant), now.now)
         if operator and not again:
             raise HasOperator(tenant, operator)
-        made = make(Wish(principal_id, tuple(Role)), tenant, principal_id, now)
+        made = make(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, now)
         await keyring.add(made.key)
         return made
     finally:

@@ -5,7 +5,6 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
@@ -16,17 +15,15 @@ from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.address_ranges import why_not_open
 from shared.infra.archive_open import ArchiveSettings, read_keys
 from shared.infra.parts import PartGroup
-from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
-from shared.infra.service_settings import HostList, LogSettings, SentFileSettings, TracingSettings, WordList
+from shared.infra.redis import QueueSettings
+from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
 
 
-class AssessmentSettings(BaseSettings):
+class AssessmentSettings(Settings):
     """The keys that encrypt access to assessed worlds. Without ``ASSESSMENT_KEY`` no assessment is accepted.
 
     ``ASSESSMENT_KEY``: Fernet keys, the newest first, with commas between.
     """
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     assessment_key: str = Field(
         default="",
@@ -49,7 +46,7 @@ class AssessmentSettings(BaseSettings):
 _URL = r"^(https?://\S+)?$"
 
 
-class CardSettings(BaseSettings):
+class CardSettings(Settings):
     """Settings of the agent card. ``A2A_PROVIDER`` and ``A2A_PROVIDER_URL`` must be set together."""
 
     a2a_card: Literal["merged", "1.0", "0.3"] = Field(
@@ -105,7 +102,7 @@ def card_keys_pem(value: str) -> str:
         raise ValueError(f"the file of the card's keys cannot be read ({type(error).__name__})") from None
 
 
-class LeavingSettings(BaseSettings):
+class LeavingSettings(Settings):
     """How a replica stops.
 
     ``DRAIN_SECONDS``: how long requests are accepted after the signal, while ``/ready`` says no; longer than a load
@@ -121,7 +118,7 @@ class LeavingSettings(BaseSettings):
     grace_seconds: float = Field(default=10, ge=0, le=3600, description="what requests in hand then have")
 
 
-class LimitSettings(BaseSettings):
+class LimitSettings(Settings):
     """Limits of requests. ``MAX_WAITING_SESSIONS``: sessions that may wait before messages are refused."""
 
     max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest body that is read")
@@ -163,31 +160,18 @@ class GatewaySettings(
     SentFileSettings,
     LeavingSettings,
     AssessmentSettings,
-    TracingSettings,
-    LogSettings,
+    QueueSettings,
+    ServiceSettings,
 ):
     """All settings, from environment variables of the same names in capitals. Only ``REDIS_URL`` is required.
 
     With ``ARCHIVE_URL`` the audit export includes tasks that have left Redis.
     """
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-    redis_url: RedisUrl = Field(
-        description="the Redis of durable state: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
-    )
-    queue_redis_url: QueueRedisUrl = Field(
-        default="", description="the Redis of the queue, which may be lost; empty: REDIS_URL"
-    )
-    allow_volatile_redis: bool = Field(
-        default=False,
-        description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
-    )
     profile: Literal["embedded", "production"] = Field(
         default="production",
         description="embedded believes names in requests and opens loopback; the launcher alone sets it",
     )
-    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     allow_open: bool = Field(
         default=False,
         description="yes: in the embedded profile others than this machine are let in without a key",
@@ -270,11 +254,6 @@ class GatewaySettings(
     def _shows_metrics_elsewhere(self) -> Self:
         if self.metrics_port and self.metrics_port == self.port:
             raise PydanticCustomError("metrics_port", "METRICS_PORT must be another port than PORT, or 0.")
-        return self
-
-    @model_validator(mode="after")
-    def _has_a_queue(self) -> Self:
-        check_queue(self.redis_url, self.queue_redis_url)
         return self
 
     @property

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import Field, JsonValue
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.learner.core.files.report import (
     REPORTS_PREFIX,
@@ -21,16 +20,15 @@ from services.learner.core.files.report import (
     read_report,
 )
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
+from shared.infra.service_settings import Settings
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 
 REPORT = "report"
 _REFUSED = 1
 
 
-class ReportSettings(BaseSettings):
+class ReportSettings(Settings):
     """The bucket of reports: the learner's ``S3_TRAINING_BUCKET``, with boto3's ``AWS_*`` variables."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     s3_training_bucket: str = ""
     s3_reports_prefix: str = Field(default=REPORTS_PREFIX)

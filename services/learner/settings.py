@@ -4,19 +4,16 @@ from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.learner.core.files.report import REPORTS_PREFIX
 from services.learner.core.training import TRAINING_PREFIX
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.redis import START_SECONDS, RedisUrl
-from shared.infra.service_settings import LogSettings, TracingSettings
+from shared.infra.redis import START_SECONDS, StateSettings
+from shared.infra.service_settings import ServiceSettings, Settings
 
 
-class TrainingSettings(BaseSettings):
+class TrainingSettings(Settings):
     """The bucket of training rows; without ``S3_TRAINING_BUCKET`` none are loaded. boto3 reads ``AWS_*``."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     s3_training_bucket: str = Field(
         default="",
@@ -31,10 +28,8 @@ class TrainingSettings(BaseSettings):
     )
 
 
-class FileSettings(BaseSettings):
+class FileSettings(Settings):
     """The folder of learning files; without ``RL_CACHE_DIR`` there are no files, and Redis has it all."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     rl_cache_dir: Path | None = Field(
         default=None, description="the folder in which what is learned is kept as files too; empty: none"
@@ -53,8 +48,6 @@ class MemorySettings(ArchiveSettings):
 
     The archive settings are needed to forget what idle sessions remember.
     """
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     learn_knowledge: Literal["on", "off"] = Field(
         default="off", description="whether facts are found in good tasks, by a model"
@@ -78,25 +71,15 @@ class MemorySettings(ArchiveSettings):
         return self
 
 
-class LearnerSettings(TrainingSettings, FileSettings, MemorySettings, TracingSettings, LogSettings):
+class LearnerSettings(TrainingSettings, FileSettings, MemorySettings, StateSettings, ServiceSettings):
     """All settings.
 
     Only ``REDIS_URL`` is required. ``lease_seconds``: how long a dead learner's partition stays unread.
     """
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-    redis_url: RedisUrl = Field(
-        description="the Redis of durable state: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
-    )
-    allow_volatile_redis: bool = Field(
-        default=False,
-        description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
-    )
     redis_start_seconds: float = Field(
         default=START_SECONDS, ge=0, le=600, description="how long a start waits for a Redis that does not answer yet"
     )
-    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9030, ge=0, le=65535, description="the port of /health, /ready and /metrics")
     lease_seconds: float = Field(
         default=5.0, ge=0.1, le=600, description="how long a partition of a dead learner stays unread"

@@ -1,22 +1,18 @@
 """The service's settings, read once at its start."""
 
 from pydantic import Field, field_validator
-from pydantic_settings import SettingsConfigDict
 
 from services.planner.core.faults import parse
-from shared.infra.service_settings import LogSettings, TracingSettings
+from shared.infra.service_settings import ServiceSettings
 
 
-class PlannerSettings(TracingSettings, LogSettings):
+class PlannerSettings(ServiceSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given.
 
     ``planner_faults`` and ``planner_latency_ms`` are for benchmarks and tests; faults by request or by
     ``POST /faults`` need ``planner_allow_faults``.
     """
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9040, ge=0, le=65535, description="the port to bind")
     model: str = Field(
         default="offline-planner-1", min_length=1, description="the model's name that it answers to; any other gets 404"

@@ -8,12 +8,12 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
 from shared.domain.address_ranges import is_loopback_host
-from shared.infra.service_settings import HostList, LogSettings, TracingSettings
+from shared.infra.service_settings import HostList, ServiceSettings
 
 _SHORTEST_KEY = 32
 
 
-class SimulatorSettings(TracingSettings, LogSettings):
+class SimulatorSettings(ServiceSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given.
 
     Without ``UES_ADMIN_KEY`` an admin's key is made at each start: it goes into ``UES_ADMIN_KEY_FILE``, or is printed
@@ -22,7 +22,6 @@ class SimulatorSettings(TracingSettings, LogSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
-    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9050, ge=0, le=65535, description="the port to bind")
     ues_admin_key: SecretStr | None = Field(
         default=None, description="the admin's key, at least 32 characters; without it one is made at each start"

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.infra.archive_folder import FolderArchive
+from shared.infra.service_settings import Settings
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 
@@ -52,13 +52,11 @@ class EncryptedArchive(Archive):
 _FORM = "it is file:///an/absolute/path or s3://bucket/prefix"
 
 
-class ArchiveSettings(BaseSettings):
+class ArchiveSettings(Settings):
     """Where ended tasks are archived, and the keys that encrypt them.
 
     ``ARCHIVE_KEY``: Fernet keys, the newest first, with commas between.
     """
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     archive_url: str = Field(
         default="", description="where ended tasks are kept: file:///absolute/folder or s3://bucket/prefix"

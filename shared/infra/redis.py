@@ -1,9 +1,9 @@
 """Connections to Redis, and checks that refuse a server that could lose data."""
 
 import asyncio
-from typing import Annotated, cast
+from typing import Annotated, Self, cast
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field, model_validator
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
@@ -13,6 +13,7 @@ from shared.infra.lua import Scripts, answering
 from shared.infra.redis_address import read_address
 from shared.infra.redis_cluster import cluster_client
 from shared.infra.redis_pools import FollowingPool
+from shared.infra.service_settings import Settings
 from shared.ports.store import StoreUnavailable
 
 START_SECONDS = 4.0  # a server that is just being restarted
@@ -38,10 +39,35 @@ QueueRedisUrl = Annotated[str, AfterValidator(_readable_queue)]
 """A setting that names the queue's Redis, which cannot be a cluster; empty for the state's."""
 
 
-def check_queue(redis_url: str, queue_redis_url: str) -> None:
-    """Raises ``ValueError`` if the state's Redis is a cluster, which cannot hold the queue, and no other is named."""
-    if not queue_redis_url and read_address(redis_url).kind == "cluster":
-        raise ValueError("QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster, which cannot hold the queue")
+class StateSettings(Settings):
+    """The Redis of durable state."""
+
+    redis_url: RedisUrl = Field(
+        description="the Redis of durable state: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
+    )
+    allow_volatile_redis: bool = Field(
+        default=False,
+        description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
+    )
+
+
+class QueueSettings(StateSettings):
+    """The Redis of durable state, and that of the queue."""
+
+    queue_redis_url: QueueRedisUrl = Field(
+        default="", description="the Redis of the queue, which may be lost; empty: REDIS_URL"
+    )
+
+    @model_validator(mode="after")
+    def _has_a_queue(self) -> Self:
+        """A cluster cannot hold the queue."""
+        if not self.queue_redis_url and read_address(self.redis_url).kind == "cluster":
+            raise ValueError("QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster, which cannot hold the queue")
+        return self
+
+    @property
+    def queue_url(self) -> str:
+        return self.queue_redis_url or self.redis_url
 
 
 class VolatileRedis(Exception):

@@ -22,13 +22,17 @@ WordList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]  # comm
 HostList = Annotated[WordList, AfterValidator(_check_entries)]
 
 
-class SentFileSettings(BaseSettings):
+class Settings(BaseSettings):
+    """Settings of a process: environment variables of the same names in capitals."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+
+class SentFileSettings(Settings):
     """Settings of the files that come with messages.
 
     They are accepted only where ``ARCHIVE_URL`` is set to keep them.
     """
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     file_bytes: int = Field(
         default=10_000_000, ge=1, le=100_000_000, description="the largest file that is taken, as bytes or by address"
@@ -39,7 +43,7 @@ class SentFileSettings(BaseSettings):
     )
 
 
-class LogSettings(BaseSettings):
+class LogSettings(Settings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="the least severe line that is logged"
     )
@@ -73,10 +77,8 @@ def _is_address(text: str) -> str:
 Address = Annotated[str, AfterValidator(_is_address)]
 
 
-class TracingSettings(BaseSettings):
+class TracingSettings(Settings):
     """OpenTelemetry's own variables. Without an endpoint nothing is traced, and its SDK is not loaded."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     otel_exporter_otlp_endpoint: Address = Field(
         default="", description="the collector of traces, OTLP over HTTP; empty: nothing is traced"
@@ -115,3 +117,9 @@ class TracingSettings(BaseSettings):
             return ""
         base = self.otel_exporter_otlp_endpoint
         return self.otel_exporter_otlp_traces_endpoint or (f"{base.rstrip('/')}/v1/traces" if base else "")
+
+
+class ServiceSettings(TracingSettings, LogSettings):
+    """What every service has that answers requests or shows its health."""
+
+    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")

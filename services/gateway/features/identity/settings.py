@@ -4,18 +4,17 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings
 
 from services.gateway.features.identity.model import Allowance
 from services.gateway.features.identity.signing_keys import discovery_of, may_be_asked
 from services.gateway.features.identity.throttle import networks_in
 from services.gateway.features.identity.tokens import ClaimNames
-from shared.infra.service_settings import WordList
+from shared.infra.service_settings import Settings, WordList
 
 _WAYS = ("keys", "jwt")
 
 
-class IdentitySettings(BaseSettings):
+class IdentitySettings(Settings):
     """Settings of authentication. ``AUTHENTICATION`` is ``keys``, ``jwt``, both with a comma, or ``off``."""
 
     authentication: str = Field(

@@ -4,20 +4,17 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.gateway.features.webhooks.secrets import WebhookSecrets, read_secrets
-from shared.infra.service_settings import HostList
+from shared.infra.service_settings import HostList, Settings
 
 
-class PushSettings(BaseSettings):
+class PushSettings(Settings):
     """Settings of webhooks.
 
     ``WEBHOOK_SECRET``: secrets with commas between, the newest first; with one, webhooks are offered unless
     ``A2A_PUSH`` is off. ``PUSH_TRIES`` failures in a row disable a webhook.
     """
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     a2a_push: Literal["", "on", "off"] = Field(
         default="", description="whether webhooks are offered; empty: where WEBHOOK_SECRET is set"
