@@ -17,7 +17,7 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build
-from services.gateway.features.identity.api_keys import Wish, make
+from services.gateway.features.identity.api_keys import KeyRequest, make
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import fresh
 from services.gateway.settings import GatewaySettings
@@ -73,7 +73,7 @@ async def make_keys(redis: Redis, people: Mapping[str, tuple[str, tuple[Role, ..
     """A key for everybody, without limits. ``people``: of each the tenant and the roles."""
     keyring, tokens = RedisKeyring(redis), dict[str, str]()
     for person, (tenant, roles) in people.items():
-        wish = Wish(person, roles, requests_a_minute=0, messages_a_minute=0, messages_a_day=0)
+        wish = KeyRequest(person, roles, requests_a_minute=0, messages_a_minute=0, messages_a_day=0)
         made = make(wish, tenant, "olga", fresh())
         await keyring.add(made.key)
         tokens[person] = made.token

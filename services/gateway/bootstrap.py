@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from services.gateway.a2a.card import ExtendedCard, TenantBook, agent_card, card_routes
+from services.gateway.a2a.card import ExtendedCard, TenantFactReader, agent_card, card_routes
 from services.gateway.a2a.hot_reads import HotReads, ReadChecks
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, RpcFirst
 from services.gateway.a2a.methods import A2aMethods, A2aParts, LegacyMethods
@@ -41,8 +41,7 @@ from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
 from services.gateway.features.learning.routes import LearningEndpoints
 from services.gateway.features.learning.store import RedisLearningFiles, RedisStatistics
-from services.gateway.features.made_tools.routes import MadeToolEndpoints
-from services.gateway.features.made_tools.store import RedisMadeToolRepository
+from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
 from services.gateway.features.memory.routes import MemoryEndpoints
 from services.gateway.features.memory.store import RedisForgets, RedisMemories
 from services.gateway.features.records.policy_check import HttpPolicyCheck, NoPolicyCheck
@@ -56,7 +55,6 @@ from services.gateway.features.tasks.listing import TaskListService
 from services.gateway.features.tasks.routes import resolve_routes
 from services.gateway.features.tasks.service import Rules, TaskService
 from services.gateway.features.tasks.store import (
-    LeavingReadiness,
     RedisReadiness,
     RedisStories,
     RedisTaskLists,
@@ -137,7 +135,7 @@ def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tra
 
 
 def _connect(settings: GatewaySettings) -> _Connections:
-    state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
+    state, queue = connect(settings.redis_url), connect(settings.queue_url)
     live, reads = Live(state), Reads(state, settings.redis_url)
     metrics = MetricsWiring(settings, state)
     embedded = settings.profile == "embedded"
@@ -178,7 +176,7 @@ def _build_tasks(settings: GatewaySettings, opened: _Connections, leaving: Leavi
         clock=_now,
         new_id=lambda: str(uuid4()),
         rules=_rules(settings)._replace(own_endpoints=StoredEndpoints(RedisTenantRecords(state))),
-        webhooks=opened.webhooks.book,
+        webhooks=opened.webhooks.registrar,
         leaving=leaving,
         participating=participation(settings, state, tasks, wakes, _now),
         files=message_files(settings),
@@ -196,7 +194,7 @@ def _build_services(settings: GatewaySettings, opened: _Connections, tasks: Task
         tenants=RedisTenantStates(state),
         statistics=RedisStatistics(state),
         stories=RedisStories(state),
-        webhooks=WebhookService(tasks, opened.webhooks.book),
+        webhooks=WebhookService(tasks, opened.webhooks.registrar),
         dead_letters=DeadLetterService(RedisDeadLetters(state), stored, BestEffortWakes(ArqWakes(opened.queue)), _now),
         memory=RedisMemories(state),
         audit=AuditService(RedisAudit(state, stored, RedisTaskLists(state)), ArchivedAudit(kept) if kept else None),
@@ -225,15 +223,13 @@ def _add_a2a_routes(
         push=profile.abilities.push and tasks.webhooks is not None, files=tasks.files.offered
     )
     push = WebhookService(tasks, tasks.webhooks if abilities.push else None)
-    book = TenantBook(RedisTenantRecords(state), RedisMadeToolRepository(state), services.statistics)
+    reader = TenantFactReader(RedisTenantRecords(state), MadeToolRepository(state), services.statistics)
     card = agent_card(profile._replace(abilities=abilities))
-    extended = ExtendedCard(card, book, profile.keys)
+    extended = ExtendedCard(card, reader, profile.keys)
     parts = A2aParts(tasks, services.lists, identity, push, extended, profile.notice, abilities)
     methods = A2aMethods(parts)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, LegacyMethods(parts), profile)
-    readiness = LeavingReadiness(
-        RedisReadiness(state, opened.queue, allow_volatile=settings.allow_volatile_redis), leaving
-    )
+    readiness = RedisReadiness(state, opened.queue, leaving, allow_volatile=settings.allow_volatile_redis)
     own = RestEndpoints(tasks, identity, readiness, profile.notice, rest.task)
     # Described like any path; a request takes the short way of ``RpcFirst``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
@@ -255,7 +251,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         SolverEndpoint(services.tasks, identity, settings.max_body_bytes).routes(),
         DeadLetterEndpoints(services.dead_letters).routes(own),
         KeyEndpoints(KeyService(RedisKeyring(state), fresh)).routes(own),
-        MadeToolEndpoints(RedisMadeToolRepository(state), _now).routes(own),
+        MadeToolEndpoints(MadeToolRepository(state), _now).routes(own),
         MemoryEndpoints(services.memory, RedisForgets(state), _now, lambda: token_hex(16)).routes(own),
         LearningEndpoints(RedisLearningFiles(state), services.statistics).routes(own),
         RecordEndpoints(records).routes(own),

@@ -17,7 +17,7 @@ from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhoo
 from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttp
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
-from services.gateway.features.deliveries.store import CountedPost, RedisLines
+from services.gateway.features.deliveries.store import CountedPost, RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import EitherIdentity, KeyIdentity, UnverifiedIdentity
 from services.gateway.features.identity.middleware import Watch
@@ -29,7 +29,7 @@ from services.gateway.features.identity.tokens import JwtIdentity, TokenDemands
 from services.gateway.features.participation.service import ParticipationService, PermittedWorlds
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.features.tasks.store import RedisTaskLists
-from services.gateway.features.webhooks.service import PushBook
+from services.gateway.features.webhooks.service import WebhookRegistrar
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
@@ -93,7 +93,7 @@ _NOBODY = NoMeter()
 
 
 class WebhookWiring:
-    """Webhooks. ``book`` and ``posts``: None if none are offered; ``reach``: where they may lead, in any case."""
+    """Webhooks. ``registrar`` and ``posts``: None if none are offered; ``reach``: where they may lead, in any case."""
 
     def __init__(
         self,
@@ -107,13 +107,13 @@ class WebhookWiring:
     ) -> None:
         self._settings, self._live, self._now, self._meter = settings, live, now, meter
         self.reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
-        self.book: PushBook | None = None
-        self.posts: RedisLines | None = None
+        self.registrar: WebhookRegistrar | None = None
+        self.posts: RedisDeliveryQueue | None = None
         if settings.push_offered:
             seal = Seal(settings.secrets.sealing_keys())
-            self.posts = RedisLines(state, seal, meter)
+            self.posts = RedisDeliveryQueue(state, seal, meter)
             webhooks = RedisWebhooks(state, seal)
-            self.book = PushBook(webhooks, self.reach, settings.secrets, settings.webhooks_per_task)
+            self.registrar = WebhookRegistrar(webhooks, self.reach, settings.secrets, settings.webhooks_per_task)
 
     @asynccontextmanager
     async def open(self, notice: str) -> AsyncIterator[None]:

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.features.identity.api_keys import Fresh, HasOperator, Wish, make
+from services.gateway.features.identity.api_keys import Fresh, HasOperator, KeyRequest, make
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import Json, JsonObject, loads_object
@@ -100,7 +100,7 @@ async def test_a_message_to_a_task_whose_turn_could_not_be_read_is_told_that_it_
 async def test_a_key_that_is_wrong_expired_or_revoked_lets_nobody_in(redis: Redis, redis_url: str) -> None:
     """The answer does not tell which it was. A revocation holds from the next request on."""
     long_ago = Fresh(datetime.now(UTC) - timedelta(days=2), "abcdef012345", "s" * 43)
-    expired = make(Wish("casey", days=1), "acme", "olga", long_ago)
+    expired = make(KeyRequest("casey", days=1), "acme", "olga", long_ago)
     async with locked(redis, redis_url) as (play, operator):
         await RedisKeyring(redis).add(expired.key)
         token = await _key(play, operator, "casey")

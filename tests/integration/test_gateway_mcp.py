@@ -17,7 +17,7 @@ from mcp.types import CallToolResult
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.features.identity.api_keys import Wish, make
+from services.gateway.features.identity.api_keys import KeyRequest, make
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import fresh
 from shared.domain.words import Role
@@ -42,7 +42,7 @@ PEOPLE = {
 @asynccontextmanager
 async def _locked(redis: Redis, redis_url: str) -> AsyncIterator[tuple[Stage, dict[str, str]]]:
     keys = await make_keys(redis, PEOPLE)
-    boss = make(Wish("boss", (Role.APPROVER,), levels=("manager",)), "acme", "olga", fresh())
+    boss = make(KeyRequest("boss", (Role.APPROVER,), levels=("manager",)), "acme", "olga", fresh())
     await RedisKeyring(redis).add(boss.key)
     keys["boss"] = boss.token
     async with stage(redis, redis_url, **LOCKED) as play:

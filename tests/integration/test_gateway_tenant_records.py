@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
-from services.gateway.features.identity.api_keys import Wish, make
+from services.gateway.features.identity.api_keys import KeyRequest, make
 from services.gateway.features.identity.store import RedisKeyring
 from services.gateway.first_key import fresh
 from shared.contracts.tenant import TenantRecord
@@ -166,7 +166,7 @@ async def test_only_the_tenants_own_operator_reads_or_writes_its_record(redis_ur
         ("globex", "gina", Role.OPERATOR),
         ("acme", "casey", Role.CLIENT),
     ]:
-        made = make(Wish(principal, (role,)), tenant, "test", fresh())
+        made = make(KeyRequest(principal, (role,)), tenant, "test", fresh())
         await RedisKeyring(redis).add(made.key)
         tokens[principal] = {"Authorization": f"Bearer {made.token}"}
     record = dumps({"record": {"time_zone": "UTC"}})

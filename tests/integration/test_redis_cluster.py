@@ -12,8 +12,8 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import Charge, DayCharges, JournalEntry
-from services.gateway.features.deliveries.news import HookWork, LineStep
-from services.gateway.features.deliveries.store import RedisLines
+from services.gateway.features.deliveries.news import DeliveryStep, HookWork
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.learning.store import RedisStatistics
 from services.gateway.features.tasks.store import RedisThreads
 from services.gateway.features.webhooks.model import SignedPost, TaskHook
@@ -131,7 +131,7 @@ async def test_a_cluster_that_is_away_says_so() -> None:
 
 @pytest.mark.promise("redis.cluster")
 async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: Redis) -> None:
-    lines, hooks = RedisLines(cluster, SEAL), RedisWebhooks(cluster, SEAL)
+    lines, hooks = RedisDeliveryQueue(cluster, SEAL), RedisWebhooks(cluster, SEAL)
     async with Live(cluster) as live:
         record = await accepted(TaskStore(cluster, live))
         await hooks.put(
@@ -142,7 +142,9 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
         assert isinstance(work, HookWork)
         begun = await begin(sessions_of(cluster, "one"))
         await begun.store.finish(an_end(begun.work))
-        await lines.settle(claim, work, work.told.model_copy(update={"cursor": work.events[-1][0]}), LineStep.DONE, 0)
+        await lines.settle(
+            claim, work, work.told.model_copy(update={"cursor": work.events[-1][0]}), DeliveryStep.DONE, 0
+        )
         again = await lines.read(await claim_of(lines))
         await lines.enqueue(
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://a.example/", body="{}")

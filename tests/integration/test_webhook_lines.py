@@ -15,17 +15,17 @@ from typing_extensions import override
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.deliveries.news import (
-    ClaimedLine,
+    ClaimedDelivery,
+    DeliveryStep,
     HookWork,
-    LineStep,
     Post,
     ReceiverAnswer,
     Undelivered,
-    UnreadableLine,
+    UnreadableDelivery,
     news_of,
 )
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
-from services.gateway.features.deliveries.store import RedisLines
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.streams.updates import ArtifactUpdate
 from services.gateway.features.webhooks.model import Failing, HookState, SignedPost, TaskHook
 from services.gateway.features.webhooks.rows import FailingWebhooks
@@ -56,7 +56,7 @@ def _notice(number: int, tenant: str = "acme") -> SignedPost:
     )
 
 
-async def claim_of(lines: RedisLines, seconds: float = 60) -> ClaimedLine:
+async def claim_of(lines: RedisDeliveryQueue, seconds: float = 60) -> ClaimedDelivery:
     (claim,) = await lines.claim((await lines.look(10, 10)).due, seconds)
     return claim
 
@@ -76,7 +76,7 @@ async def _finish(redis: Redis, record: TaskRecord, state: TaskState = TaskState
 
 
 async def test_a_line_is_claimed_once(redis: Redis) -> None:
-    lines = RedisLines(redis, SEAL)
+    lines = RedisDeliveryQueue(redis, SEAL)
     await lines.enqueue(_notice(1))
     due = (await lines.look(10, 10)).due
     both = await asyncio.gather(*(lines.claim(due, 60) for _ in range(2)))
@@ -85,7 +85,7 @@ async def test_a_line_is_claimed_once(redis: Redis) -> None:
 
 
 async def test_the_next_look_is_due_when_the_claim_ends(redis: Redis) -> None:
-    lines = RedisLines(redis, SEAL)
+    lines = RedisDeliveryQueue(redis, SEAL)
     assert (await lines.look(10, 10)).next_in is None
     await lines.enqueue(_notice(1))
     await claim_of(lines, 60)
@@ -95,13 +95,13 @@ async def test_the_next_look_is_due_when_the_claim_ends(redis: Redis) -> None:
 
 
 async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis) -> None:
-    lines = RedisLines(redis, SEAL)
+    lines = RedisDeliveryQueue(redis, SEAL)
     for _ in range(2):
         await lines.enqueue(_notice(1))
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
-    await lines.settle(claim, work, HookState(delivered=1), LineStep.DONE, 0)
+    await lines.settle(claim, work, HookState(delivered=1), DeliveryStep.DONE, 0)
     assert [name async for name in redis.scan_iter("*")] == []
 
 
@@ -111,29 +111,29 @@ async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
     partition = keys.partition_keys(0).deliveries
     crowd = {keys.pack(keys.PostMember("acme", f"n{number}")): number for number in range(100)}
     await redis.zadd(partition, {**crowd, keys.pack(keys.PostMember("other", "n1")): 1000})
-    due = (await RedisLines(redis, SEAL).look(32, 8)).due
+    due = (await RedisDeliveryQueue(redis, SEAL).look(32, 8)).due
     assert [one.tenant for one in due] == ["acme"] * 8 + ["other"]
 
 
 @pytest.mark.promise("push.killed")
 async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Redis, task_store: TaskStore) -> None:
-    lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
+    lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert isinstance(work, HookWork)
     await _finish(redis, record)
-    await lines.settle(claim, work, work.told.model_copy(update={"cursor": work.events[-1][0]}), LineStep.DONE, 0)
+    await lines.settle(claim, work, work.told.model_copy(update={"cursor": work.events[-1][0]}), DeliveryStep.DONE, 0)
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, HookWork)
     assert [event.kind for _, event in again.events][-1] == "turn_finished"
 
 
 async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, task_store: TaskStore) -> None:
-    lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
+    lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
-    await lines.settle(claim, work, HookState(tries=1, error="it answered 500"), LineStep.RETRY, 60)
+    await lines.settle(claim, work, HookState(tries=1, error="it answered 500"), DeliveryStep.RETRY, 60)
     await _finish(redis, record)
     assert (await lines.look(10, 10)).due == []
 
@@ -141,14 +141,14 @@ async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, t
 async def test_a_webhook_that_is_set_anew_is_not_bound_to_what_was_under_way(
     redis: Redis, task_store: TaskStore
 ) -> None:
-    lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
+    lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)
     stale = await claim_of(lines)
     work = await lines.read(stale)
     assert work is not None
     await RedisWebhooks(redis, SEAL).put(
         record, HOOK.model_copy(update={"url": "https://b.example/"}), from_start=True, most=3
     )
-    assert await lines.settle(stale, work, HookState(disabled=True), LineStep.OFF, 0) == ""
+    assert await lines.settle(stale, work, HookState(disabled=True), DeliveryStep.OFF, 0) == ""
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, HookWork)
     assert (again.webhook.url, again.told.disabled) == ("https://b.example/", False)
@@ -166,21 +166,23 @@ async def test_an_end_whose_events_have_left_is_told_all_the_same(
     world = World(redis)
     await world.deliver()
     assert "completed" in world.bodies[HOOK.url][-1].lower()
-    assert (await RedisLines(redis, SEAL).look(10, 10)).due == []
+    assert (await RedisDeliveryQueue(redis, SEAL).look(10, 10)).due == []
 
 
 @pytest.mark.promise("push.disabled")
 async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis: Redis, task_store: TaskStore) -> None:
     """After a change of WEBHOOK_SECRET that forgot the one before."""
     record = await _hooked(redis, task_store)
-    await RedisLines(redis, SEAL).enqueue(_notice(1))
-    lines = RedisLines(redis, Seal(read_secrets("b3RoZXI" * 8).sealing_keys()))
+    await RedisDeliveryQueue(redis, SEAL).enqueue(_notice(1))
+    lines = RedisDeliveryQueue(redis, Seal(read_secrets("b3RoZXI" * 8).sealing_keys()))
     found = []
     for claim in await lines.claim((await lines.look(10, 10)).due, 60):
         work = await lines.read(claim)
-        assert isinstance(work, UnreadableLine)
+        assert isinstance(work, UnreadableDelivery)
         found.append((work.subject, work.config_id))
-        await lines.settle(claim, work, work.told.model_copy(update={"tries": 12, "disabled": True}), LineStep.OFF, 0)
+        await lines.settle(
+            claim, work, work.told.model_copy(update={"tries": 12, "disabled": True}), DeliveryStep.OFF, 0
+        )
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
     assert await redis.exists(keys.partition_keys(partition_of("acme", "n1")).posts) == 0
     assert (await lines.look(10, 10)).due == []
@@ -225,7 +227,7 @@ class World(Post):
 
     async def deliver(self) -> None:
         """Until nothing waits. Claims end at once, so that nobody has to wait for those of the dead."""
-        lines = RedisLines(self._redis, SEAL)
+        lines = RedisDeliveryQueue(self._redis, SEAL)
         rules = DeliveryRules(first_pause=0, tries=1000)
         edge = Edge(lambda: datetime.now(UTC), random.random)
         courier = DeliveryService(lines, self, DialectBodies(""), read_secrets(SECRET), edge, rules)
@@ -236,7 +238,7 @@ class World(Post):
                 except Dies:
                     await self._end_of(claim)
 
-    async def _end_of(self, claim: ClaimedLine) -> None:
+    async def _end_of(self, claim: ClaimedDelivery) -> None:
         member = keys.unpack_delivery(claim.member)
         assert isinstance(member, keys.WebhookMember)
         place = keys.partition_keys_of(member.tenant, member.session_id).deliveries
@@ -278,13 +280,13 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
     record = await _hooked(redis, task_store, HOOK.model_copy(update={"dialect": Dialect.A2A_1_0}))
     await _finish(redis, record, TaskState.INPUT_REQUIRED)
     world = World(redis)
-    lines = RedisLines(redis, SEAL)
+    lines = RedisDeliveryQueue(redis, SEAL)
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert isinstance(work, HookWork)
     first = news_of(work)[0]
     assert isinstance(first.update, ArtifactUpdate)
-    await lines.settle(claim, work, first.told, LineStep.RETRY, 0)
+    await lines.settle(claim, work, first.told, DeliveryStep.RETRY, 0)
     await task_store.accept(record, a_turn(record), dedupe=None)
     await _finish(redis, record)
     await world.deliver()
@@ -297,11 +299,11 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
 async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, task_store: TaskStore) -> None:
     """A secret that reaches one replica before the other loses nobody's webhook."""
     record = await _hooked(redis, task_store)
-    changed = RedisLines(redis, Seal(read_secrets("bmV3" * 8).sealing_keys()))
+    changed = RedisDeliveryQueue(redis, Seal(read_secrets("bmV3" * 8).sealing_keys()))
     claim = await claim_of(changed, 0)
     closed = await changed.read(claim)
-    assert isinstance(closed, UnreadableLine)
-    await changed.settle(claim, closed, closed.told.model_copy(update={"tries": 1}), LineStep.RETRY, 0)
+    assert isinstance(closed, UnreadableDelivery)
+    await changed.settle(claim, closed, closed.told.model_copy(update={"tries": 1}), DeliveryStep.RETRY, 0)
     await _finish(redis, record)
     world = World(redis)
     await world.deliver()

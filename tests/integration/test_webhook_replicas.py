@@ -8,8 +8,8 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import Response
 
-from services.gateway.features.deliveries.news import ClaimedLine, Lines, LineStep
-from services.gateway.features.deliveries.store import RedisLines
+from services.gateway.features.deliveries.news import ClaimedDelivery, DeliveryQueue, DeliveryStep
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import HookState, SignedPost
 from services.gateway.features.webhooks.secrets import read_secrets
 from shared.infra.sealed import Seal
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.promise("push.killed")
 OFF = {**SOON, "a2a_push": "off"}
 
 
-def lines_of(redis: Redis) -> RedisLines:
-    return RedisLines(redis, Seal(read_secrets(SECRET).sealing_keys()))
+def lines_of(redis: Redis) -> RedisDeliveryQueue:
+    return RedisDeliveryQueue(redis, Seal(read_secrets(SECRET).sealing_keys()))
 
 
-async def claimed(lines: Lines, seconds: float) -> ClaimedLine:
+async def claimed(lines: DeliveryQueue, seconds: float) -> ClaimedDelivery:
     """The one line that is due, claimed as a gateway claims it."""
     claims = await lines.claim((await lines.look(10, 10)).due, seconds)
     assert len(claims) == 1
@@ -77,7 +77,7 @@ async def test_what_a_dead_gateway_had_claimed_another_delivers_when_the_claim_e
         async with gateway(redis_url, **SOON):
             (taken,) = await receiver.has(1)
         assert work is not None
-        late = await lines.settle(claim, work, HookState(tries=1), LineStep.RETRY, 60)
+        late = await lines.settle(claim, work, HookState(tries=1), DeliveryStep.RETRY, 60)
     taken.verify()
     assert (taken.delivery_id, taken.headers["x-kind"], taken.body) == ("n1", "notice", b'{"text":"hello"}')
     assert late == ""

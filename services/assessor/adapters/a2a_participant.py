@@ -11,7 +11,7 @@ from typing_extensions import override
 from services.assessor.adapters.a2a_replies import read_replies
 from services.assessor.adapters.agent_line import PATIENCE_SECONDS, AgentLine
 from services.assessor.ports.participants import Agent, Participant, ParticipantFailed
-from shared.contracts.assessment.messages import JsonObject, Told
+from shared.contracts.assessment.messages import AssessmentMessage, JsonObject
 from shared.domain import span_names as names
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
@@ -52,7 +52,7 @@ class A2aParticipant(Participant):
         return self._agent.url
 
     @override
-    async def tell(self, message: Told) -> None:
+    async def tell(self, message: AssessmentMessage) -> None:
         """An agent that is slow to answer has been told all the same."""
         try:
             async with asyncio.timeout(_TOLD_SECONDS):
@@ -62,7 +62,7 @@ class A2aParticipant(Participant):
             return
 
     @override
-    async def ask(self, message: Told, timeout: float) -> JsonObject:
+    async def ask(self, message: AssessmentMessage, timeout: float) -> JsonObject:
         try:
             async with asyncio.timeout(timeout):
                 with self._tracer.span(_make_message_id(message), SpanKind.CLIENT):
@@ -70,7 +70,7 @@ class A2aParticipant(Participant):
         except TimeoutError as error:
             raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error
 
-    async def _answer(self, message: Told, until: float) -> JsonObject:
+    async def _answer(self, message: AssessmentMessage, until: float) -> JsonObject:
         """The data of the reply; of a task that still works it is asked for until it is there."""
         reading = read_replies(await self._send_message(message, blocking=True, until=until))
         while reading.data is None and reading.working_task is not None:
@@ -80,7 +80,7 @@ class A2aParticipant(Participant):
             raise ParticipantFailed("protocol_error", reading.problem)
         return reading.data
 
-    async def _send_message(self, message: Told, blocking: bool, until: float) -> JsonValue:
+    async def _send_message(self, message: AssessmentMessage, blocking: bool, until: float) -> JsonValue:
         url, version = await self._find_endpoint()
         params = _params(message.wire(), version, self._new_id(), self._context_id, blocking)
         return await self._call_method(url, version, _METHODS[version][0], params, until)
@@ -118,7 +118,7 @@ class A2aParticipant(Participant):
         return self.url, "0.3"
 
 
-def _make_message_id(message: Told) -> str:
+def _make_message_id(message: AssessmentMessage) -> str:
     return names.AGENT.format(message=message.wire()["message_type"])
 
 

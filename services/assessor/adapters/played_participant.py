@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from typing_extensions import override
 
 from services.assessor.ports.participants import Participant, ParticipantFailed
-from shared.contracts.assessment.messages import DEFAULT_STEP, AssessmentStart, JsonObject, Told
+from shared.contracts.assessment.messages import DEFAULT_STEP, AssessmentMessage, AssessmentStart, JsonObject
 from shared.infra.tls import trusted_certificates
 
 FOLDER = "played"
@@ -67,12 +67,12 @@ class PlayedParticipant(Participant):
         return "played"
 
     @override
-    async def tell(self, message: Told) -> None:
+    async def tell(self, message: AssessmentMessage) -> None:
         if isinstance(message, AssessmentStart):
             self._start = message
 
     @override
-    async def ask(self, message: Told, timeout: float) -> JsonObject:
+    async def ask(self, message: AssessmentMessage, timeout: float) -> JsonObject:
         number = message.wire().get("turn_number")
         if self._start is None or not isinstance(number, int):
             raise ParticipantFailed("protocol_error", "a turn came before the assessment began")

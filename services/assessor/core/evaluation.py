@@ -9,12 +9,12 @@ from pydantic import JsonValue
 
 from services.assessor.core.differences import Difference, differences
 from services.assessor.ports.simulated_world import SimulatedWorld
-from shared.contracts.assessment.messages import JsonObject, Told
+from shared.contracts.assessment.messages import AssessmentMessage, JsonObject
 from shared.contracts.assessment.results import ActionLogEntry
 from shared.ports.models import Model
 
 
-class EvalResult(Told):
+class EvalResult(AssessmentMessage):
     """So many points of so many. It is scaled to what the criterion is worth."""
 
     score: float

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from shared.contracts.assessment.messages import ErrorType, JsonObject, Told, Update
+from shared.contracts.assessment.messages import AssessmentMessage, ErrorType, JsonObject, Update
 from shared.contracts.assessment.results import AssessmentResults
 
 
@@ -33,10 +33,10 @@ class Participant(Protocol):
     @property
     def url(self) -> str: ...
 
-    async def tell(self, message: Told) -> None:
+    async def tell(self, message: AssessmentMessage) -> None:
         """Something that needs no answer; one that comes is not read. Raises ``ParticipantFailed``."""
 
-    async def ask(self, message: Told, timeout: float) -> JsonObject:
+    async def ask(self, message: AssessmentMessage, timeout: float) -> JsonObject:
         """The data of the answer, within so many seconds. Raises ``ParticipantFailed``."""
 
 

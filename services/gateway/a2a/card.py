@@ -19,7 +19,7 @@ from services.gateway.a2a.profile import SKILLS, Abilities, GatewayProfile, Skil
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning.service import LearningStatistics
-from services.gateway.features.made_tools.service import MadeToolRepository
+from services.gateway.features.made_tools import MadeToolRepository
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.tenant import Connection, TenantRecord
@@ -162,7 +162,7 @@ class TenantFacts(NamedTuple):
     processes: int
 
 
-class TenantBook:
+class TenantFactReader:
     def __init__(self, records: TenantRecords, made_tools: MadeToolRepository, statistics: LearningStatistics) -> None:
         self._records, self._made_tools, self._statistics = records, made_tools, statistics
 
@@ -190,12 +190,12 @@ LIMITS = "urn:purple-agent:tenant-limits:1"
 
 
 class ExtendedCard:
-    def __init__(self, card: new.AgentCard, book: TenantBook, keys: CardKeys | None = None) -> None:
-        self._card, self._book, self.keys = card, book, keys
+    def __init__(self, card: new.AgentCard, reader: TenantFactReader, keys: CardKeys | None = None) -> None:
+        self._card, self._reader, self.keys = card, reader, keys
 
     async def card_for(self, caller: Caller) -> new.AgentCard:
         """The card for the caller's tenant; raises ``StoreUnavailable``."""
-        facts = await self._book.facts(caller.tenant)
+        facts = await self._reader.facts(caller.tenant)
         card = new.AgentCard()
         card.CopyFrom(self._card)
         card.description = f"{card.description} For tenant {caller.tenant}."

@@ -56,28 +56,54 @@ class NoExtendedCard(GatewayRefusal):
     """There is an extended card, but not for this caller."""
 
 
-class NoAssessments(GatewayRefusal):
-    """The gateway has no key to encrypt the access key of an assessed world with."""
-
-    def __init__(self) -> None:
-        super().__init__("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
-
-
-class NoAssessment(GatewayRefusal):
-    def __init__(self) -> None:
-        super().__init__(
-            "no assessment of yours runs in this context: send assessment_start first, and name the same context, or "
-            "none at all, in each message"
-        )
-
-
-class NoVisibleTask(GatewayRefusal):
-    """There is no such task, or none that this caller may see."""
+class NotFound(GatewayRefusal):
+    """There is nothing of that kind and name, or nothing that this caller may see."""
 
     status = 404
 
+    def __init__(self, what: str) -> None:
+        super().__init__(f"there is no {what}")
+
+
+class NoVisibleTask(NotFound):
     def __init__(self, task_id: str) -> None:
-        super().__init__(f"there is no task {task_id!r} that you may see")
+        super().__init__(f"task {task_id!r} that you may see")
+
+
+class UnknownApproval(NotFound):
+    """There is no such approval, or the caller may not see it, or its deadline has passed."""
+
+
+class UnknownAssessment(NotFound):
+    """There is no such assessment, or the caller may not see it, or it has expired."""
+
+
+class Forbidden(GatewayRefusal):
+    """The caller lacks the role that this takes; the message names it."""
+
+    status = 403
+
+
+class NotAnOperator(Forbidden):
+    def __init__(self) -> None:
+        super().__init__("you do not have the role operator")
+
+
+class Unavailable(GatewayRefusal):
+    """What this takes does not answer now; the message says what."""
+
+    status = 503
+
+
+class Unsupported(GatewayRefusal):
+    """A method or operation that this gateway does not offer, or not in this state."""
+
+
+class TaskHasEnded(Unsupported):
+    def __init__(self, task_id: str, state: str) -> None:
+        super().__init__(
+            f"task {task_id!r} has ended ({state}) and takes no further message; send one without a task id"
+        )
 
 
 class NotCancelable(GatewayRefusal):
@@ -85,41 +111,11 @@ class NotCancelable(GatewayRefusal):
         super().__init__(f"task {task_id!r} cannot be canceled: it is {state}")
 
 
-class TaskHasEnded(GatewayRefusal):
-    def __init__(self, task_id: str, state: str) -> None:
-        super().__init__(
-            f"task {task_id!r} has ended ({state}) and takes no further message; send one without a task id"
-        )
-
-
-class NotAnOperator(GatewayRefusal):
-    status = 403
-
-    def __init__(self) -> None:
-        super().__init__("you do not have the role operator")
-
-
 class NotAClient(GatewayRefusal):
     """A verified principal without the role client tried to begin or continue a task."""
 
     def __init__(self) -> None:
         super().__init__("you do not have the role client, and may not send tasks")
-
-
-class NotAnApprover(GatewayRefusal):
-    status = 403
-
-    def __init__(self) -> None:
-        super().__init__("you do not have the role approver")
-
-
-class UnknownApproval(GatewayRefusal):
-    """There is no such approval, or the caller may not see it, or its deadline has passed."""
-
-    status = 404
-
-    def __init__(self, approval_id: str) -> None:
-        super().__init__(f"there is no approval {approval_id!r} that you may see")
 
 
 class DecisionNotCounted(GatewayRefusal):
@@ -155,20 +151,6 @@ class IssuerUnavailable(Exception):
     """A token cannot be checked now, since its issuer's keys cannot be fetched. It may pass."""
 
 
-class UnknownKey(GatewayRefusal):
-    status = 404
-
-    def __init__(self, key_id: str) -> None:
-        super().__init__(f"there is no key {key_id!r}")
-
-
-class UnknownTool(GatewayRefusal):
-    status = 404
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no made tool {name!r}")
-
-
 class NothingToResolve(GatewayRefusal):
     """There is no such doubt, or no longer: the message says who decided first, or how the task ended."""
 
@@ -178,55 +160,11 @@ class NothingToResolve(GatewayRefusal):
         super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {why}")
 
 
-class NoVisibleTenant(GatewayRefusal):
-    status = 404
-
-    def __init__(self, tenant: str) -> None:
-        super().__init__(f"there is no tenant {tenant!r} that you may see")
-
-
 class StoppedTenant(GatewayRefusal):
     """An operator has stopped the tenant; the message may be sent again later."""
 
     def __init__(self, tenant: str, reason: str) -> None:
         super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
-
-
-class NoSuchLetter(GatewayRefusal):
-    status = 404
-
-    def __init__(self, letter_id: str) -> None:
-        super().__init__(f"there is no dead letter {letter_id!r}")
-
-
-class NoSuchRequest(GatewayRefusal):
-    status = 404
-
-    def __init__(self, request_id: str) -> None:
-        super().__init__(f"there is no request to forget {request_id!r}")
-
-
-class MayNotKeep(GatewayRefusal):
-    status = 403
-
-    def __init__(self) -> None:
-        super().__init__("you have neither the role client nor operator, and may not keep assessments")
-
-
-class UnknownAssessment(GatewayRefusal):
-    """There is no such assessment, or the caller may not see it, or it has expired."""
-
-    status = 404
-
-    def __init__(self, assessment_id: str) -> None:
-        super().__init__(f"there is no assessment {assessment_id!r}")
-
-
-class NobodyImports(GatewayRefusal):
-    status = 503
-
-    def __init__(self, file: str) -> None:
-        super().__init__(f"nobody has answered for {file} in time: whether it was imported is not known; repeat it")
 
 
 class WouldRepeatWrites(GatewayRefusal):
@@ -245,10 +183,6 @@ class UnknownWebhook(GatewayRefusal):
     def __init__(self, task_id: str, config_id: str | None) -> None:
         which = f"webhook {config_id!r}" if config_id else "webhook"
         super().__init__(f"task {task_id!r} has no {which}")
-
-
-class Unsupported(GatewayRefusal):
-    """A method or operation that this gateway does not offer."""
 
 
 class PushUnsupported(GatewayRefusal):

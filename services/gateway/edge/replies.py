@@ -111,8 +111,6 @@ _BY_KIND: Mapping[type[Exception], Words] = {
     errors.Unsupported: _UNSUPPORTED,
     errors.TaskHasEnded: _UNSUPPORTED,
     errors.NotAClient: Words(-32004, 403, "PERMISSION_DENIED", "NOT_A_CLIENT"),
-    errors.NoAssessment: _UNSUPPORTED,
-    errors.NoAssessments: _UNSUPPORTED,
     errors.TooManyRequests: Words(TOO_MANY_REQUESTS, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"),
     errors.StoppedTenant: Words(INTERNAL_ERROR, 503, "UNAVAILABLE", "TENANT_STOPPED"),
     errors.UnsupportedContent: _CONTENT,

@@ -7,7 +7,7 @@ from starlette.routing import Mount, Route
 from services.gateway.features.console.context import ConsoleContext, Glance
 from services.gateway.features.console.pages import Pages
 from services.gateway.features.console.routes import console
-from services.gateway.features.console.sessions import Gate
+from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.console.vocabulary import VOCABULARY
 from services.gateway.features.identity.store import RedisSignIns
 from services.gateway.features.identity.throttle import networks_in
@@ -18,7 +18,7 @@ def build_console(host: PartHost) -> GatewayPart:
     settings, services = host.settings, host.services
     context = ConsoleContext(
         services=services,
-        gate=Gate(host.identity, RedisSignIns(host.state)),
+        sessions=ConsoleSessions(host.identity, RedisSignIns(host.state)),
         pages=Pages(settings.model_notice, host.clock, VOCABULARY),
         glance=Glance(services.approvals, services.lists, services.statistics, host.clock),
         secure=settings.card_url.startswith("https://"),

@@ -12,7 +12,7 @@ MOST_TURNS = 10_000  # of one assessment
 Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
-class Told(BaseModel):
+class AssessmentMessage(BaseModel):
     """Base of the messages: frozen, and unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -31,7 +31,7 @@ TASK_CONVERSATION = "user-assistant"  # where in the chat the user says what to 
 DEFAULT_STEP = "PT1H"
 
 
-class EmailSummary(Told):
+class EmailSummary(AssessmentMessage):
     message_type: Literal["email_summary"] = "email_summary"
     total_emails: int = 0
     total_threads: int = 0
@@ -39,27 +39,27 @@ class EmailSummary(Told):
     draft_count: int = 0
 
 
-class CalendarSummary(Told):
+class CalendarSummary(AssessmentMessage):
     message_type: Literal["calendar_summary"] = "calendar_summary"
     event_count: int = 0
     calendar_count: int = 0
     events_today: int = 0
 
 
-class SmsSummary(Told):
+class SmsSummary(AssessmentMessage):
     message_type: Literal["sms_summary"] = "sms_summary"
     total_messages: int = 0
     total_conversations: int = 0
     unread: int = 0
 
 
-class ChatSummary(Told):
+class ChatSummary(AssessmentMessage):
     message_type: Literal["chat_summary"] = "chat_summary"
     total_messages: int = 0
     conversation_count: int = 0
 
 
-class InitialStateSummary(Told):
+class InitialStateSummary(AssessmentMessage):
     message_type: Literal["initial_state_summary"] = "initial_state_summary"
     email: EmailSummary = EmailSummary()
     calendar: CalendarSummary = CalendarSummary()
@@ -67,7 +67,7 @@ class InitialStateSummary(Told):
     chat: ChatSummary = ChatSummary()
 
 
-class AssessmentStart(Told):
+class AssessmentStart(AssessmentMessage):
     """The instructions are the same in every assessment; the task itself stands in the simulator's chat."""
 
     message_type: Literal["assessment_start"] = "assessment_start"
@@ -85,14 +85,14 @@ class AssessmentStart(Told):
         return text
 
 
-class TurnStart(Told):
+class TurnStart(AssessmentMessage):
     message_type: Literal["turn_start"] = "turn_start"
     turn_number: int = Field(ge=1)
     current_time: Moment
     events_processed: int = Field(default=0, ge=0)
 
 
-class TurnComplete(Told):
+class TurnComplete(AssessmentMessage):
     """The participant is done for now; ``time_step``: how long the world should go on before its next turn."""
 
     message_type: Literal["turn_complete"] = "turn_complete"
@@ -110,7 +110,7 @@ class TurnComplete(Told):
         return parse_duration(self.time_step)
 
 
-class EarlyCompletion(Told):
+class EarlyCompletion(AssessmentMessage):
     """The participant has nothing more to do."""
 
     message_type: Literal["early_completion"] = "early_completion"
@@ -120,7 +120,7 @@ class EarlyCompletion(Told):
 CompletionReason = Literal["scenario_complete", "early_completion", "timeout", "error"]
 
 
-class AssessmentComplete(Told):
+class AssessmentComplete(AssessmentMessage):
     message_type: Literal["assessment_complete"] = "assessment_complete"
     reason: CompletionReason
 
@@ -153,7 +153,7 @@ ErrorType = Literal[
 ]
 
 
-class AssessmentQueued(Told):
+class AssessmentQueued(AssessmentMessage):
     """The assessment waits until others end; ``position`` 1 begins next. Sent whenever that changes."""
 
     message_type: Literal["update_assessment_queued"] = "update_assessment_queued"
@@ -161,7 +161,7 @@ class AssessmentQueued(Told):
     running: int
 
 
-class AssessmentStarted(Told):
+class AssessmentStarted(AssessmentMessage):
     message_type: Literal["update_assessment_started"] = "update_assessment_started"
     assessment_id: str
     scenario_id: str
@@ -169,7 +169,7 @@ class AssessmentStarted(Told):
     start_time: Moment
 
 
-class ScenarioLoaded(Told):
+class ScenarioLoaded(AssessmentMessage):
     message_type: Literal["update_scenario_loaded"] = "update_scenario_loaded"
     scenario_id: str
     scenario_name: str
@@ -178,14 +178,14 @@ class ScenarioLoaded(Told):
     user_prompt: str | None = None  # what the user asks for
 
 
-class TurnStarted(Told):
+class TurnStarted(AssessmentMessage):
     message_type: Literal["update_turn_started"] = "update_turn_started"
     turn_number: int
     current_time: Moment
     events_pending: int = 0
 
 
-class ActionObserved(Told):
+class ActionObserved(AssessmentMessage):
     message_type: Literal["update_action_observed"] = "update_action_observed"
     turn_number: int
     timestamp: Moment
@@ -196,14 +196,14 @@ class ActionObserved(Told):
     notes: str | None = None
 
 
-class ResponsesGenerated(Told):
+class ResponsesGenerated(AssessmentMessage):
     message_type: Literal["update_responses_generated"] = "update_responses_generated"
     turn_number: int
     responses_count: int
     characters_involved: tuple[str, ...] = ()
 
 
-class SimulationAdvanced(Told):
+class SimulationAdvanced(AssessmentMessage):
     message_type: Literal["update_simulation_advanced"] = "update_simulation_advanced"
     previous_time: Moment
     new_time: Moment
@@ -211,7 +211,7 @@ class SimulationAdvanced(Told):
     events_processed: int
 
 
-class TurnCompleted(Told):
+class TurnCompleted(AssessmentMessage):
     message_type: Literal["update_turn_completed"] = "update_turn_completed"
     turn_number: int
     actions_taken: int
@@ -220,13 +220,13 @@ class TurnCompleted(Told):
     notes: str | None = None  # what the participant said of its turn
 
 
-class EvaluationStarted(Told):
+class EvaluationStarted(AssessmentMessage):
     message_type: Literal["update_evaluation_started"] = "update_evaluation_started"
     criteria_count: int
     dimensions: tuple[str, ...] = ()
 
 
-class CriterionEvaluated(Told):
+class CriterionEvaluated(AssessmentMessage):
     message_type: Literal["update_criterion_evaluated"] = "update_criterion_evaluated"
     criterion_id: str
     criterion_name: str
@@ -236,7 +236,7 @@ class CriterionEvaluated(Told):
     evaluation_method: Literal["programmatic", "llm"]
 
 
-class AssessmentCompleted(Told):
+class AssessmentCompleted(AssessmentMessage):
     message_type: Literal["update_assessment_completed"] = "update_assessment_completed"
     reason: CompletionReason
     total_turns: int
@@ -246,7 +246,7 @@ class AssessmentCompleted(Told):
     max_score: float
 
 
-class ErrorOccurred(Told):
+class ErrorOccurred(AssessmentMessage):
     message_type: Literal["update_error_occurred"] = "update_error_occurred"
     error_type: ErrorType
     error_message: str

@@ -8,12 +8,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.contracts.assessment.messages import MOST_TURNS, JsonObject, Moment, Told
+from shared.contracts.assessment.messages import MOST_TURNS, AssessmentMessage, JsonObject, Moment
 from shared.contracts.base import Contract
 from shared.domain.estimates import Interval, chance_interval, mean_interval, pass_hat
 
 
-class WorldChange(Told):
+class WorldChange(AssessmentMessage):
     """One row of the world. ``by``: the participant in its turn, or others while time went on.
 
     ``before``, ``after``: of a row that was changed, the fields that differ; long values are cut.
@@ -30,7 +30,7 @@ class WorldChange(Told):
     after: JsonObject = {}
 
 
-class WorldLook(Told):
+class WorldLook(AssessmentMessage):
     """The world when a turn was over; turn 0 is the world before the first.
 
     ``counts``: by modality, what the simulator counts there. ``left_out``: changes that are not told one by one.
@@ -52,7 +52,7 @@ class Dimension(StrEnum):
     POLITENESS = "politeness"
 
 
-class ActionLogEntry(Told):
+class ActionLogEntry(AssessmentMessage):
     """One thing that the participant did. ``kind``: an action, a read, or a request that was refused.
 
     ``action``: ``<modality>.<operation>``; ``parameters``: what was said with it, whole.
@@ -68,19 +68,19 @@ class ActionLogEntry(Told):
     kind: Literal["action", "read", "refused"] = "action"
 
 
-class OverallScore(Told):
+class OverallScore(AssessmentMessage):
     message_type: Literal["overall_score"] = "overall_score"
     score: float = Field(ge=0)
     max_score: float = Field(ge=0)
 
 
-class DimensionScore(Told):
+class DimensionScore(AssessmentMessage):
     message_type: Literal["dimension_score"] = "dimension_score"
     score: float = Field(ge=0)
     max_score: float = Field(ge=0)
 
 
-class Scores(Told):
+class Scores(AssessmentMessage):
     """``overall`` is the sum of the dimensions; only those that occur are there."""
 
     message_type: Literal["scores"] = "scores"
@@ -88,7 +88,7 @@ class Scores(Told):
     dimensions: dict[str, DimensionScore] = {}
 
 
-class CriterionResult(Told):
+class CriterionResult(AssessmentMessage):
     """``details.unjudged``: nobody was there who could judge it; it counts 0."""
 
     message_type: Literal["criterion_result"] = "criterion_result"
@@ -105,7 +105,7 @@ class CriterionResult(Told):
         return bool((self.details or {}).get("unjudged"))
 
 
-class ModelCosts(Told):
+class ModelCosts(AssessmentMessage):
     """What the assessor's own model calls took: characters, summaries, judging. Money in nano-dollars."""
 
     message_type: Literal["model_costs"] = "model_costs"
@@ -116,7 +116,7 @@ class ModelCosts(Told):
     models: tuple[str, ...] = ()
 
 
-class AssessmentResults(Told):
+class AssessmentResults(AssessmentMessage):
     """``judged``: the totals without the criteria that nobody could judge, which ``unjudged`` names.
 
     ``world``: how the world stood before the first turn and after each; results of other assessors have none.

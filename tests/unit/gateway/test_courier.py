@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from services.gateway.features.deliveries.news import (
-    ClaimedLine,
-    DueLine,
+    ClaimedDelivery,
+    DeliveryQueue,
+    DeliveryStep,
+    DueDelivery,
     HookWork,
-    Lines,
-    LineStep,
     Look,
     News,
     Post,
     ReceiverAnswer,
     SignedPostWork,
     Undelivered,
-    UnreadableLine,
+    UnreadableDelivery,
     Work,
 )
 from services.gateway.features.deliveries.service import (
@@ -36,10 +36,10 @@ from services.gateway.features.webhooks.secrets import read_secrets
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RULES = DeliveryRules(timeout=15, first_pause=5, longest_pause=60, tries=6)
-CLAIM = ClaimedLine("acme:n1", "acme", "1")
+CLAIM = ClaimedDelivery("acme:n1", "acme", "1")
 
 
-class OneLine(Lines):
+class OneLine(DeliveryQueue):
     """A line with one notice; ``settled`` is what was made of it."""
 
     def __init__(self, told: HookState) -> None:
@@ -47,22 +47,24 @@ class OneLine(Lines):
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://hooks.example/", body="{}"),
             told,
         )
-        self.settled: list[tuple[HookState, LineStep, float]] = []
+        self.settled: list[tuple[HookState, DeliveryStep, float]] = []
 
     @override
     async def look(self, most: int, each: int) -> Look:
         raise NotImplementedError
 
     @override
-    async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
+    async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
         raise NotImplementedError
 
     @override
-    async def read(self, claim: ClaimedLine) -> Work | None:
+    async def read(self, claim: ClaimedDelivery) -> Work | None:
         return self.work
 
     @override
-    async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
+    async def settle(
+        self, claim: ClaimedDelivery, work: Work, told: HookState, step: DeliveryStep, seconds: float
+    ) -> str:
         self.settled.append((told, step, seconds))
         return ""
 
@@ -88,7 +90,7 @@ class NoBodies(Bodies):
         raise NotImplementedError
 
 
-def _courier(lines: Lines, post: Post, luck: float = 1.0) -> DeliveryService:
+def _courier(lines: DeliveryQueue, post: Post, luck: float = 1.0) -> DeliveryService:
     edge = Edge(lambda: NOON, lambda: luck)
     return DeliveryService(lines, post, NoBodies(), read_secrets("bmV3" * 8), edge, RULES)
 
@@ -98,7 +100,9 @@ def _courier(lines: Lines, post: Post, luck: float = 1.0) -> DeliveryService:
 async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: float, seconds: float) -> None:
     lines = OneLine(HookState(tries=tries))
     await _courier(lines, Answering(500), luck).carry(CLAIM)
-    assert [(told.tries, step, pause) for told, step, pause in lines.settled] == [(tries + 1, LineStep.RETRY, seconds)]
+    assert [(told.tries, step, pause) for told, step, pause in lines.settled] == [
+        (tries + 1, DeliveryStep.RETRY, seconds)
+    ]
 
 
 @pytest.mark.promise("push.retry_after")
@@ -116,15 +120,15 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
 async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, seconds: float) -> None:
     lines = OneLine(HookState())
     await _courier(lines, Answering(429, said)).carry(CLAIM)
-    assert [(step, pause) for _, step, pause in lines.settled] == [(LineStep.RETRY, seconds)]
+    assert [(step, pause) for _, step, pause in lines.settled] == [(DeliveryStep.RETRY, seconds)]
 
 
 @pytest.mark.promise("push.disabled")
-@pytest.mark.parametrize(("tries", "step"), [(0, LineStep.RETRY), (5, LineStep.OFF)])
-async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: LineStep) -> None:
+@pytest.mark.parametrize(("tries", "step"), [(0, DeliveryStep.RETRY), (5, DeliveryStep.OFF)])
+async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: DeliveryStep) -> None:
     """Another replica may have the key already; but nothing is tried for ever."""
     lines, post = OneLine(HookState(tries=tries)), Answering(200)
-    lines.work = UnreadableLine(HookState(tries=tries), "t1", "c1")
+    lines.work = UnreadableDelivery(HookState(tries=tries), "t1", "c1")
     await _courier(lines, post).carry(CLAIM)
     (told, made, _), *none = lines.settled
     assert (told.tries, made, none, post.headers) == (tries + 1, step, [], [])
@@ -136,13 +140,13 @@ async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: Line
 async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(tries: int, answer: int | str) -> None:
     lines = OneLine(HookState(tries=tries))
     await _courier(lines, Answering(answer)).carry(CLAIM)
-    assert [(told.disabled, step) for told, step, _ in lines.settled] == [(True, LineStep.OFF)]
+    assert [(told.disabled, step) for told, step, _ in lines.settled] == [(True, DeliveryStep.OFF)]
 
 
 async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
     lines = OneLine(HookState(tries=5))
     await _courier(lines, Answering(200)).count_own_failure(CLAIM)
-    assert [(told.tries, step) for told, step, _ in lines.settled] == [(6, LineStep.OFF)]
+    assert [(told.tries, step) for told, step, _ in lines.settled] == [(6, DeliveryStep.OFF)]
 
 
 @pytest.mark.promise("push.fair")
@@ -153,7 +157,7 @@ async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
 def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str, int]) -> None:
     """And nothing waits while there is a place that it may have."""
     rules = DeliveryRules(slots=10, per_tenant=4)
-    due = [DueLine(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
+    due = [DueDelivery(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
     taken = choose_lines(due, Counter(busy), rules)
     counts = Counter(busy) + Counter(one.tenant for one in taken)
     assert taken == sorted(taken, key=lambda one: int(one.score))

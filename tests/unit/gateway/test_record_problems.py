@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from services.gateway.edge.errors import Unavailable
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.records.service import (
     Addresses,
     PolicyCheck,
-    PolicyUnchecked,
     RecordChange,
     RecordService,
 )
@@ -33,7 +33,7 @@ class _Judge(PolicyCheck):
 
     async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
         if self._away:
-            raise PolicyUnchecked("it is away")
+            raise Unavailable("it is away")
         return tuple(FieldProblem(f"policies.{one.id}", "no such word: and") for one in policies)
 
 
@@ -67,5 +67,5 @@ async def test_bad_fields_and_rules_that_cannot_be_understood_are_named_together
 @pytest.mark.promise("tenant.record_bad_fields")
 async def test_bad_fields_are_named_while_nobody_can_judge_the_rules() -> None:
     assert await _problems(_Judge(away=True), BAD) == ["max_runing"]
-    with pytest.raises(PolicyUnchecked):
+    with pytest.raises(Unavailable):
         await _problems(_Judge(away=True), {"policies": BAD["policies"]})

@@ -7,7 +7,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
+from services.gateway.edge.errors import DecisionNotCounted, Forbidden, InvalidField, UnknownApproval
 from services.gateway.edge.fields import required_id, short_text_at
 from services.gateway.features.approvals.views import Question, approval_view
 from services.gateway.features.identity.model import Caller
@@ -94,17 +94,17 @@ class ApprovalService:
         """One approval; a decided one only until its deadline. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
         if question is None or not _may_see(caller.principal, question):
-            raise UnknownApproval(approval_id)
+            raise UnknownApproval(f"approval {approval_id!r} that you may see")
         return question
 
     async def answer(self, approval_id: str, answer: ApproverAnswer, caller: Caller) -> tuple[Question, bool]:
         """Pass an answer to the waiting task, and wait a little; returns whether it has taken effect yet.
 
-        The same answer by the same person counts once, however often it is sent. Raises ``NotAnApprover``,
+        The same answer by the same person counts once, however often it is sent. Raises ``Forbidden``,
         ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
         """
         if Role.APPROVER not in caller.principal.roles:
-            raise NotAnApprover
+            raise Forbidden("you do not have the role approver")
         question = await self.show(approval_id, caller)
         if _has_said(question.approval, answer, caller.principal):
             return question, True

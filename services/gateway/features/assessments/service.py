@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import ValidationError
 
-from services.gateway.edge.errors import InvalidField, MayNotKeep, UnknownAssessment
+from services.gateway.edge.errors import Forbidden, InvalidField, UnknownAssessment
 from services.gateway.edge.fields import object_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.messages import JsonObject as Wire
@@ -59,10 +59,10 @@ class AssessmentService:
     async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
         """Store ``{"assessment": ...}`` as ``purple assess`` writes it; a repeat changes nothing.
 
-        Raises ``MayNotKeep`` and ``InvalidField``.
+        Raises ``Forbidden`` and ``InvalidField``.
         """
         if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
-            raise MayNotKeep
+            raise Forbidden("you have neither the role client nor operator, and may not keep assessments")
         assessment = _without_credentials(_parse_assessment(object_at(body, "assessment", "assessment")))
         owner = caller.principal.id
         card = card_of(_id_of(owner, assessment), owner, assessment)
@@ -78,7 +78,7 @@ class AssessmentService:
         """One assessment. Raises ``UnknownAssessment``."""
         found = await self._kept.find(caller.tenant, assessment_id)
         if found is None or not _sees(caller, found.card):
-            raise UnknownAssessment(assessment_id)
+            raise UnknownAssessment(f"assessment {assessment_id!r}")
         return found
 
     async def drop(self, assessment_id: str, caller: Caller) -> None:

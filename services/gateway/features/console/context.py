@@ -14,7 +14,7 @@ from starlette.responses import Response
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.pages import Pages, go_to
-from services.gateway.features.console.sessions import Gate, Visitor, read_form
+from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import needs
 from services.gateway.features.console.views.health import ENDS
 from services.gateway.features.identity.model import Caller, check_operator
@@ -112,7 +112,7 @@ class ConsoleContext:
     """What the pages share. ``secure``: cookies are for https only. ``trusted``: proxies to believe."""
 
     services: FeatureServices
-    gate: Gate
+    sessions: ConsoleSessions
     pages: Pages
     glance: Glance
     secure: bool
@@ -125,7 +125,7 @@ class ConsoleContext:
         """
 
         async def answer(request: Request) -> Response:
-            visitor = await self.gate.visitor(request)
+            visitor = await self.sessions.visitor(request)
             if visitor is None:
                 return _redirect_to_sign_in(request)
             request.state.visitor = visitor

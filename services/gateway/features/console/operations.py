@@ -10,7 +10,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
+from services.gateway.edge.errors import NotFound, WouldRepeatWrites
 from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
 from services.gateway.features.console.context import ConsolePages
@@ -229,14 +229,14 @@ class OperationsPages(ConsolePages):
             )
         except WouldRepeatWrites:
             return await self._letters(request, visitor, _MADE_WRITES, 409)
-        except (NoSuchLetter, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
+        except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
             return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return go_to(f"/console/tasks/{in_path(done.task_id)}" if done.task_id else f"{_PLACE}?done=requeued")
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
             await self._context.services.dead_letters.drop(visitor.caller.tenant, request.path_params["letter_id"])
-        except NoSuchLetter as fault:
+        except NotFound as fault:
             return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return go_to(f"{_PLACE}?done=dropped")
 

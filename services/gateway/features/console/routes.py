@@ -49,7 +49,7 @@ class InboxPages(ConsolePages):
             _, heeded = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
             return await self._one(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
-        except (errors.InvalidField, errors.NotAnApprover) as fault:
+        except (errors.InvalidField, errors.Forbidden) as fault:
             return await self._one(request, visitor, str(fault), comment, 400)
         finally:
             self._context.glance.forget(visitor.caller)
@@ -95,7 +95,7 @@ class AssessmentPages(ConsolePages):
         kept = await self._one(request.path_params["assessment_id"], visitor)
         which = _number(request.path_params["number"])
         if not 1 <= which <= len(kept.assessment.runs):
-            raise errors.UnknownAssessment(request.path_params["assessment_id"])
+            raise errors.UnknownAssessment(f"run {which}")
         run = kept.assessment.runs[which - 1]
         stops = stops_of(run)
         turn = turn_of(run, stops, _number(request.query_params.get("turn", "")))

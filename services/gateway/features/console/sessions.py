@@ -77,7 +77,7 @@ class Visitor(NamedTuple):
         return bool({*roles} & {*self.caller.principal.roles})
 
 
-class Gate:
+class ConsoleSessions:
     """Finds who a console request's sign-in cookie speaks for.
 
     The key behind the cookie is checked anew at each request, so a revoked or expired one is refused at once.

@@ -23,21 +23,21 @@ class SignInPages(ConsolePages):
     async def ask(self, request: Request) -> Response:
         """The sign-in form; a visitor who is signed in is sent on."""
         place = place_after(request.query_params.get("next", ""))
-        if await self._context.gate.visitor(request) is not None:
+        if await self._context.sessions.visitor(request) is not None:
             return go_to(place)
         return await self._form(request, place, "")
 
     async def take(self, request: Request) -> Response:
         fields = await read_form(request, request.cookies.get(_FORM_COOKIE, ""))
         place, address = place_after(fields.get("next", "")), self._context.source(request)
-        if await self._context.gate.is_braked(address):
+        if await self._context.sessions.is_braked(address):
             minutes = REFUSED_SECONDS // 60
             why = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
             return await self._form(request, place, why, 429)
         try:
-            secret = await self._context.gate.sign_in(await self._credential(fields))
+            secret = await self._context.sessions.sign_in(await self._credential(fields))
         except (Unauthenticated, NotEntitled) as fault:
-            await self._context.gate.count_refusal(address)
+            await self._context.sessions.count_refusal(address)
             return await self._form(request, place, _sentence(str(fault)), 401)
         except InvalidField as fault:
             return await self._form(request, place, _sentence(str(fault)), 400)
@@ -48,7 +48,7 @@ class SignInPages(ConsolePages):
 
     async def leave(self, _request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         """Sign out: the cookie is void from now on, wherever it was copied to."""
-        await self._context.gate.sign_out(visitor.secret)
+        await self._context.sessions.sign_out(visitor.secret)
         reply = go_to("/console/sign-in")
         reply.delete_cookie(COOKIE, _FOLDER)
         return reply
@@ -64,7 +64,7 @@ class SignInPages(ConsolePages):
         return reply
 
     async def _credential(self, fields: dict[str, str]) -> SignInCredential:
-        if await self._context.gate.checks_keys():
+        if await self._context.sessions.checks_keys():
             token = "".join(fields.get("key", "").split())
             if not token or len(token) > _LONGEST_KEY or not token.isascii():
                 raise InvalidField("Key", "paste the whole of your API key or token")
@@ -76,7 +76,7 @@ class SignInPages(ConsolePages):
 
     async def _form(self, request: Request, place: str, problem: str, status: int = 200) -> Response:
         seed = request.cookies.get(_FORM_COOKIE) or token_urlsafe(24)
-        checks = await self._context.gate.checks_keys()
+        checks = await self._context.sessions.checks_keys()
         values = {"form": form_token(seed), "next": place, "problem": problem, "checks_keys": checks}
         reply = self._context.pages.page(request, "sign_in.html", None, status, **values)
         self._set_cookie(reply, _FORM_COOKIE, seed, 3600)

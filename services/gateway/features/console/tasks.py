@@ -20,7 +20,7 @@ from services.gateway.features.console.pages import go_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence
 from services.gateway.features.console.views import tasks as views
-from services.gateway.features.console.views.timeline import Told, rail, stages
+from services.gateway.features.console.views.timeline import TimedEvents, rail, stages
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.resolution import read_word
@@ -54,7 +54,7 @@ class LiveStreams(ConsolePages):
         seen = request.query_params.get("seen", "")
         while True:
             try:
-                if await self._context.gate.visitor(request) is None:
+                if await self._context.sessions.visitor(request) is None:
                     yield _frame("out", {})
                     return
                 now = await self._context.glance.version(visitor.caller)
@@ -190,7 +190,7 @@ class TaskPages(ConsolePages):
             problem=problem,
         )
 
-    async def _story_of(self, record: TaskRecord) -> tuple[Told, ArchivedTask | None]:
+    async def _story_of(self, record: TaskRecord) -> tuple[TimedEvents, ArchivedTask | None]:
         """The task's events and details; from the archive once they have left the store, if it answers."""
         told = await self._context.services.stories.events_of(record)
         try:

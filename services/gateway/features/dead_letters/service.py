@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 from uuid import NAMESPACE_OID, uuid5
 
-from services.gateway.edge.errors import NoSuchLetter, WouldRepeatWrites
+from services.gateway.edge.errors import NotFound, WouldRepeatWrites
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.ports.tasks import Tasks, Wakes
@@ -61,7 +61,7 @@ class RequeueResult(NamedTuple):
 
 
 class DeadLetterService:
-    """Operators' actions on the dead letters of a tenant. Those about one letter raise ``NoSuchLetter``."""
+    """Operators' actions on the dead letters of a tenant. Those about one letter raise ``NotFound``."""
 
     def __init__(self, letters: DeadLetters, tasks: Tasks, wakes: Wakes, clock: Callable[[], datetime]) -> None:
         self._letters = letters
@@ -76,7 +76,7 @@ class DeadLetterService:
     async def show(self, tenant: str, letter_id: str) -> DeadLetter:
         letter = await self._letters.find(tenant, letter_id)
         if letter is None:
-            raise NoSuchLetter(letter_id)
+            raise NotFound(f"dead letter {letter_id!r}")
         return letter
 
     async def requeue(self, tenant: str, letter_id: str, *, again: bool = False) -> RequeueResult:
@@ -87,7 +87,7 @@ class DeadLetterService:
         letter = await self.show(tenant, letter_id)
         if letter.kind is LetterKind.OUTCOME:
             if not await self._letters.replay(letter):
-                raise NoSuchLetter(letter_id)
+                raise NotFound(f"dead letter {letter_id!r}")
             return RequeueResult(letter)
         dead = DeadTurn.model_validate_json(letter.content)
         if dead.writes and not again:
@@ -97,7 +97,7 @@ class DeadLetterService:
     async def drop(self, tenant: str, letter_id: str) -> DeadLetter:
         letter = await self.show(tenant, letter_id)
         if not await self._letters.drop(letter):
-            raise NoSuchLetter(letter_id)
+            raise NotFound(f"dead letter {letter_id!r}")
         return letter
 
     async def _begin_anew(self, letter: DeadLetter, dead: DeadTurn) -> str:

@@ -9,7 +9,7 @@ from http.cookiejar import DefaultCookiePolicy
 import httpx
 import structlog
 
-from services.gateway.features.deliveries.news import ClaimedLine, Lines, Post, ReceiverAnswer, Undelivered
+from services.gateway.features.deliveries.news import ClaimedDelivery, DeliveryQueue, Post, ReceiverAnswer, Undelivered
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_lines
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
@@ -69,7 +69,7 @@ class DeliveryLoop:
     Nothing is lost when it is cancelled or killed.
     """
 
-    def __init__(self, service: DeliveryService, lines: Lines, listen: Listen, rules: DeliveryRules) -> None:
+    def __init__(self, service: DeliveryService, lines: DeliveryQueue, listen: Listen, rules: DeliveryRules) -> None:
         self._service, self._lines, self._listen, self._rules = service, lines, listen, rules
         self._busy: Counter[str] = Counter()
         self._news = asyncio.Event()
@@ -123,7 +123,7 @@ class DeliveryLoop:
             return _AGAIN_SECONDS
         return _LOOK_SECONDS if look.next_in is None else min(look.next_in + 0.001, _LOOK_SECONDS)
 
-    async def _deliver(self, claim: ClaimedLine) -> None:
+    async def _deliver(self, claim: ClaimedDelivery) -> None:
         try:
             await self._service.carry(claim)
         except StoreUnavailable as error:
@@ -135,7 +135,7 @@ class DeliveryLoop:
             self._busy[claim.tenant] -= 1
             self._news.set()
 
-    async def _note_failure(self, claim: ClaimedLine) -> None:
+    async def _note_failure(self, claim: ClaimedDelivery) -> None:
         try:
             await self._service.count_own_failure(claim)
         except Exception:  # as above: its lease ends, and then it is tried again

@@ -16,7 +16,7 @@ class Posts(Protocol):
         """Store a post until it is delivered or given up. May raise ``StoreUnavailable`` and may be repeated."""
 
 
-class DueLine(NamedTuple):
+class DueDelivery(NamedTuple):
     """A line of deliveries that may be claimed: its member in the queue, its tenant, and since when it is due (ms)."""
 
     member: str
@@ -27,11 +27,11 @@ class DueLine(NamedTuple):
 class Look(NamedTuple):
     """The lines that are due, and the seconds until another will be (None: no other)."""
 
-    due: Sequence[DueLine]
+    due: Sequence[DueDelivery]
     next_in: float | None
 
 
-class ClaimedLine(NamedTuple):
+class ClaimedDelivery(NamedTuple):
     """A line claimed by this process until its lease ends. ``token`` changes with each lease."""
 
     member: str
@@ -55,7 +55,7 @@ class SignedPostWork(NamedTuple):
     told: HookState
 
 
-class UnreadableLine(NamedTuple):
+class UnreadableDelivery(NamedTuple):
     """A line that no key here can decrypt. ``subject`` and ``config_id``: from its name."""
 
     told: HookState
@@ -63,10 +63,10 @@ class UnreadableLine(NamedTuple):
     config_id: str
 
 
-Work = HookWork | SignedPostWork | UnreadableLine
+Work = HookWork | SignedPostWork | UnreadableDelivery
 
 
-class LineStep(StrEnum):
+class DeliveryStep(StrEnum):
     """What happens to a line after a delivery."""
 
     HOLD = "hold"  # it is held for the next delivery
@@ -75,19 +75,21 @@ class LineStep(StrEnum):
     OFF = "off"  # it is told nothing more
 
 
-class Lines(Protocol):
+class DeliveryQueue(Protocol):
     """The durable queue of lines. One process at a time holds a line. All methods may raise ``StoreUnavailable``."""
 
     async def look(self, most: int, each: int) -> Look:
         """The due lines, the longest due first; at most ``most`` of each partition and ``each`` of each tenant."""
 
-    async def claim(self, due: Sequence[DueLine], seconds: float) -> Sequence[ClaimedLine]:
+    async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
         """Claim lines for ``seconds``; returns those that no other process has."""
 
-    async def read(self, claim: ClaimedLine) -> Work | None:
+    async def read(self, claim: ClaimedDelivery) -> Work | None:
         """What a line has to deliver; None if there is nothing, or another version wrote it."""
 
-    async def settle(self, claim: ClaimedLine, work: Work, told: HookState, step: LineStep, seconds: float) -> str:
+    async def settle(
+        self, claim: ClaimedDelivery, work: Work, told: HookState, step: DeliveryStep, seconds: float
+    ) -> str:
         """Store how far a line was told. ``seconds``: how long it stays claimed, or until the next try.
 
         Returns the token of the claim; empty if another process has the line by now, or it is gone.

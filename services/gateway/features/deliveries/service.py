@@ -92,7 +92,7 @@ class _Outcome(NamedTuple):
 class DeliveryService:
     def __init__(
         self,
-        lines: deliveries.Lines,
+        lines: deliveries.DeliveryQueue,
         post: deliveries.Post,
         bodies: Bodies,
         secrets: WebhookSecrets,
@@ -102,24 +102,24 @@ class DeliveryService:
         self._lines, self._post, self._bodies = lines, post, bodies
         self._secrets, self._edge, self._rules = secrets, edge, rules
 
-    async def carry(self, claim: deliveries.ClaimedLine) -> None:
+    async def carry(self, claim: deliveries.ClaimedDelivery) -> None:
         """Deliver what a claimed line owes. May raise ``StoreUnavailable``; it is then delivered later."""
         work = await self._lines.read(claim)
         if work is None:
             return
-        if isinstance(work, deliveries.UnreadableLine):
+        if isinstance(work, deliveries.UnreadableDelivery):
             await self._settle(claim, work, self._count_failure(work.told, _NO_KEY, gone=False))
             return
         for parcel in self._parcels(claim, work):
             outcome = await self._send_parcel(parcel)
             told = self._judge(work.told, parcel, outcome)
             step, token = await self._settle(claim, work, told, outcome.wait)
-            if step is not deliveries.LineStep.HOLD or not token:
+            if step is not deliveries.DeliveryStep.HOLD or not token:
                 return
             claim, work = claim._replace(token=token), work._replace(told=told)
-        await self._lines.settle(claim, work, _tell_all(work), deliveries.LineStep.DONE, 0)
+        await self._lines.settle(claim, work, _tell_all(work), deliveries.DeliveryStep.DONE, 0)
 
-    async def count_own_failure(self, claim: deliveries.ClaimedLine) -> None:
+    async def count_own_failure(self, claim: deliveries.ClaimedDelivery) -> None:
         """Count a failure of this process as a failed try, so that nothing is tried for ever."""
         work = await self._lines.read(claim)
         if work is None:
@@ -129,17 +129,17 @@ class DeliveryService:
         )
 
     async def _settle(
-        self, claim: deliveries.ClaimedLine, work: deliveries.Work, told: HookState, wait: float = 0
-    ) -> tuple[deliveries.LineStep, str]:
+        self, claim: deliveries.ClaimedDelivery, work: deliveries.Work, told: HookState, wait: float = 0
+    ) -> tuple[deliveries.DeliveryStep, str]:
         """Store the line's state; returns what happens to it, and the token of its claim."""
         step = _step_after_delivery(told, work)
         token = await self._lines.settle(claim, work, told, step, self._seconds(told, step, wait))
-        if step is deliveries.LineStep.OFF:
+        if step is deliveries.DeliveryStep.OFF:
             log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
         return step, token
 
     def _parcels(
-        self, claim: deliveries.ClaimedLine, work: deliveries.HookWork | deliveries.SignedPostWork
+        self, claim: deliveries.ClaimedDelivery, work: deliveries.HookWork | deliveries.SignedPostWork
     ) -> Iterator[_Parcel]:
         if isinstance(work, deliveries.SignedPostWork):
             given = work.delivery
@@ -174,9 +174,9 @@ class DeliveryService:
         failed = {"tries": tries, "error": error, "disabled": over, "at": self._edge.now()}
         return before.model_copy(update=failed)
 
-    def _seconds(self, told: HookState, step: deliveries.LineStep, wait: float) -> float:
+    def _seconds(self, told: HookState, step: deliveries.DeliveryStep, wait: float) -> float:
         """The seconds until the next try, at least ``wait`` (the receiver's wish), up to the longest pause."""
-        if step is not deliveries.LineStep.RETRY:
+        if step is not deliveries.DeliveryStep.RETRY:
             return self._rules.lease
         doubled = self._rules.first_pause * float(2 ** min(told.tries - 1, _LONGEST_EXPONENT))
         spread = min(doubled, self._rules.longest_pause) * (0.5 + self._edge.luck() / 2)
@@ -184,10 +184,10 @@ class DeliveryService:
 
 
 def choose_lines(
-    due: Sequence[deliveries.DueLine], busy: Counter[str], rules: DeliveryRules
-) -> list[deliveries.DueLine]:
+    due: Sequence[deliveries.DueDelivery], busy: Counter[str], rules: DeliveryRules
+) -> list[deliveries.DueDelivery]:
     """The lines to claim now: the longest due first, within the slots of the process and of each tenant."""
-    taken, counts = list[deliveries.DueLine](), Counter(busy)
+    taken, counts = list[deliveries.DueDelivery](), Counter(busy)
     for one in due:
         if counts.total() >= rules.slots:
             break
@@ -197,12 +197,12 @@ def choose_lines(
     return taken
 
 
-def _step_after_delivery(told: HookState, work: deliveries.Work) -> deliveries.LineStep:
+def _step_after_delivery(told: HookState, work: deliveries.Work) -> deliveries.DeliveryStep:
     if told.disabled:
-        return deliveries.LineStep.OFF
+        return deliveries.DeliveryStep.OFF
     if told.tries:
-        return deliveries.LineStep.RETRY
-    return deliveries.LineStep.DONE if isinstance(work, deliveries.SignedPostWork) else deliveries.LineStep.HOLD
+        return deliveries.DeliveryStep.RETRY
+    return deliveries.DeliveryStep.DONE if isinstance(work, deliveries.SignedPostWork) else deliveries.DeliveryStep.HOLD
 
 
 def _tell_all(work: deliveries.HookWork | deliveries.SignedPostWork) -> HookState:

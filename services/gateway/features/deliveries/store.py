@@ -40,7 +40,7 @@ class _LinePlace(NamedTuple):
 _NOBODY = NoMeter()
 
 
-class RedisLines(news.Lines, news.Posts):
+class RedisDeliveryQueue(news.DeliveryQueue, news.Posts):
     """The queue of lines on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: Seal, meter: Meter = _NOBODY) -> None:
@@ -61,7 +61,7 @@ class RedisLines(news.Lines, news.Posts):
         due = chain.from_iterable(_parse_due_lines(reply[1:]) for reply in replies)
         return news.Look(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
 
-    async def claim(self, due: Sequence[news.DueLine], seconds: float) -> Sequence[news.ClaimedLine]:
+    async def claim(self, due: Sequence[news.DueDelivery], seconds: float) -> Sequence[news.ClaimedDelivery]:
         lease_ms = round(1000 * seconds)
         places = [_line_place(keys.unpack_delivery(one.member)) for one in due]
         calls: list[Call] = [
@@ -69,10 +69,10 @@ class RedisLines(news.Lines, news.Posts):
         ]
         tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
         return [
-            news.ClaimedLine(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token
+            news.ClaimedDelivery(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token
         ]
 
-    async def read(self, claim: news.ClaimedLine) -> news.Work | None:
+    async def read(self, claim: news.ClaimedDelivery) -> news.Work | None:
         member = keys.unpack_delivery(claim.member)
         try:
             work = await self._post(member) if isinstance(member, keys.PostMember) else await self._read_webhook(member)
@@ -86,7 +86,7 @@ class RedisLines(news.Lines, news.Posts):
         return work
 
     async def settle(
-        self, claim: news.ClaimedLine, work: news.Work, told: HookState, step: news.LineStep, seconds: float
+        self, claim: news.ClaimedDelivery, work: news.Work, told: HookState, step: news.DeliveryStep, seconds: float
     ) -> str:
         if told.tries or told.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.note(claim.tenant, claim.member, _failing(work, told))
@@ -96,24 +96,24 @@ class RedisLines(news.Lines, news.Posts):
         token = str(await self._scripts.run("settle_delivery", places, [*arguments, int(place.once)]))
         if work.told.tries and not (told.tries or told.disabled):
             await self._failing.forget(claim.tenant, claim.member)
-        if step is news.LineStep.OFF:
+        if step is news.DeliveryStep.OFF:
             self._meter.add(names.WEBHOOKS_OFF)
         return token
 
-    async def _read_line(self, member: keys.WebhookMember | keys.PostMember) -> rows.LineRow | None:
+    async def _read_line(self, member: keys.WebhookMember | keys.PostMember) -> rows.DeliveryRow | None:
         text = await self._scripts.command("HGET", _line_place(member).hash, keys.pack(member))
         return None if text is None else rows.read_row(str(text))
 
-    async def _post(self, member: keys.PostMember) -> news.SignedPostWork | news.UnreadableLine | None:
+    async def _post(self, member: keys.PostMember) -> news.SignedPostWork | news.UnreadableDelivery | None:
         row = await self._read_line(member)
         if row is None:
             return None
         try:
             return news.SignedPostWork(rows.open_delivery(self._seal, row.sealed), row.told)
         except CannotOpen:
-            return news.UnreadableLine(row.told, "a notice", member.post_id)
+            return news.UnreadableDelivery(row.told, "a notice", member.post_id)
 
-    async def _read_webhook(self, member: keys.WebhookMember) -> news.HookWork | news.UnreadableLine | None:
+    async def _read_webhook(self, member: keys.WebhookMember) -> news.HookWork | news.UnreadableDelivery | None:
         place, row = _line_place(member), await self._read_line(member)
         if row is None:
             return None
@@ -123,13 +123,13 @@ class RedisLines(news.Lines, news.Posts):
         try:
             webhook = rows.open_webhook(self._seal, row.sealed)
         except CannotOpen:
-            return news.UnreadableLine(row.told, member.task_id, member.config_id)
+            return news.UnreadableDelivery(row.told, member.task_id, member.config_id)
         return news.HookWork(webhook, row.told, TaskRecord.model_validate_json(story.record), tuple(story.rows))
 
 
-def _parse_due_lines(flat: Sequence[str]) -> list[news.DueLine]:
+def _parse_due_lines(flat: Sequence[str]) -> list[news.DueDelivery]:
     pairs = zip(flat[::2], flat[1::2], strict=True)
-    return [news.DueLine(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
+    return [news.DueDelivery(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
 
 
 def _line_place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
@@ -142,7 +142,7 @@ def _line_place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
 
 
 def _failing(work: news.Work, told: HookState) -> Failing:
-    if isinstance(work, news.UnreadableLine):
+    if isinstance(work, news.UnreadableDelivery):
         subject, config_id, url = work.subject, work.config_id, ""
     elif isinstance(work, news.SignedPostWork):
         subject, config_id, url = work.delivery.subject, work.delivery.delivery_id, work.delivery.url

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.gateway.edge.errors import InvalidField, RateStanding, Unauthenticated, UnknownKey
+from services.gateway.edge.errors import InvalidField, NotFound, RateStanding, Unauthenticated
 from services.gateway.edge.fields import count_at, required_id, short_text_at
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check
@@ -27,7 +27,7 @@ _WARNING = timedelta(days=14)
 LIMITS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
 
 
-class Wish(NamedTuple):
+class KeyRequest(NamedTuple):
     """The properties of a key to be made."""
 
     principal_id: str
@@ -55,7 +55,7 @@ class MadeKey(NamedTuple):
     token: str
 
 
-def make(wish: Wish, tenant: str, created_by: str, fresh: Fresh) -> MadeKey:
+def make(wish: KeyRequest, tenant: str, created_by: str, fresh: Fresh) -> MadeKey:
     key = ApiKey(
         key_id=fresh.key_id,
         tenant=tenant,
@@ -94,7 +94,7 @@ def holder(key: ApiKey) -> identity.Caller:
     )
 
 
-def read_wish(body: JsonObject) -> Wish:
+def read_wish(body: JsonObject) -> KeyRequest:
     """Parse ``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
     label = short_text_at(body, "label", _LONGEST_LABEL, "key.label")
     days = count_at(body, "days", "key.days")
@@ -102,7 +102,9 @@ def read_wish(body: JsonObject) -> Wish:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
     principal_id = required_id(body, "principal", "key.principal")
     limits = {name: _limit_at(body, name) for name in LIMITS}
-    return Wish(principal_id, identity.roles_in(body, "key"), identity.levels_in(body, "key"), label, days, **limits)
+    return KeyRequest(
+        principal_id, identity.roles_in(body, "key"), identity.levels_in(body, "key"), label, days, **limits
+    )
 
 
 def _limit_at(body: JsonObject, name: str) -> int | None:
@@ -144,7 +146,7 @@ class KeyService:
     def __init__(self, keyring: identity.Keyring, fresh: Callable[[], Fresh]) -> None:
         self._keyring, self._fresh = keyring, fresh
 
-    async def create(self, wish: Wish, caller: identity.Caller) -> tuple[MadeKey, datetime]:
+    async def create(self, wish: KeyRequest, caller: identity.Caller) -> tuple[MadeKey, datetime]:
         fresh = self._fresh()
         made = make(wish, caller.tenant, caller.principal.id, fresh)
         await self._keyring.add(made.key)
@@ -156,11 +158,11 @@ class KeyService:
         return sorted(keys, key=lambda key: key.created_at, reverse=True), self._fresh().now
 
     async def revoke(self, key_id: str, caller: identity.Caller) -> tuple[ApiKey, datetime]:
-        """Revoke a key; a repeat changes nothing. Raises ``UnknownKey``."""
+        """Revoke a key; a repeat changes nothing. Raises ``NotFound``."""
         now = self._fresh().now
         key = await self._keyring.find(key_id)
         if key is None or key.tenant != caller.tenant:
-            raise UnknownKey(key_id)
+            raise NotFound(f"key {key_id!r}")
         await self._keyring.revoke(key, now)
         return await self._keyring.find(key_id) or key, now
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator, NoVisibleTenant, RateStanding
+from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator, NotFound, RateStanding
 from services.gateway.edge.fields import kind_of, list_at, object_at, required_id
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal, TaskRecord
@@ -203,7 +203,7 @@ def check_operator(caller: Caller) -> None:
 
 
 def check_operator_of(tenant: str, caller: Caller) -> None:
-    """An operator has to do with one tenant alone: raises ``NotAnOperator`` and ``NoVisibleTenant``."""
+    """An operator has to do with one tenant alone: raises ``NotAnOperator`` and ``NotFound``."""
     check_operator(caller)
     if tenant != caller.tenant:
-        raise NoVisibleTenant(tenant)
+        raise NotFound(f"tenant {tenant!r} that you may see")

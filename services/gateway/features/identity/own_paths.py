@@ -46,7 +46,7 @@ class PathRules(NamedTuple):
     """What the paths of one router have in common. ``may_be_empty``: whether the body may be left out.
 
     ``operators``: only operators of the tenant may call them. Others raise ``NotAnOperator``, and an operator who names
-    another tenant in the path ``NoVisibleTenant``.
+    another tenant in the path ``NotFound``.
     """
 
     may_be_empty: bool = False

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import NobodyImports
+from services.gateway.edge.errors import Unavailable
 from services.gateway.features.identity.model import check_operator
 from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
 from services.gateway.features.learning import service as learning
@@ -38,7 +38,8 @@ class LearningEndpoints:
         file, content, dry_run = learning.read_import(call.body)
         report = await self._files.bring(call.caller.tenant, file, content, dry_run=dry_run)
         if report is None:
-            raise NobodyImports(file.value)
+            said = f"nobody has answered for {file.value} in time: whether it was imported is not known; repeat it"
+            raise Unavailable(said)
         return report.model_dump(mode="json", exclude={"v"})
 
     async def rl_status(self, call: OwnCall) -> JsonValue:

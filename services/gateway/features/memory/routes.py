@@ -6,7 +6,7 @@ from datetime import datetime
 from fastapi import APIRouter
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import NoSuchRequest
+from services.gateway.edge.errors import NotFound
 from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
 from services.gateway.features.memory import service as memory
 
@@ -64,5 +64,5 @@ class MemoryEndpoints:
         request_id = call.path_word("request_id")
         found = await self._forgets.find(call.caller.tenant, request_id)
         if found is None:
-            raise NoSuchRequest(request_id)
+            raise NotFound(f"request to forget {request_id!r}")
         return memory.forget_view(found)

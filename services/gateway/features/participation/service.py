@@ -9,13 +9,18 @@ from uuid import NAMESPACE_OID, uuid5
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from services.gateway.edge.errors import InvalidField, NoAssessment, NoAssessments
+from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.features.identity.model import Caller, check_client
 from services.gateway.features.tasks.intake import Participating
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.views import is_turn
-from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS, AssessmentStart, Told, TurnStart
+from shared.contracts.assessment.messages import (
+    DEFAULT_ASSESSMENT_INSTRUCTIONS,
+    AssessmentMessage,
+    AssessmentStart,
+    TurnStart,
+)
 from shared.contracts.base import Contract
 from shared.contracts.task import Practice, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -84,7 +89,7 @@ class Participations(Protocol):
         """The decrypted key to the world, for one call: never store it. Raises ``NoKey``."""
 
 
-_T = TypeVar("_T", bound=Told)
+_T = TypeVar("_T", bound=AssessmentMessage)
 _WORLD = ("ues_url", "assessment_instructions", "initial_state_summary")
 _REASONS = frozenset({"scenario_complete", "early_completion", "timeout", "error"})
 _KEY = re.compile(r"api_?key", re.IGNORECASE)
@@ -186,6 +191,10 @@ def _check_shape(shape: type[_T], data: JsonObject) -> _T:
 _OPEN = tuple(state for state in TaskState if not state.is_terminal)
 _MOST_OPEN = 100  # turns of one assessment that are not over; usually there is one
 BEGUN = "The assessment has begun; each turn_start is answered with turn_complete or early_completion."
+_NO_ASSESSMENT = (
+    "no assessment of yours runs in this context: send assessment_start first, and name the same context, or none at "
+    "all, in each message"
+)
 OVER = "The assessment is over; the key to its world is forgotten."
 
 
@@ -235,7 +244,7 @@ class ParticipationService(Participating):
         if self._kept is None:
             if found.guessed:
                 return message
-            raise NoAssessments
+            raise Unsupported("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
         return await self._take_word(found, message, caller, self._kept)
 
     async def _take_word(
@@ -282,7 +291,7 @@ class ParticipationService(Participating):
         """
         turn = turn_of(found.data)
         if running is None or not await kept.renew(caller.tenant, running, turn.turn_number):
-            raise NoAssessment
+            raise Unsupported(_NO_ASSESSMENT)
         practice = brief_turn(turn.turn_number, turn.current_time, running.first)
         try:
             words = await self._users.read_words(running.ues_url, kept.key_of(running))

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import httpx
 from typing_extensions import override
 
-from services.gateway.features.records.service import PolicyCheck, PolicyUnchecked
+from services.gateway.edge.errors import Unavailable
+from services.gateway.features.records.service import PolicyCheck
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.tenant_document import FieldProblem
 from shared.infra.tls import trusted_certificates
@@ -28,7 +29,7 @@ class HttpPolicyCheck(PolicyCheck):
             async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
                 answer = await client.post(self._url, content=request.to_json(), headers=headers)
         except httpx.HTTPError as error:
-            raise PolicyUnchecked(f"the policy service does not answer ({type(error).__name__})") from error
+            raise Unavailable(f"the policy service does not answer ({type(error).__name__})") from error
         return _read_problems(policies, answer)
 
 
@@ -48,7 +49,7 @@ def _read_problems(policies: Sequence[Policy], answer: httpx.Response) -> tuple[
     except ValueError:
         verdict = None
     if verdict is None:
-        raise PolicyUnchecked(f"the policy service answered HTTP {answer.status_code} and no verdict")
+        raise Unavailable(f"the policy service answered HTTP {answer.status_code} and no verdict")
     places = {policy.id: place for place, policy in enumerate(policies)}
     return tuple(
         FieldProblem(f"policies.{places.get(one.policy_id, one.policy_id)}.{one.rule_id}", one.message)

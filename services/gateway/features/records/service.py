@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import GatewayRefusal, InvalidField
+from services.gateway.edge.errors import GatewayRefusal, InvalidField, Unavailable
 from services.gateway.edge.fields import count_at, short_text_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.policy import Policy
@@ -23,15 +23,9 @@ from shared.domain.outgoing import Reach, why_refused
 from shared.ports.tenant_records import TenantRecords
 
 
-class PolicyUnchecked(GatewayRefusal):
-    """The rules of a record cannot be checked now; the message says why."""
-
-    status = 503
-
-
 class PolicyCheck(Protocol):
     async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
-        """What is wrong with the policies' rules; raises ``PolicyUnchecked``."""
+        """What is wrong with the policies' rules; raises ``Unavailable``."""
 
 
 _LONGEST_COMMENT = 500
@@ -89,7 +83,7 @@ class RecordService:
         return await self._records.history(tenant)
 
     async def put(self, tenant: str, change: RecordChange, caller: Caller) -> TenantVersion:
-        """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``PolicyUnchecked``."""
+        """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``Unavailable``."""
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
         if problems := await self._all_problems(document, tenant):
@@ -118,7 +112,7 @@ class RecordService:
         fields = self._field_problems(document, tenant)
         try:
             return (*fields, *await self._policies.problems(readable_policies(document)))
-        except PolicyUnchecked:
+        except Unavailable:
             if fields:
                 return fields
             raise

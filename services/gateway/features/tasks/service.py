@@ -25,7 +25,7 @@ from services.gateway.features.tasks.message import ClientMessage, MessageLimits
 from services.gateway.features.tasks.model import ClientThreads, Thread
 from services.gateway.features.tasks.resolution import ResolutionWord, check_not_refused, resolution_turn, was_heeded
 from services.gateway.features.tasks.views import is_turn
-from services.gateway.features.webhooks.service import PushBook
+from services.gateway.features.webhooks.service import WebhookRegistrar
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.outgoing import Reach, why_refused
 from shared.domain.words import Dialect, TaskState
@@ -81,7 +81,7 @@ class TaskService:
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         rules: Rules,
-        webhooks: PushBook | None = None,
+        webhooks: WebhookRegistrar | None = None,
         leaving: Leaving | None = None,
         participating: Participating | None = None,
         files: MessageFiles | None = None,

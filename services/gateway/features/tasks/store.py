@@ -236,10 +236,12 @@ _SECONDS = 3.0
 
 
 class RedisReadiness(Readiness):
-    def __init__(self, state: Redis, queue: Redis, *, allow_volatile: bool) -> None:
-        self._state, self._queue, self._allow_volatile = state, queue, allow_volatile
+    def __init__(self, state: Redis, queue: Redis, leaving: Leaving, *, allow_volatile: bool) -> None:
+        self._state, self._queue, self._leaving, self._allow_volatile = state, queue, leaving, allow_volatile
 
     async def problems(self) -> tuple[str, ...]:
+        if self._leaving.announced:
+            return ("draining: this replica was told to stop, and finishes what it has begun",)
         found = await asyncio.gather(self._state_problem(), self._queue_problem())
         return tuple(problem for problem in found if problem)
 
@@ -261,13 +263,3 @@ class RedisReadiness(Readiness):
         except StoreUnavailable as error:
             return f"The queue (QUEUE_REDIS_URL) cannot be used: {error}"
         return None
-
-
-class LeavingReadiness(Readiness):
-    def __init__(self, readiness: Readiness, leaving: Leaving) -> None:
-        self._readiness, self._leaving = readiness, leaving
-
-    async def problems(self) -> tuple[str, ...]:
-        if self._leaving.announced:
-            return ("draining: this replica was told to stop, and finishes what it has begun",)
-        return await self._readiness.problems()

@@ -9,7 +9,7 @@ from shared.infra.lua import Scripts
 from shared.infra.sealed import Seal
 
 
-class LineRow(NamedTuple):
+class DeliveryRow(NamedTuple):
     """A row as it is in Redis, its encrypted part still closed."""
 
     told: HookState
@@ -19,10 +19,10 @@ class LineRow(NamedTuple):
 _BESIDE = {"cursor", "disabled"}  # scripts read these, so they stand before the JSON
 
 
-def read_row(text: str) -> LineRow:
+def read_row(text: str) -> DeliveryRow:
     flag, cursor, told, sealed = text.split("\n", 3)
     known = HookState.model_validate_json(told).model_copy(update={"cursor": cursor, "disabled": flag != "on"})
-    return LineRow(known, sealed)
+    return DeliveryRow(known, sealed)
 
 
 def told_line(told: HookState) -> str:

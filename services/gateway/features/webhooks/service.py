@@ -14,7 +14,7 @@ from shared.domain.words import Role
 _PATH = "pushNotificationConfig"
 
 
-class PushBook(NamedTuple):
+class WebhookRegistrar(NamedTuple):
     """Registers webhooks. ``reach``: where they may lead; ``most``: how many a task may have."""
 
     webhooks: hooks.WebhookStore
@@ -46,30 +46,30 @@ class VisibleTasks(Protocol):
 
 
 class WebhookService:
-    """Sets, shows and removes webhooks of tasks. ``book``: None if none are offered (``PushUnsupported``).
+    """Sets, shows and removes webhooks of tasks. ``registrar``: None if none are offered (``PushUnsupported``).
 
     Whoever may read a task may see its webhooks. All methods raise ``NoVisibleTask`` and may raise
     ``StoreUnavailable``.
     """
 
-    def __init__(self, tasks: VisibleTasks, book: PushBook | None) -> None:
-        self._tasks, self._book = tasks, book
+    def __init__(self, tasks: VisibleTasks, registrar: WebhookRegistrar | None) -> None:
+        self._tasks, self._registrar = tasks, registrar
 
     @property
     def offered(self) -> bool:
-        return self._book is not None
+        return self._registrar is not None
 
     async def enter(self, task_id: str, webhook: hooks.TaskHook, caller: Caller) -> TaskRecord:
         """Set a webhook, in place of one with the same id. Raises ``InvalidField``."""
-        book = self._offered_book()
+        registrar = self._offered_registrar()
         record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
-        await book.enter(record, webhook)
+        await registrar.enter(record, webhook)
         return record
 
     async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[hooks.RegisteredWebhook]:
-        book = self._offered_book()
-        return await book.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
+        registrar = self._offered_registrar()
+        return await registrar.webhooks.webhooks_of(await self._tasks.read(task_id, caller))
 
     async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskHook:
         """The webhook of that id, or the task's first if none is named; raises ``UnknownWebhook``."""
@@ -81,27 +81,27 @@ class WebhookService:
 
     async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
         """Remove a webhook, if it exists."""
-        book = self._offered_book()
+        registrar = self._offered_registrar()
         record = await self._tasks.read(task_id, caller)
         _check_may_set(record, caller)
-        await book.webhooks.drop(record, config_id)
+        await registrar.webhooks.drop(record, config_id)
 
     async def failing(self, caller: Caller) -> Sequence[hooks.Failing]:
         """The tenant's webhooks and notices that fail or were given up; empty if the caller may not see all tasks."""
-        book = self._offered_book()
+        registrar = self._offered_registrar()
         seen = {Role.OPERATOR, Role.APPROVER} & {*caller.principal.roles} or not caller.principal.verified
-        return await book.webhooks.failing(caller.tenant) if seen else ()
+        return await registrar.webhooks.failing(caller.tenant) if seen else ()
 
     def secrets(self, caller: Caller) -> tuple[str, ...]:
         """The secrets with which the tenant's receivers verify, newest first. Raises ``NotAnOperator``."""
-        book = self._offered_book()
+        registrar = self._offered_registrar()
         check_operator(caller)
-        return book.secrets.secrets_of(caller.tenant)
+        return registrar.secrets.secrets_of(caller.tenant)
 
-    def _offered_book(self) -> PushBook:
-        if self._book is None:
+    def _offered_registrar(self) -> WebhookRegistrar:
+        if self._registrar is None:
             raise PushUnsupported
-        return self._book
+        return self._registrar
 
 
 def _check_may_set(record: TaskRecord, caller: Caller) -> None:

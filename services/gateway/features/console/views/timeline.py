@@ -28,7 +28,7 @@ _TITLES = {
 _PHASES = {"PRIME": "Prepare", "EXECUTE": "Execute", "REFLECT": "Review"}
 _WAY = tuple(FsmState)[:8]
 _SENT = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
-Told = Sequence[tuple[str, TaskEvent]]
+TimedEvents = Sequence[tuple[str, TaskEvent]]
 
 
 class RailStop(NamedTuple):
@@ -59,7 +59,7 @@ class Stage(NamedTuple):
     summary: str
 
 
-def rail(told: Told, record: TaskRecord) -> tuple[RailStop, ...]:
+def rail(told: TimedEvents, record: TaskRecord) -> tuple[RailStop, ...]:
     """The eight states in order: where the task has been, where it is, and what it did not need."""
     visited = _visited_states(told, record)
     last = visited[-1] if visited else None
@@ -87,7 +87,7 @@ class _Group(NamedTuple):
     at: datetime
 
 
-def stages(told: Told) -> tuple[Stage, ...]:
+def stages(told: TimedEvents) -> tuple[Stage, ...]:
     """The steps, under the phase or state in which they were made."""
     groups: list[_Group] = []
     for stream_id, event in told:
@@ -120,7 +120,7 @@ def _stage(group: _Group, end: datetime) -> Stage:
 _COUNTED = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
 
 
-def _visited_states(told: Told, record: TaskRecord) -> list[FsmState]:
+def _visited_states(told: TimedEvents, record: TaskRecord) -> list[FsmState]:
     words = [event.data.get("state") for _, event in told if event.kind == "state"]
     known = record.metadata.get("states")
     if not words and isinstance(known, list):
