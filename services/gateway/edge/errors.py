@@ -78,13 +78,13 @@ class UnknownAssessment(NotFound):
     """There is no such assessment, or the caller may not see it, or it has expired."""
 
 
-class Forbidden(GatewayRefusal):
+class MissingRole(GatewayRefusal):
     """The caller lacks the role that this takes; the message names it."""
 
     status = 403
 
 
-class NotAnOperator(Forbidden):
+class NotAnOperator(MissingRole):
     def __init__(self) -> None:
         super().__init__("you do not have the role operator")
 

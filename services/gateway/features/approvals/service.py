@@ -7,7 +7,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import DecisionNotCounted, Forbidden, InvalidField, UnknownApproval
+from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, UnknownApproval
 from services.gateway.edge.fields import required_id, short_text_at
 from services.gateway.features.approvals.views import Question, approval_view
 from services.gateway.features.identity.model import Caller
@@ -100,11 +100,11 @@ class ApprovalService:
     async def answer(self, approval_id: str, answer: ApproverAnswer, caller: Caller) -> tuple[Question, bool]:
         """Pass an answer to the waiting task, and wait a little; returns whether it has taken effect yet.
 
-        The same answer by the same person counts once, however often it is sent. Raises ``Forbidden``,
+        The same answer by the same person counts once, however often it is sent. Raises ``MissingRole``,
         ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
         """
         if Role.APPROVER not in caller.principal.roles:
-            raise Forbidden("you do not have the role approver")
+            raise MissingRole("you do not have the role approver")
         question = await self.show(approval_id, caller)
         if _has_said(question.approval, answer, caller.principal):
             return question, True

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import ValidationError
 
-from services.gateway.edge.errors import Forbidden, InvalidField, UnknownAssessment
+from services.gateway.edge.errors import InvalidField, MissingRole, UnknownAssessment
 from services.gateway.edge.fields import object_at
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.messages import JsonObject as Wire
@@ -59,10 +59,10 @@ class AssessmentService:
     async def keep(self, caller: Caller, body: JsonObject) -> AssessmentCard:
         """Store ``{"assessment": ...}`` as ``purple assess`` writes it; a repeat changes nothing.
 
-        Raises ``Forbidden`` and ``InvalidField``.
+        Raises ``MissingRole`` and ``InvalidField``.
         """
         if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
-            raise Forbidden("you have neither the role client nor operator, and may not keep assessments")
+            raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
         assessment = _without_credentials(_parse_assessment(object_at(body, "assessment", "assessment")))
         owner = caller.principal.id
         card = card_of(_id_of(owner, assessment), owner, assessment)

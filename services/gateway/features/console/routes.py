@@ -49,7 +49,7 @@ class InboxPages(ConsolePages):
             _, heeded = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
             return await self._one(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
-        except (errors.InvalidField, errors.Forbidden) as fault:
+        except (errors.InvalidField, errors.MissingRole) as fault:
             return await self._one(request, visitor, str(fault), comment, 400)
         finally:
             self._context.glance.forget(visitor.caller)
