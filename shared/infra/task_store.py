@@ -165,6 +165,7 @@ class TaskStore(Tasks):
             return True
         before = await self._command("GET", name)
         if before is None or before == place:
+            await self._command("PERSIST", name)  # that of a task which has left may be about to leave, too
             return False
         await self._take_over_alias(record, str(before))
         return True

@@ -88,7 +88,7 @@ def test_every_alert_says_how_bad_it_is_and_leads_to_its_section() -> None:
         assert alert.severity in ("critical", "warning"), alert.name
         assert re.fullmatch(r"\d+[mh]", alert.waits), alert.name
         assert alert.annotations["summary"].endswith("."), alert.name
-        assert alert.annotations["runbook_url"] == f"docs/alerts.md#{alert.name.lower()}"
+        assert alert.annotations["runbook"] == f"docs/alerts.md#{alert.name.lower()}"
 
 
 @pytest.mark.promise("alerts.page")

@@ -137,6 +137,16 @@ async def test_a_name_that_leads_to_a_newer_task_stays(redis: Redis, task_store:
     assert await redis.ttl(name) == -1
 
 
+async def test_a_name_that_is_about_to_leave_stays_with_the_task_that_takes_it_anew(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    record = a_record("s1")
+    name = keys.alias_key(record.tenant, record.task_id)
+    await redis.set(name, f"{record.task_id}\ns1", ex=60)
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    assert await redis.ttl(name) == -1
+
+
 async def test_a_turn_that_comes_too_late_leaves_nothing_for_good(
     redis: Redis, task_store: TaskStore, tmp_path: Path
 ) -> None:

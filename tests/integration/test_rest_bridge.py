@@ -59,6 +59,13 @@ async def test_discovery_names_the_session_and_keeps_the_base_path() -> None:
     assert play.asked == ["GET /base/mcp/tools?session_id=s%2F1+%262"]
 
 
+async def test_a_compressed_answer_that_nobody_asked_for_is_not_opened() -> None:
+    """A kilobyte of it may be a megabyte, before anybody has looked how much it is."""
+    async with answering("{}", 200, **{"content-encoding": "gzip"}) as play:
+        with pytest.raises(ToolSilent, match="compressed its answer, unasked"):
+            await play.servers.call(play.connection, "pay", {}, 5)
+
+
 @pytest.mark.parametrize(
     "content",
     [

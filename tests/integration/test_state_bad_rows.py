@@ -17,8 +17,9 @@ from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from services.executor.ports.upkeep import ALL_PARTITIONS
 from shared.contracts.dead_letter import DeadTurn
-from shared.contracts.task import TaskRecord
+from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.partition import PARTITIONS
+from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
 from shared.infra.task_store import TaskStore
@@ -139,6 +140,13 @@ async def test_a_turn_that_cannot_be_read_is_buried_after_its_attempts(
     letter = DeadTurn.model_validate_json(letters[0][1]["letter"])
     assert (len(letters), letter.turn.turn_id, letter.task_id) == (1, turn_id, bad.task_id)
     assert await said(redis, "HGET", names.record, "state") == "failed"
+    record = await task_store.record("acme", bad.task_id, "s1")
+    assert record is not None
+    assert (record.state, record.turns_done) == (TaskState.FAILED, (turn_id,))
+    assert (record.request == bad.request) is (spoilt == "turn")
+    events = [TaskEvent.model_validate_json(row["e"]) for _, row in await redis.xrange(names.events)]
+    assert [event.kind for event in events] == ["submitted", "status", "turn_finished"]
+    assert events[-1].data == {"turn_id": turn_id, "state": "failed"}
     counted = [row["id"] for _, row in await redis.xrange(partition.outcomes)]
     assert counted == [f"{bad.task_id}:1", f"{after.task_id}:1"]
     assert worker.ran == [after.task_id]

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +13,8 @@ import httpx2
 import structlog
 from typing_extensions import override
 
-from services.executor.adapters.oauth_tokens import TokenEndpoints
+from services.executor.adapters.oauth_tokens import MAX_KEPT, TokenEndpoints
+from services.executor.adapters.recent import Recent
 from services.executor.ports.tools import CredentialHeader, Credentials, CredentialUnavailable
 from shared.contracts.credential import Credential, CredentialType, Reference, Scheme, beyond_walls, folder_of
 from shared.contracts.tenant import Connection
@@ -202,17 +203,18 @@ class _Aws(SecretSource):
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, _CachedSecret] = {}
-        self._asking: dict[str, asyncio.Lock] = {}
+        self._kept = Recent[str, _CachedSecret](MAX_KEPT)
+        self._asking = Recent[str, asyncio.Lock](MAX_KEPT)
 
     @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         asked = asyncio.get_running_loop().time()
-        async with self._asking.setdefault(reference.name, asyncio.Lock()):
-            kept, now = self._kept.get(reference.name), asyncio.get_running_loop().time()
+        name = reference.name
+        async with self._asking.use(name) or self._asking.keep(name, asyncio.Lock()):
+            kept, now = self._kept.use(name), asyncio.get_running_loop().time()
             if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
                 kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _asked_of_aws(reference))
-                self._kept[reference.name] = kept
+                self._kept.keep(name, kept)
         return _member(reference, kept.text)
 
 
@@ -272,7 +274,7 @@ async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIte
 class ResolvedCredentials(Credentials):
     def __init__(self, secrets: SecretSource, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
-        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+        self._shown = Recent[str, deque[str]](MAX_KEPT)
         self._lacking: set[str] = set()
 
     @property
@@ -326,7 +328,8 @@ class ResolvedCredentials(Credentials):
         return await self._tokens.token(owner, credential, secret, before)
 
     def _note_secret(self, connection: Connection, header: CredentialHeader, secret: str) -> CredentialHeader:
-        noted = self._shown[connection.server_key]
+        key = connection.server_key
+        noted = self._shown.use(key) or self._shown.keep(key, deque(maxlen=_REMEMBERED))
         if secret not in noted:
             noted.append(secret)
         return header

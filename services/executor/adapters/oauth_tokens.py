@@ -49,8 +49,8 @@ class TokenEndpoints:
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
         self._guarded = guarded_client(guard, limit) if guard else self._client
         self._kept = Recent[str, AccessToken](MAX_KEPT)
-        self._asking: dict[str, asyncio.Lock] = {}
-        self._renewed: dict[str, float] = {}  # when a refused token was last replaced
+        self._asking = Recent[str, asyncio.Lock](MAX_KEPT)
+        self._renewed = Recent[str, float](MAX_KEPT)  # when a refused token was last replaced
 
     async def __aenter__(self) -> Self:
         return self
@@ -74,7 +74,7 @@ class TokenEndpoints:
         Raises ``CredentialUnavailable``.
         """
         name = _name(owner, credential)
-        async with self._asking.setdefault(name, asyncio.Lock()):
+        async with self._asking.use(name) or self._asking.keep(name, asyncio.Lock()):
             if kept := self.cached_token(owner, credential, refused):
                 return kept
             now = asyncio.get_running_loop().time()
@@ -82,7 +82,7 @@ class TokenEndpoints:
                 return refused
             token = await self._request_with_fresh_secret(self._guarded if owner else self._client, credential, secret)
             if refused:
-                self._renewed[name] = now
+                self._renewed.keep(name, now)
             return self._kept.keep(name, token).value
 
     async def _request_with_fresh_secret(
@@ -125,7 +125,7 @@ async def _read_answer(client: httpx.AsyncClient, request: httpx.Request) -> tup
     response = await client.send(request, stream=True)
     try:
         body = bytearray()
-        async for part in response.aiter_bytes():
+        async for part in response.aiter_raw():  # none asks for a compressed answer
             body += part
             if len(body) > MAX_ANSWER:
                 return response.status_code, b""

@@ -4,7 +4,6 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import cast
 
@@ -13,10 +12,18 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_turns import STOPPED_MS, Opening, RedisTurnStore, moment_of
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.ports.sessions import Beat, Fault, HeldLease, Lease, Sessions, SlotStore, UnreadableTurn, Work
+from services.executor.ports.sessions import (
+    Beat,
+    Fault,
+    HeldLease,
+    Lease,
+    Sessions,
+    SlotStore,
+    UnreadableTurn,
+    UnreadEnd,
+    Work,
+)
 from services.executor.ports.turns import LeaseLost, TurnStore
-from shared.contracts.dead_letter import DeadTurn
-from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, Turn
 from shared.domain.partition import partition_of
 from shared.infra import keys
@@ -84,15 +91,17 @@ class RedisSessions(Sessions):
     async def _begun_work(self, lease: Lease, reply: list[Reply]) -> Work:
         """The work of a turn that was begun; raises ``UnreadableTurn``."""
         _, _, stored, attempts, waited, problem, turn_id, task, memory, pulse = reply
+        opening = Opening(cast("list[Reply]", task), cast("list[str]", memory), cast("list[str]", pulse))
         turn = None
         try:
             turn = Turn.model_validate_json(str(stored))
-            opening = Opening(cast("list[Reply]", task), cast("list[str]", memory), cast("list[str]", pulse))
-            json, version, outcome = opening.record or await self._record(lease, turn)
+            json, version, outcome = opening.record or await self._record(lease, turn.task_id)
             record = TaskRecord.model_validate_json(json)
         except ValidationError as error:
-            about = (str(turn_id), str(stored), int(str(attempts)), turn, moment_of(cast("list[str]", pulse)))
-            raise _unreadable(error, *about) from error
+            task_id = turn.task_id if turn else _guess_task(str(stored))
+            kept, *_ = opening.record or await self._record(lease, task_id)
+            about = (str(turn_id), task_id, int(str(attempts)), moment_of(opening.pulse), turn, kept or "")
+            raise UnreadableTurn(_describe(error), *about) from error
         begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
         return Work(turn, record, *begun, opening, record.state.is_terminal and not outcome)
 
@@ -118,15 +127,17 @@ class RedisSessions(Sessions):
         self._claimed.pop(lease, None)
         await self._run_fenced("abandon", lease, names, arguments)
 
-    async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
+    async def bury_unread(self, lease: Lease, end: UnreadEnd) -> None:
         session, partition = _keys_of(lease)
-        record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
-        names = [session.lease, session.signals, session.turns, session.inbox, session.begun, session.open, record]
+        letter, outcome = end.letter, end.outcome
+        task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
+        names = [session.lease, session.signals, session.turns, session.inbox, session.begun, session.open, task.record]
         asked = keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
-        names += [partition.dead_turns, partition.outcomes, partition.unarchived, asked]
+        names += [task.events, partition.dead_turns, partition.outcomes, partition.unarchived, asked]
         arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.stored_json(), outcome.event_id]
         ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
-        arguments += [outcome.stored_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS]
+        arguments += [outcome.stored_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS, end.record]
+        arguments += [keys.EVENTS_KEPT, *(event.stored_json() for event in end.events)]
         await self._run_fenced("bury_unread", lease, names, arguments)
 
     def halt(self) -> None:
@@ -143,9 +154,9 @@ class RedisSessions(Sessions):
         on = isinstance(self._redis, ClusterRedis)
         return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
 
-    async def _record(self, lease: Lease, turn: Turn) -> tuple[str, str, str | None]:
-        """The record, as in ``Opening``, of a turn that does not name its task's keys yet."""
-        name = keys.task_keys(lease.tenant, lease.session_id, turn.task_id).record
+    async def _record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
+        """The record, as in ``Opening``, of the task of a turn that does not name its task's keys yet."""
+        name = keys.task_keys(lease.tenant, lease.session_id, task_id).record
         found = await self._scripts.command("HMGET", name, "json", "version", "outcome")
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", found)))
 
@@ -156,14 +167,16 @@ class RedisSessions(Sessions):
         return reply
 
 
-def _unreadable(
-    error: ValidationError, turn_id: str, stored: str, attempts: int, turn: Turn | None, now: datetime
-) -> UnreadableTurn:
-    """The error for a turn that cannot be read. Values that do not fit are left out: they may be personal data."""
+def _guess_task(stored: str) -> str:
+    """The id of the task that a turn belongs to which cannot be read; empty if it does not say."""
     named = _TASK_ID.search(stored)
-    task_id = turn.task_id if turn else named[1] if named else ""
+    return named[1] if named else ""
+
+
+def _describe(error: ValidationError) -> str:
+    """What cannot be read. Values that do not fit are left out: they may be personal data."""
     wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
-    return UnreadableTurn(f"{error.title}: {wrong}", turn_id, task_id, attempts, now, turn)
+    return f"{error.title}: {wrong}"
 
 
 def _keys_of(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:

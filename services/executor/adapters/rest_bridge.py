@@ -113,6 +113,8 @@ class RestBridge(ports.ToolServers):
 
         response = await send_with_credential(self._credentials, connection, request, str(request.url), send)
         try:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise ports.ToolSilent(f"{what}: the server compressed its answer, unasked")
             body = bytearray()
             async for part in response.aiter_bytes():
                 body += part

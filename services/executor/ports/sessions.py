@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from services.executor.ports.turns import TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
-from shared.contracts.task import TaskRecord, Turn
+from shared.contracts.task import TaskEvent, TaskRecord, Turn
 
 
 class Fault(StrEnum):
@@ -53,16 +53,31 @@ class Work(NamedTuple):
 class UnreadableTurn(Exception):
     """The next turn, or its task's record, cannot be read; the message says what is wrong.
 
-    ``turn`` is None if the turn itself cannot be read; ``task_id`` is then a guess, or empty.
+    ``turn`` is None if the turn itself cannot be read; ``task_id`` is then a guess, or empty. ``record``: the task's
+    record as it is stored; empty if there is none.
     """
 
-    def __init__(self, why: str, turn_id: str, task_id: str, attempts: int, now: datetime, turn: Turn | None) -> None:
+    def __init__(
+        self, why: str, turn_id: str, task_id: str, attempts: int, now: datetime, turn: Turn | None, record: str
+    ) -> None:
         super().__init__(why)
         self.turn_id = turn_id
         self.task_id = task_id
         self.attempts = attempts
         self.now = now
         self.turn = turn
+        self.record = record
+
+
+class UnreadEnd(NamedTuple):
+    """How a turn ends that could not be read, and with it its task: ``record`` as JSON, in which fields that this
+    release does not know stay.
+    """
+
+    letter: DeadTurn
+    outcome: TaskOutcome
+    record: str
+    events: tuple[TaskEvent, ...]
 
 
 class HeldLease(Protocol):
@@ -116,7 +131,7 @@ class Sessions(ExtendsLeases, Protocol):
         ``error``: what broke the turn, for whoever gives it up at last.
         """
 
-    async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
+    async def bury_unread(self, lease: Lease, end: UnreadEnd) -> None:
         """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
 
     def halt(self) -> None:

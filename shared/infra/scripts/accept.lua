@@ -1,6 +1,7 @@
 -- Accept one turn: all of it or nothing. ``most``: sessions that may wait in the whole installation before a new message
 -- is refused; 0 where that is not asked here, -1 where none may. The other partitions' sets are named like this one's.
 -- ``alias``: the task's name, which lies in another slot; on a cluster it was reserved before, and is not among the keys.
+-- Where the task has left, its name may be about to leave too: it is given anew, for good.
 -- The reply holds the record of a known task; of a new one, which the caller has, nothing.
 local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped, alias = unpack(KEYS)
 local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, event, listed, most, partitions = unpack(ARGV)
@@ -35,7 +36,7 @@ if most ~= '0' then
   counted = int(number)
 end
 
-if alias and not named then redis.call('SET', alias, place) end
+if alias and not (named and known[1]) then redis.call('SET', alias, place) end
 if not known[1] then
   redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0', 'listed', listed)
   enlist(record, state, '0')

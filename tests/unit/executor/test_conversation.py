@@ -1,6 +1,8 @@
 """What holds of a task as one guarded conversation, beside what every write needs."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Literal
 
 import pytest
 
@@ -42,6 +44,22 @@ async def test_a_task_that_only_asks_writes_nothing_whatever_a_result_says() -> 
     assert (stage.claims.applied, stage.turns.writes) == ([], {})
     assert record.state is TaskState.COMPLETED
     assert any("this task only asks" in result.content for result in results_in(stage.model.requests[-1]))
+
+
+@pytest.mark.promise("answers.nothing_written")
+@pytest.mark.parametrize(
+    ("kind", "rounds", "is_told"),
+    [("find out", [[READ], [APPROVE]], True), ("find out", [[READ]], False), ("do", [[READ]], True)],
+)
+async def test_an_answer_of_a_task_that_wrote_nothing_says_so_unless_it_was_a_question_alone(
+    kind: Literal["find out", "do"], rounds: list[Sequence[tuple[str, Mapping[str, object]]]], is_told: bool
+) -> None:
+    stage = Stage("Approve claim C-1" if kind == "do" else "What is the status of claim C-1?")
+    stage.talk.parts = [(stage.turns.record.request.text, kind)]
+    stage.talk.rounds, stage.talk.answer = rounds, "C-1 is open; as asked I approved it."
+    record = await stage.run()
+    assert stage.claims.applied == []
+    assert str(record.answer).endswith("Nothing was written or sent.") is is_told
 
 
 @pytest.mark.promise("coverage.settled_once")
@@ -91,7 +109,7 @@ async def test_a_reason_that_the_answer_tells_by_itself_is_not_told_a_second_tim
     stage = Stage(f"{TASK} if it is over 500")
     left: JsonObject = {"part": 1, "because": because, "ref": "r1"}
     stage.talk.rounds, stage.talk.answer = [[READ], [("leave_part", left)]], "C-1 stays open: 120.50 is less than 500."
-    assert (await stage.run()).answer == "C-1 stays open: 120.50 is less than 500."
+    assert (await stage.run()).answer == "C-1 stays open: 120.50 is less than 500.\n\nNothing was written or sent."
 
 
 @pytest.mark.promise("coverage.left_without_condition")

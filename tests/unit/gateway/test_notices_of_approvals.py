@@ -7,11 +7,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+from typing import cast
 
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhooks, Notifier
+from services.gateway.features.approvals.notices import (
+    AddressedTarget,
+    ApprovalNews,
+    NoticeLoop,
+    NoticeWebhooks,
+    Notifier,
+    deliveries,
+)
 from services.gateway.features.approvals.service import Approvals, OwedNotice, OwedNotices
 from services.gateway.features.approvals.store import EnvironmentReferences
 from services.gateway.features.approvals.views import Question
@@ -141,12 +149,27 @@ async def test_no_card_number_leaves(form: str) -> None:
 
 
 @pytest.mark.promise("approvals.notices")
+@pytest.mark.parametrize("text", ["", "&" * 700])
+async def test_slack_gets_no_block_that_it_refuses(text: str) -> None:
+    approval, record = _approval(), _record()
+    record = record.model_copy(update={"request": TaskRequest(text=text), "requester": Principal(id="<!here>")})
+    told = ApprovalNews(NoticeEvent.WAITING, 0, Question(approval, record))
+    target = AddressedTarget(NoticeTarget(url=_HOOK, format="slack"), _HOOK)
+    said = loads_object(deliveries(told, target, "https://purple.example", _NOW).body)
+    blocks = cast("list[dict[str, dict[str, str]]]", said["blocks"])
+    texts = [block["text"]["text"] for block in blocks if "text" in block]
+    assert all(1 <= len(one) <= 3_000 for one in texts)
+    assert "<!here>" not in dumps(said)
+
+
+@pytest.mark.promise("approvals.notices")
 async def test_in_slack_nobody_is_called_by_what_a_task_says() -> None:
     (delivery,), _ = await _told(NoticeTarget(url=_HOOK, format="slack"))
     said = loads_object(delivery.body)
     assert {*said} == {"text", "blocks"}
     assert "<!channel>" not in delivery.body
     assert "&lt;!channel&gt;" in delivery.body
+    assert delivery.body.count("mrkdwn") == delivery.body.count('"verbatim":true') > 0  # else "@here" would call all
     assert _buttons(said) == ["https://purple.example/console/approvals/a1"]
 
 

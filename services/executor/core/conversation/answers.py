@@ -16,7 +16,7 @@ from services.executor.core.reflect.quality import (
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.endings import Failed
+from services.executor.core.session.endings import NOTHING_WRITTEN, Failed
 from services.executor.core.session.values import Fact, open_questions
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.write.notices import append_remarks
@@ -108,11 +108,14 @@ class AnswerChecks:
     def _finder(self, progress: Progress) -> SourceFinder:
         return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
-    def with_answer(self, progress: Progress, text: str, missing: Sequence[str] = ()) -> Progress:
+    def with_answer(
+        self, progress: Progress, text: str, missing: Sequence[str] = (), *, was_refused: bool = False
+    ) -> Progress:
         """The progress with its answer and the remarks below it; a list that was asked for stays as it is, to the byte
         (I9).
 
         ``missing``: sentences of the task that nothing was done about; the task's metadata names them, too.
+        ``was_refused``: whether the model proposed a write though the task only asks.
         """
         if missing:
             progress = progress.model_copy(update={"notes": {**progress.notes, "not_taken_up": [*missing]}})
@@ -124,6 +127,7 @@ class AnswerChecks:
         text = without_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ends = f" ... {_ENDS_EARLY}" if is_cut else ""
         text = f"{text.rstrip()}{ends}{self._caveat(progress, text, missing)}"
+        text += f"\n\n{NOTHING_WRITTEN}" if was_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
     def _form(self, reply: ModelReply, progress: Progress) -> str:

@@ -99,6 +99,7 @@ class Conversation:
         self._talk = Talk(mind, sections, self._offered_tools(), prefix)
         self._exchange = Exchange(self._talk)
         self._draft = PlanDraft(ctx, self._exchange)
+        self._proposed = False  # whether the model has called a tool that writes
         self._closed: ClosedPlan | None = None
         self._notice_asked = False  # whether the model was told once whom the process has to tell
         self._written: tuple[Fact, ...] = ()  # what servers answered to the writes of earlier plans
@@ -226,6 +227,7 @@ class Conversation:
         dispatch = Dispatch(self.ctx, self._reader, self._local, self.key)
         with in_state(self.ctx, self.progress):
             made = await dispatch.run(uses, self._draft.held, self._setting, self._known_by_now)
+        self._proposed |= bool(made.writes)
         self._exchange.begin({**understood, **made.results})
         self._talk.so_far += made.shown
         if any(use.name == CALCULATE.name for use in uses):
@@ -428,7 +430,8 @@ class Conversation:
             self.progress = await enter_state(self.ctx, self._with_replies(), self.progress.path[-1])
         with in_state(self.ctx, self.progress):
             missing = still_missing(self._local.not_taken_up, self.progress.dossier)
-            self.progress = self._answers.with_answer(self.progress, text, missing)
+            refused = self._proposed and not parts_to_do(self.progress.dossier.parts)
+            self.progress = self._answers.with_answer(self.progress, text, missing, was_refused=refused)
 
 
 def reads_key(name: str) -> str:

@@ -13,7 +13,7 @@ from services.executor.core.reflect.outcome import FinishedRun, metadata, outcom
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts, is_dry_run
-from services.executor.core.session.endings import Failed, RunEnds, ends_rest
+from services.executor.core.session.endings import NOTHING_WRITTEN, Failed, RunEnds, ends_rest
 from services.executor.core.session.past_calls import past_calls_of_facts, past_calls_of_writes, remember_calls
 from services.executor.core.session.values import parts_to_do
 from services.executor.ports.sessions import Work
@@ -58,16 +58,22 @@ class Footer(NamedTuple):
 
 
 def final_answer(
-    text: str, writes: Sequence[LedgerEntry], verdict: Verdict | None = None, footer: Footer | None = None
+    text: str,
+    writes: Sequence[LedgerEntry],
+    verdict: Verdict | None = None,
+    footer: Footer | None = None,
+    *,
+    acts: bool = False,
 ) -> str:
     """The answer as the client gets it: prose with the triggered rules, the writes with their proof and the footer
-    below it.
+    below it. ``acts``: the task has a part to be done, so that it is said if nothing was written.
 
     An exact-match answer stays as it is, to the byte.
     """
     if is_exact_match(text):
         return text
-    blocks = [_policy(verdict), _writes(writes), _footer(footer)]
+    none = NOTHING_WRITTEN if acts and not writes and NOTHING_WRITTEN not in text else ""
+    blocks = [_policy(verdict), _writes(writes) or none, _footer(footer)]
     said = [block for block in blocks if block]
     return "\n\n".join([text.rstrip(), *said]) if said else text
 
@@ -168,16 +174,21 @@ def unchanged_end(work: Work, session: SessionState, now: datetime) -> TurnEnd:
 
 def _compose_answer(record: TaskRecord, ended: FinishedRun, now: datetime, rules: AnswerRules, scored: Score) -> str:
     """The answer with what is said below it: the writes always, rules and footer only for a completed task that is
-    neither a dry run nor a solver's, whose caller parses it.
+    neither a dry run nor a solver's, whose caller parses it. A task that was to act and has ended says if it wrote
+    nothing.
     """
-    completed = ended.state is TaskState.COMPLETED and not is_dry_run(record) and record.request.solver is None
+    is_read_by_people = not is_dry_run(record) and record.request.solver is None
+    completed = is_read_by_people and ended.state is TaskState.COMPLETED
+    parts = ended.progress.dossier.parts if ended.progress else ()
+    acts = is_read_by_people and ended.state in (TaskState.COMPLETED, TaskState.FAILED) and bool(parts_to_do(parts))
     verdict = ended.progress.dossier.verdict if ended.progress else None
     footer = None
     if rules.footer and completed:
         process = ended.progress.process_type if ended.progress else "general"
         took = round((now - record.accepted_at).total_seconds() * 1000)
         footer = Footer(process, policy_status(verdict), scored.value, took)
-    return final_answer(ended.answer, ended.writes, verdict if completed and not ended.escalated else None, footer)
+    verdict = verdict if completed and not ended.escalated else None
+    return final_answer(ended.answer, ended.writes, verdict, footer, acts=acts)
 
 
 def _record(

@@ -10,6 +10,7 @@ from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
 
 REST_SUBJECT = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
 Part = Literal["model", "tool_server", "policy_service"]
+NOTHING_WRITTEN = "Nothing was written or sent."
 
 
 class RunEnds(Exception):

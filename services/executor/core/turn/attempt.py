@@ -17,13 +17,14 @@ from services.executor.core.session.ledger import brief_operator, doubts_deadlin
 from services.executor.core.session.past_calls import past_calls_of_facts, past_calls_of_writes, remember_calls
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, Work
+from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, UnreadEnd, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable, SessionState, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
+from shared.domain.exact_json import dumps, loads_object
 from shared.domain.marks import marked_values
 from shared.domain.redaction import redact_text, without_marks
 from shared.domain.words import DONE, UNDECIDED, Dialect, Strategy, TaskState, WriteStatus
@@ -34,7 +35,44 @@ _REASON = "The stored turn, or its task's record, cannot be read; it is not trie
 _WRITES = ("unknown: its record cannot be read",)
 
 
-def unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadTurn:
+def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadEnd:
+    """The end of a turn that could not be read: its task has failed, for whoever reads or follows it."""
+    letter = _unread_letter(unread, tenant, session_id)
+    done = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
+    events = (
+        TaskEvent(kind="status", at=unread.now, data={"state": TaskState.FAILED.value, "reason": _REASON}),
+        TaskEvent(kind="turn_finished", at=unread.now, data=done),
+    )
+    return UnreadEnd(letter, _unread_outcome(unread, tenant, session_id), _ended_record(unread.record, letter), events)
+
+
+def _ended_record(stored: str, letter: DeadTurn) -> str:
+    """The record as it is stored, ended. What it lacks is as the letter says, and so is all of one that cannot be read
+    at all.
+    """
+    least = TaskRecord(
+        tenant=letter.tenant,
+        task_id=letter.task_id,
+        session_id=letter.session_id,
+        dialect=letter.dialect,
+        requester=letter.requester,
+        request=letter.request,
+        accepted_at=letter.turn.received_at,
+        updated_at=letter.died_at,
+    )
+    update = {"state": TaskState.FAILED, "reason": _REASON, "answer": _REASON, "turns_done": (letter.turn.turn_id,)}
+    ended = least.model_copy(update=update).stored_json()
+    try:
+        said = loads_object(ended)
+        kept = {name: value for name, value in loads_object(stored).items() if name not in (*update, "updated_at")}
+        merged = dumps({**said, **kept})
+        TaskRecord.model_validate_json(merged)
+    except ValueError:
+        return ended
+    return merged
+
+
+def _unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadTurn:
     """The dead letter of a turn that could not be read. Writes cannot be excluded, so that nobody begins it anew by
     mistake.
     """
@@ -61,7 +99,7 @@ def unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadT
     )
 
 
-def unread_outcome(unread: UnreadableTurn, tenant: str, session_id: str) -> TaskOutcome:
+def _unread_outcome(unread: UnreadableTurn, tenant: str, session_id: str) -> TaskOutcome:
     """The outcome of a task whose turn could not be read: a failure, so that the task is counted once like any
     other.
     """

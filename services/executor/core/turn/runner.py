@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 import structlog
 
 from services.executor.core.session.endings import TenantStopped
-from services.executor.core.turn.attempt import TurnAttempt, unread_letter, unread_outcome
+from services.executor.core.turn.attempt import TurnAttempt, end_unread
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
 from services.executor.ports.sessions import (
@@ -275,8 +275,7 @@ class Runner:
             await self._give_back(lease, self._pause(unread.attempts), error=unread)
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
-        about = (unread, lease.tenant, lease.session_id)
-        await self._sessions.bury_unread(lease, unread_letter(*about), unread_outcome(*about))
+        await self._sessions.bury_unread(lease, end_unread(unread, lease.tenant, lease.session_id))
         return True
 
     async def _run_one_turn(self, lease: Lease, work: Work, held: HeldLease) -> bool:

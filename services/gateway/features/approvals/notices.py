@@ -30,6 +30,7 @@ from shared.ports.store import StoreUnavailable
 
 _TEXT = 600  # characters of a task's text or a call's arguments
 _CALLS = 20
+_MOST_SHOWN = 2_900  # characters of a block; Slack refuses a message with a block over 3,000
 
 
 class ApprovalNews(NamedTuple):
@@ -120,7 +121,7 @@ def _call_view(call: PlannedCall) -> JsonValue:
 
 def _slack_body(told: ApprovalNews, link: str) -> JsonObject:
     """A Slack message. ``text`` is what a notification shows; the blocks are the message."""
-    return {"text": redact_text(headline(told)), "blocks": [*_blocks(told, link)]}
+    return {"text": _mild(redact_text(headline(told))), "blocks": [*_blocks(told, link)]}
 
 
 def _blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
@@ -128,10 +129,11 @@ def _blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
     calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_CALLS])
     why = "\n".join(f"• {_mild(_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
     yield _section(f"*{_mild(redact_text(headline(told)))}*")
-    yield _section(f"{_mild(_cut_text(record.request.text))}")
-    yield _section(f"*Calls*\n{calls}"[:2900])
+    if record.request.text.strip():
+        yield _section(_mild(_cut_text(record.request.text)))
+    yield _section(f"*Calls*\n{calls}")
     if why:
-        yield _section(f"*Because*\n{why}"[:2900])
+        yield _section(f"*Because*\n{why}")
     yield {
         "type": "actions",
         "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Open in the console"}, "url": link}],
@@ -139,7 +141,8 @@ def _blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
 
 
 def _section(text: str) -> JsonObject:
-    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+    """A block of text. ``verbatim``: Slack makes no link and no mention of what looks like one."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text[:_MOST_SHOWN], "verbatim": True}}
 
 
 def _call_line(call: PlannedCall) -> str:

@@ -132,7 +132,7 @@ class DeliveryLoop:
             log.exception("delivery_failed", tenant=claim.tenant)
             await self._note_failure(claim)
         finally:
-            self._busy[claim.tenant] -= 1
+            self._busy -= Counter([claim.tenant])  # whose count is zero leaves
             self._news.set()
 
     async def _note_failure(self, claim: ClaimedDelivery) -> None:
