@@ -13,7 +13,7 @@ from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureFound, Grounds
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
+from shared.contracts.plan import Origin, PlannedCall, ReadBack, WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import dumps
 from shared.domain.words import Dialect, ToolClass, WriteStatus
@@ -86,6 +86,14 @@ def test_writes_stand_in_the_order_in_which_they_were_sent() -> None:
     ledger = {"k3": _entry(3, None), "k2": _entry(2, later), "k1": _entry(1)}
     rows = audit_rows(ArchivedTask(record=_record(), ledger=ledger), "store")
     assert [row["call_id"] for row in rows] == ["c1", "c2", "c3"]
+
+
+@pytest.mark.promise("audit.export")
+def test_an_argument_in_the_workers_own_words_is_told_as_that() -> None:
+    entry = _entry()
+    call = entry.call.model_copy(update={"origins": (Origin(argument="note", source="none"),)})
+    (row,) = audit_rows(ArchivedTask(record=_record(), ledger={"k1": entry.model_copy(update={"call": call})}), "store")
+    assert row["provenance"] == [{"argument": "note", "source": "words", "ref": ""}]
 
 
 @pytest.mark.promise("audit.export")

@@ -1,13 +1,14 @@
 """What people see of an approval: the question, what it rests on, and what was decided."""
 
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from shared.contracts.approval import Approval
 from shared.contracts.grounds import ArgumentSource, ReadFound, RuleFound
-from shared.contracts.plan import PlannedCall
+from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, i_json, loads
 
@@ -88,11 +89,12 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
 def sources_of(call: PlannedCall, *asked: Approval) -> list[ArgumentSource]:
     """The source of each of a call's arguments: the last frozen in an approval, or if there is none, the plan's."""
     frozen = [one for approval in asked for one in approval.grounds.arguments if one.call_id == call.call_id]
-    planned = [
-        ArgumentSource(call_id=call.call_id, argument=one.argument, source=one.source, ref=one.ref)
-        for one in call.origins
-    ]
-    return [*{one.argument: one for one in frozen or planned}.values()]
+    return [*{one.argument: one for one in frozen or map(partial(_source, call), call.origins)}.values()]
+
+
+def _source(call: PlannedCall, origin: Origin) -> ArgumentSource:
+    source = "words" if origin.source == "none" else origin.source
+    return ArgumentSource(call_id=call.call_id, argument=origin.argument, source=source, ref=origin.ref)
 
 
 def _confirmation(approval: Approval) -> JsonValue:
