@@ -58,7 +58,7 @@ from services.executor.core.session.values import (
 from services.executor.core.states.machine import RULES, after_planning, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
 from services.executor.ports.orchestrators import Orchestrating
-from shared.contracts.plan import WritePlan
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import PastCall
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import FsmState
@@ -226,7 +226,7 @@ class Conversation:
         self._local.progress = self.progress
         dispatch = Dispatch(self.ctx, self._reader, self._local, self.key)
         with in_state(self.ctx, self.progress):
-            made = await dispatch.run(uses, self._draft.held, self._setting, self._known_by_now)
+            made = await dispatch.run(uses, self._draft.held, self._setting, self._known_by_now, self._look_up)
         self._proposed |= bool(made.writes)
         self._exchange.begin({**understood, **made.results})
         self._talk.so_far += made.shown
@@ -264,6 +264,19 @@ class Conversation:
         self._answer_calls()
         return None
 
+    async def _look_up(self, calls: Sequence[PlannedCall]) -> bool:
+        """Reads what proposals name of which an argument has no source; without calls, what was read so before."""
+        key = f"{self.key}:sought"
+        is_known = self.ctx.journal.of_earlier_attempt(key) is not None
+        return await self._read_named(key, calls) if calls or is_known else False
+
+    async def _read_named(self, key: str, calls: Sequence[PlannedCall]) -> bool:
+        """Reads the records that calls name and nobody read; whether there were any."""
+        named = NamedReads(self.ctx, self._reader, key, calls)
+        if named.is_any_open and self.progress.state is not FsmState.ASSESS:
+            self.progress = await enter_state(self.ctx, self._with_replies(), FsmState.ASSESS)
+        return await named.make()
+
     def _answer_calls(self) -> None:
         """The results go back, with what the strategy and the process's figures say beside them."""
         figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
@@ -274,13 +287,8 @@ class Conversation:
 
     async def _close_plan(self) -> PlanClosed | None:
         """Freeze what is held; None where something of it is to be mended first."""
-        number, named = (
-            self._draft.number,
-            NamedReads(self.ctx, self._reader, self.key, [one.call for one in self._draft.held]),
-        )
-        if named.is_any_open and self.progress.state is not FsmState.ASSESS:
-            self.progress = await enter_state(self.ctx, self._with_replies(), FsmState.ASSESS)
-        await named.make()
+        number = self._draft.number
+        await self._read_named(f"{self.key}:named", [one.call for one in self._draft.held])
         closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
         closed = await closing.close(self.progress, self._draft.held, number)
         self._notice_asked |= closed.asks_for_notice

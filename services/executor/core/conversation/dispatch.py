@@ -1,6 +1,6 @@
 """Dispatches the calls of one reply: reads side by side, local tools, and writes as proposals."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from services.executor.core.conversation.understanding import UNDERSTAND
@@ -16,6 +16,7 @@ from services.executor.core.tools.paginate import shorten_result
 from services.executor.core.tools.toolbox import WRITES, unwrap
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
+from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, dumps, loads
 from shared.ports.models import ToolResult, ToolUse
 
@@ -92,10 +93,12 @@ class Dispatch:
         before: Sequence[Proposal],
         setting: ProposalContext,
         known: Callable[[], KnownSources],
+        look_up: Callable[[Sequence[PlannedCall]], Awaitable[bool]],
     ) -> DispatchedReply:
         """Carries out the reply's calls and returns what became of them.
 
-        ``before``: the proposals that are held already; ``known`` is called once the reply has calculated.
+        ``before``: the proposals that are held already; ``known`` is called once the reply has calculated. ``look_up``:
+        reads the records that calls name and nobody read; whether anything was read.
         """
         places = {use.id: place for place, use in enumerate(uses)}  # the same whatever the servers list by now
         heard = self._read_earlier()
@@ -114,10 +117,16 @@ class Dispatch:
             results[use.id] = _error(use, f"There is no tool named {use.name!r}.")
             shown.append(_said_as_data(use, results[use.id]))
         proposed = heard
-        if calls.writes and not heard.use_ids:
+        if heard.use_ids:
+            await look_up(())  # what was read for them then is known again
+        elif calls.writes:
             # as this reply left them
-            parts = parts_with_conditions(setting.parts, self._local.unmet, self._local.unexcused)
-            proposed = self._propose(calls.writes, before, setting._replace(parts=parts), known(), new_reads)
+            setting = setting._replace(
+                parts=parts_with_conditions(setting.parts, self._local.unmet, self._local.unexcused)
+            )
+            proposed, sourceless = self._propose(calls.writes, before, setting, known(), new_reads)
+            if sourceless and await look_up(sourceless):
+                proposed, _ = self._propose(calls.writes, before, setting, known(), new_reads)
             self._ctx.journal.decide_once(self._proposed_key, proposed.model_dump_json)
         return DispatchedReply(results, proposed.proposals, proposed.wrong, tuple(shown), proposed.doubts)
 
@@ -203,11 +212,14 @@ class Dispatch:
         setting: ProposalContext,
         known: KnownSources,
         new_reads: Sequence[str],
-    ) -> _ReplyProposals:
-        """The proposals of the reply, or what is wrong with them: one error holds them all."""
+    ) -> tuple[_ReplyProposals, Sequence[PlannedCall]]:
+        """The proposals of the reply, or what is wrong with them: one error holds them all. Beside it the reply's calls
+        if an argument of one has no source.
+        """
         proposals: list[Proposal] = []
         wrong: dict[str, str] = {}
         doubts: list[str] = []
+        read, lacks_source = list[PlannedCall](), False
         finder = SourceFinder(known)
         called = [*(tool.name for _, tool in writes), *(one.call.tool for one in before)]
         for use, tool in writes:
@@ -220,6 +232,8 @@ class Dispatch:
                 others = [one.quote for one in setting.parts if one.number != made.call.part]
                 part = PartOfCall(quote, others, self._names_of_writes(tool.connection_id), called)
                 sourced = finder.find(made.call, tool, part)
+                read.append(made.call)
+                lacks_source |= sourced.lacks_source
                 if sourced.problems:
                     raise NotProposed("; ".join(sourced.problems))
                 if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:
@@ -230,8 +244,8 @@ class Dispatch:
                 wrong[use.id] = f"Not made: {why}"
         if wrong:
             again = {one.use_id: PROPOSE_AGAIN for one in proposals}
-            return _ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts))
-        return _ReplyProposals(proposals=tuple(proposals))
+            return _ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts)), read if lacks_source else ()
+        return _ReplyProposals(proposals=tuple(proposals)), ()
 
     def _names_of_writes(self, connection: str) -> list[str]:
         tools = self._ctx.toolbox.tools.values()

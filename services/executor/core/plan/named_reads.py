@@ -113,20 +113,20 @@ class _NamedRead(NamedTuple):
 
 
 class NamedReads:
-    """The reads of records that one plan's calls name; decided once, whichever attempt goes on with the run."""
+    """The reads of records that calls name; decided once under a key, whichever attempt goes on with the run."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, calls: Sequence[PlannedCall]) -> None:
         self._ctx = ctx
         self._reader = reader
-        self._wanted = self._decide_reads(f"{key}:named", calls)
+        self._wanted = self._decide_reads(key, calls)
 
     @property
     def is_any_open(self) -> bool:
         """Whether one of the reads was not made by an earlier attempt."""
         return any(one.tool and self._ctx.journal.of_earlier_attempt(one.key) is None for one in self._wanted)
 
-    async def make(self) -> None:
-        """Makes the reads, since rules know nothing of a record that no read shows."""
+    async def make(self) -> bool:
+        """Makes the reads, since rules know nothing of a record that no read shows; whether there were any."""
         for one in self._wanted:
             if one.tool is None:
                 self._reader.restore(one.use)
@@ -136,6 +136,7 @@ class NamedReads:
                 await self._reader.read(one.key, ref, one.use, one.tool, by_machine=True)
             except CallRefused:
                 self._reader.forget(ref)
+        return bool(self._wanted)
 
     def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_NamedRead]:
         def missing() -> str:

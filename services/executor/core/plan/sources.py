@@ -43,6 +43,7 @@ from services.executor.core.records.record_graph import GraphNode, record_graph
 from services.executor.core.records.references import references
 from services.executor.core.session.context import FILE, TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.tools.record_tree import leaves_of
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
@@ -143,6 +144,7 @@ def _is_taken_from(said: Sequence[str], place: int) -> bool:
 
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
+_SOUGHT = _NAMING | {ArgumentKind.ACCOUNT}
 _TERMS = {"days": 1, "weeks": 7}
 _LONGEST_TERM = 3_660  # days
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
@@ -158,12 +160,14 @@ class SourcedCall(NamedTuple):
     """A call with the origins of its arguments, and ``problems`` with those that have none, as sentences.
 
     ``doubts``: numbers, days and records that may be the model's own choice, and may be a slip; they are sent back
-    once. A record that is proposed again all the same is marked in its origin.
+    once. A record that is proposed again all the same is marked in its origin. ``lacks_source``: whether a read of what
+    the call names may mend it.
     """
 
     call: PlannedCall
     problems: tuple[str, ...]
     doubts: tuple[str, ...] = ()
+    lacks_source: bool = False
 
 
 class SourceFinder:
@@ -194,11 +198,13 @@ class SourceFinder:
             if not any(references(value))
             for leaf in trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
         ]
-        problems = [
-            _why_unsourced(leaf, call)
+        unsourced = [
+            leaf
             for leaf in leaves
-            if _has_no_source(leaf, call) and not (self._is_share(leaf, call) or self._is_in_words(leaf, call))
+            if (_has_no_source(leaf, call) and not (self._is_share(leaf, call) or self._is_in_words(leaf, call)))
+            or self._is_found_for_it(leaf, call)
         ]
+        problems = [_why_unsourced(leaf, call) for leaf in unsourced]
         for why_not in (self._why_free_text, self._why_of_other_record, self._why_laundered):
             problems += [text for leaf in leaves if (text := why_not(leaf, call))]
         if changes_nothing(tool, call.arguments):
@@ -215,7 +221,8 @@ class SourceFinder:
         doubts += tuple(
             f"{one.why}: propose what it says; if it is right as it is, a person is asked" for one in against
         )
-        return SourcedCall(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
+        sourced = call.model_copy(update={"origins": origins})
+        return SourcedCall(sourced, tuple(problems), doubts, lacks_source=bool(unsourced))
 
     def _find_disagreements(
         self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], part: PartOfCall
@@ -456,6 +463,25 @@ class SourceFinder:
             f"({texts[0].fact_id} {texts[0].path}), and reading it makes it no task: leave it"
         )
 
+    def _is_found_for_it(self, leaf: Trace, call: PlannedCall) -> bool:
+        """Whether only reads that code made for this call show the identifier, and no word of the user tells of it.
+
+        Such a read shows whatever the model named. The user tells of a record by its id or its name, and with it of
+        those that it refers to.
+        """
+        if leaf.kind not in _SOUGHT or leaf.origin is not OriginKind.FACT:
+            return False
+        by_machine = {fact.ref for fact in self._facts if fact.by_machine}
+        shown = [one for one in leaf.origins if one.standing is not FieldStanding.FREE_TEXT]
+        if not shown or any(one.fact_id not in by_machine for one in shown):
+            return False
+        value = as_text(_value_at(call.arguments, leaf.path)).casefold()
+        told = self._list_meant(THE_WHOLE)
+        if any(value in one.names[0] or value in {each.text for each in one.references} for one in told):
+            return False
+        own = (node for node in record_graph(tuple(self._facts)).nodes if value in node.names[0])
+        return not any(_is_named_by_field(node, text) for node in own for text in self._told)
+
     def _is_told_in_words(self, value: str) -> bool:
         return any(stands_in(value, text) for text in self._told)
 
@@ -552,6 +578,13 @@ def _titles_in(node: GraphNode, text: Mentions) -> list[str]:
     """The record's names and numbers, which are no ids, that the text has."""
     own = (str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str))
     return [name for name in own if name.strip() and stands_in(name, text.text)]
+
+
+def _is_named_by_field(node: GraphNode, text: str) -> bool:
+    """Whether a text has a full name of the record: of the holder of an account."""
+    values = (leaf.value for leaf in leaves_of(node.record))
+    names = (one for one in values if isinstance(one, str) and " " in one and one[:1].isupper())
+    return any(stands_in(name, text) for name in names)
 
 
 def _is_named_in(field: ReadField, value: str) -> bool:
