@@ -678,6 +678,19 @@ async def test_an_identifier_may_be_a_number_that_the_task_spells_out(shelf: str
     assert bool(stage.turns.writes) is is_made
 
 
+@pytest.mark.promise("conversation.looked_up_for_it")
+@pytest.mark.parametrize(("text", "applied"), [("Approve Paavo Drounak's claim", ["C-7"]), ("Approve Ann's claim", [])])
+async def test_a_record_that_was_proposed_unread_is_read_and_counts_where_the_words_tell_of_it(
+    text: str, applied: list[str]
+) -> None:
+    stage = Stage(text)
+    stage.claims.rows["C-7"] = {"id": "C-7", "status": "open", "claimant": {"name": "Paavo Drounak"}}
+    unread: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-7"})
+    stage.talk.rounds = [[READ], *[[unread]] * 4]
+    await stage.run()
+    assert stage.claims.applied == applied
+
+
 # --- free text ------------------------------------------------------------------------------------------------------
 
 

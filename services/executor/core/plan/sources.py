@@ -205,8 +205,9 @@ class SourceFinder:
             or self._is_found_for_it(leaf, call)
         ]
         problems = [_why_unsourced(leaf, call) for leaf in unsourced]
-        for why_not in (self._why_free_text, self._why_of_other_record, self._why_laundered):
+        for why_not in (self._why_free_text, self._why_of_other_record):
             problems += [text for leaf in leaves if (text := why_not(leaf, call))]
+        problems += [text for leaf in leaves if (text := self._why_laundered(leaf, call, part))]
         if changes_nothing(tool, call.arguments):
             problems.append(f"{tool.name} is given nothing to change: say what is to be set")
         untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, part)]
@@ -443,20 +444,22 @@ class SourceFinder:
             f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
         )
 
-    def _why_laundered(self, leaf: Trace, call: PlannedCall) -> str:
+    def _why_laundered(self, leaf: Trace, call: PlannedCall, part: PartOfCall) -> str:
         """Why an identifier is refused that only a text told the model of, though it was read since; else empty.
 
-        A record that is read by an identifier shows that identifier: it says no more than the text that named it.
+        A record that is read by an identifier shows that identifier: it says no more than the text that named it. Nor
+        does a list in which it stands, unless the user's words tell of the record, or leave open which one is meant.
         """
         if leaf.kind not in _NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
             return ""
         value = as_text(_value_at(call.arguments, leaf.path))
         asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
-        if not asked or any(one.fact_id not in asked for one in leaf.origins):
-            return ""
         fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
         texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
         if not texts or self._is_told_in_words(value) or any(map(self._sends_to_field, texts)):
+            return ""
+        is_listed = any(one.fact_id not in asked and one.standing is FieldStanding.STRUCTURED for one in leaf.origins)
+        if is_listed and (self._tells_of(value) or self._chooses(part.quote, self._named_so(value))):
             return ""
         return (
             f"{leaf.path} {value[:_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
@@ -475,12 +478,17 @@ class SourceFinder:
         shown = [one for one in leaf.origins if one.standing is not FieldStanding.FREE_TEXT]
         if not shown or any(one.fact_id not in by_machine for one in shown):
             return False
-        value = as_text(_value_at(call.arguments, leaf.path)).casefold()
-        told = self._list_meant(THE_WHOLE)
+        return not self._tells_of(as_text(_value_at(call.arguments, leaf.path)))
+
+    def _tells_of(self, identifier: str) -> bool:
+        """Whether the user's words tell of the record, by its id or a name, or of one that refers to it."""
+        value, told = identifier.casefold(), self._list_meant(THE_WHOLE)
         if any(value in one.names[0] or value in {each.text for each in one.references} for one in told):
-            return False
-        own = (node for node in record_graph(tuple(self._facts)).nodes if value in node.names[0])
-        return not any(_is_named_by_field(node, text) for node in own for text in self._told)
+            return True
+        return any(_is_named_by_field(node, text) for node in self._named_so(value) for text in self._told)
+
+    def _named_so(self, identifier: str) -> list[GraphNode]:
+        return [node for node in record_graph(tuple(self._facts)).nodes if identifier.casefold() in node.names[0]]
 
     def _is_told_in_words(self, value: str) -> bool:
         return any(stands_in(value, text) for text in self._told)
