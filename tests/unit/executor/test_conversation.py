@@ -606,6 +606,9 @@ def _visiting(text: str, **given: Json) -> tuple[Stage, tuple[str, JsonObject]]:
     return stage, ("visit_claim", {"claim_id": "C-1", **given})
 
 
+_TWO_WEEKS = "For claim C-1 send 30 units from March 12, 2026, for two weeks"
+
+
 @pytest.mark.promise("conversation.sent_back_once")
 @pytest.mark.parametrize(
     ("given", "is_sent_back"),
@@ -614,16 +617,14 @@ def _visiting(text: str, **given: Json) -> tuple[Stage, tuple[str, JsonObject]]:
         ({"units": 30}, False),
         ({"units": 1}, False),
         ({"priority": 3}, False),
-        ({"due_date": "2026-03-11"}, True),
         ({"due_date": "12-Mar-2026"}, False),
         ({"due_date": "2026-03-25"}, False),  # the last day of two weeks
-        ({"due_date": "2026-03-26"}, True),
     ],
 )
-async def test_a_number_or_a_day_from_nowhere_is_sent_back_once_and_taken_if_it_comes_again(
+async def test_a_number_from_nowhere_is_sent_back_once_and_taken_if_it_comes_again(
     given: JsonObject, is_sent_back: bool
 ) -> None:
-    stage, visit = _visiting("For claim C-1 send 30 units from March 12, 2026, for two weeks", **given)
+    stage, visit = _visiting(_TWO_WEEKS, **given)
     stage.talk.rounds = [[READ], [visit], *([[visit]] if is_sent_back else [])]
     stage.talk.answer = "It is done."
     record = await stage.run()
@@ -657,7 +658,25 @@ async def test_a_day_that_lies_as_far_from_the_record_as_the_task_says_is_no_dou
     stage.talk.rounds, stage.talk.answer = [[READ, other], [visit], [visit]], "It is done."
     await stage.run()
     told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("if it is yours to choose" in content for content in told) is is_sent_back
+    assert any("this part says 3 weeks" in content for content in told) is is_sent_back
+
+
+@pytest.mark.promise("conversation.agreement")
+@pytest.mark.parametrize(
+    ("task", "due"),
+    [
+        (_TWO_WEEKS, "2026-03-11"),
+        (_TWO_WEEKS, "2026-03-26"),
+        ("Visit claim C-1 on 3 December 2026", "12.03.2026"),
+        ("Visit claim C-1 next Monday", "2026-12-01"),
+    ],
+)
+async def test_another_day_than_the_part_says_asks_a_person_if_it_comes_again(task: str, due: str) -> None:
+    stage, visit = _visiting(task, due_date=due)
+    stage.talk.rounds = [[READ], [visit], [visit]]
+    record = await stage.run()
+    assert (record.state, dict(stage.turns.writes)) == (TaskState.INPUT_REQUIRED, {})
+    assert "this part says" in str(record.answer)
 
 
 @pytest.mark.promise("conversation.sent_back_once")

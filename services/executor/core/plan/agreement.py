@@ -91,11 +91,17 @@ class PartWords(NamedTuple):
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
-    """Whether an editing call names only what it edits, though the tool could be told what to set."""
+    """Whether an editing call names only what it edits, though the tool could be told what to set; ``{}`` is
+    nothing.
+    """
     if words_of_tool(tool.name).verb not in _EDITING:
         return False
     settable = [name for name in tool.parameters if not names_a_record(name)]
-    return bool(settable) and len(settable) < len(tool.parameters) and not any(name in arguments for name in settable)
+    return (
+        bool(settable)
+        and len(settable) < len(tool.parameters)
+        and not any(arguments.get(name, {}) != {} for name in settable)
+    )
 
 
 def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
@@ -110,6 +116,7 @@ def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartW
     if not (leaves_open(setting.quote) or _SUPERLATIVE.search(setting.quote)):
         yield from _find_other_amount(given, quoted)
         yield from _find_other_words(tool, given, quoted, setting)
+        yield from _find_unasked_fields(tool, given, setting)
     yield from _find_other_tool(tool, setting)
 
 
@@ -185,6 +192,23 @@ def _find_other_words(
         if meant:
             told = ", ".join(dict.fromkeys(meant))
             yield Disagreement(path, f"{path} {value[:_SHOWN]}: this part says {told[:_SHOWN]}")
+
+
+def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
+    """A field that an edit sets and of which the user says nothing, beside one of which they do: neither its name nor
+    its value. What the records have there already is set to nothing new.
+    """
+    if words_of_tool(tool.name).verb not in _EDITING:
+        return
+    said_words = {word for text in setting.said for one in words_of(text.text) for word in words(one)}
+    sets = [one for one in given if not names_a_record(_name_of(one.path)) and one.path not in tool.required]
+    told = [one for one in sets if one.origin == "task" or said_words.intersection(words(_name_of(one.path)))]
+    for one in sets if told else ():
+        is_word = isinstance(one.value, str | bool) and one.kind is not ArgumentKind.FREE_TEXT and one.value != ""
+        if one in told or not is_word or one.origin not in _ASKED_OF:
+            continue
+        if not (isinstance(one.value, str) and any(_says(text, one.value) for text in setting.said)):
+            yield Disagreement(one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says nothing of it")
 
 
 def _known_words(tool: Tool, path: str, facts: Sequence[Fact]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, ReadField, read_fields
-from services.executor.core.figures.dates import read_machine_moment
+from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
 from services.executor.core.figures.facts import FactOrigin, index_facts
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
@@ -211,13 +211,12 @@ class SourceFinder:
         if changes_nothing(tool, call.arguments):
             problems.append(f"{tool.name} is given nothing to change: say what is to be set")
         untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, part)]
-        against = self._find_disagreements(call, tool, leaves, part)
+        kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
+        doubtful = [leaf for leaf in leaves if leaf.path not in kept and self._is_doubtful(leaf, call, tool)]
+        against = (*self._find_disagreements(call, tool, leaves, part), *self._find_other_days(doubtful, call, part))
         whys = {one.argument or leaves[0].path: one.why for one in reversed(against) if leaves}
         origins = tuple(_origin(leaf, is_untold=leaf in untold, against=whys.get(leaf.path, "")) for leaf in leaves)
-        kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
-        doubts = tuple(
-            _doubt(leaf, call, tool) for leaf in leaves if leaf.path not in kept and self._is_doubtful(leaf, call, tool)
-        )
+        doubts = tuple(_doubt(leaf, call, tool) for leaf in doubtful if leaf.path not in whys)
         doubts += tuple(_doubt_record(leaf, call) for leaf in untold)
         doubts += tuple(
             f"{one.why}: propose what it says; if it is right as it is, a person is asked" for one in against
@@ -237,6 +236,20 @@ class SourceFinder:
         quote, has_figures = part.quote or self._sources.task.text, bool(self._sources.calculated)
         setting = PartWords(quote, self._said, self._facts, self._sources.now, part, has_figures)
         return tuple(find_disagreements(tool, given, setting))
+
+    def _find_other_days(
+        self, doubtful: Sequence[Trace], call: PlannedCall, part: PartOfCall
+    ) -> Iterator[Disagreement]:
+        """A day that follows from no source, where the part says a day or a length of time."""
+        days = [leaf for leaf in doubtful if leaf.kind is ArgumentKind.DATE]
+        said = find_mentions(part.quote or self._sources.task.text, self._sources.now) if days else None
+        if said is None:
+            return
+        lengths = (number.text for number in said.numbers if duration_of(number) is not None)
+        told = ", ".join((*(said.text[one.start : one.end] for one in said.dates), *lengths))
+        for leaf in days if told else ():
+            value = _format_value(_value_at(call.arguments, leaf.path))
+            yield Disagreement(leaf.path, f"{leaf.path} {value}: this part says {told[:_SHOWN]}")
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that no source has."""
@@ -273,9 +286,10 @@ class SourceFinder:
             moment = read_machine_moment(value, self._sources.now.tzinfo)
             if moment is not None and moment.day is None:
                 return moment.hour is not None and self._is_hour_told
-            if leaf.kind is not ArgumentKind.DATE or moment is None or moment.day is None:
+            days = (moment.day,) if moment is not None and moment.day else read_possible_dates(value)
+            if leaf.kind is not ArgumentKind.DATE or not days:
                 return False
-            return moment.day not in self._last_days and not self._is_moved_day(moment.day, call)
+            return not any(day in self._last_days or self._is_moved_day(day, call) for day in days)
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(leaf.path, {}))
