@@ -240,13 +240,10 @@ class SourceFinder:
     def _find_other_days(
         self, doubtful: Sequence[Trace], call: PlannedCall, part: PartOfCall
     ) -> Iterator[Disagreement]:
-        """A day that follows from no source, where the part says a day or a length of time."""
+        """A day that follows from no source, where the part says one."""
         days = [leaf for leaf in doubtful if leaf.kind is ArgumentKind.DATE]
         said = find_mentions(part.quote or self._sources.task.text, self._sources.now) if days else None
-        if said is None:
-            return
-        lengths = (number.text for number in said.numbers if duration_of(number) is not None)
-        told = ", ".join((*(said.text[one.start : one.end] for one in said.dates), *lengths))
+        told = ", ".join(said.text[one.start : one.end] for one in said.dates) if said else ""
         for leaf in days if told else ():
             value = _format_value(_value_at(call.arguments, leaf.path))
             yield Disagreement(leaf.path, f"{leaf.path} {value}: this part says {told[:_SHOWN]}")
@@ -286,7 +283,7 @@ class SourceFinder:
             moment = read_machine_moment(value, self._sources.now.tzinfo)
             if moment is not None and moment.day is None:
                 return moment.hour is not None and self._is_hour_told
-            days = (moment.day,) if moment is not None and moment.day else read_possible_dates(value)
+            days = self._days_in(value)
             if leaf.kind is not ArgumentKind.DATE or not days:
                 return False
             return not any(day in self._last_days or self._is_moved_day(day, call) for day in days)
@@ -316,9 +313,14 @@ class SourceFinder:
             places = {place for field in fields if (place := _place_of_named(field, named)) is not None}
             for field in fields:
                 if isinstance(field.value, str) and any(f"{field.path}.".startswith(place) for place in places):
-                    moment = read_machine_moment(field.value, self._sources.now.tzinfo)
-                    if moment is not None and moment.day is not None:
-                        yield moment.day
+                    yield from self._days_in(field.value)
+
+    def _days_in(self, value: str) -> Sequence[date]:
+        """The day that a value is; two where its day and month may be in either order."""
+        moment = read_machine_moment(value, self._sources.now.tzinfo)
+        if moment is not None:
+            return () if moment.day is None else (moment.day,)
+        return read_possible_dates(value)
 
     def _keeps_length(self, leaf: Trace, call: PlannedCall, leaves: Sequence[Trace]) -> bool:
         """Whether a moment is as far from one that has a source as two moments of the named record are from each
