@@ -475,7 +475,7 @@ class SourceFinder:
         if not texts or self._is_told_in_words(value) or any(map(self._sends_to_field, texts)):
             return ""
         is_listed = any(one.fact_id not in asked and one.standing is FieldStanding.STRUCTURED for one in leaf.origins)
-        if is_listed and (self._tells_of(value) or self._chooses(part.quote, self._named_so(value))):
+        if is_listed and (self._tells_of(value) or self._chooses(part.quote, self._records_named(value))):
             return ""
         return (
             f"{leaf.path} {value[:_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
@@ -501,9 +501,9 @@ class SourceFinder:
         value, told = identifier.casefold(), self._list_meant(THE_WHOLE)
         if any(value in one.names[0] or value in {each.text for each in one.references} for one in told):
             return True
-        return any(_is_named_by_field(node, text) for node in self._named_so(value) for text in self._told)
+        return any(_is_named_by_field(node, text) for node in self._records_named(value) for text in self._told)
 
-    def _named_so(self, identifier: str) -> list[GraphNode]:
+    def _records_named(self, identifier: str) -> list[GraphNode]:
         return [node for node in record_graph(tuple(self._facts)).nodes if identifier.casefold() in node.names[0]]
 
     def _is_told_in_words(self, value: str) -> bool:
