@@ -95,6 +95,7 @@ async def test_how_it_went_is_the_status(redis: Redis, redis_url: str, task: str
     else:
         assert reply["task_id"] == "t1"
         assert reply["error"]
+        assert ("metadata" in reply) is (status >= 500), "what was found of the policy, of a task that has ended"
 
 
 async def test_the_same_request_sent_twice_at_once_is_one_task(redis: Redis, redis_url: str) -> None:

@@ -14,6 +14,12 @@ _CLAIMS = (
         (call("approve_expense", expense_id="EXP-1003"), call("approve_expense", expense_id="EXP-1005")),
     ),
     PlainTask(
+        "a claim by whose it is, its amount and what it was for",  # the agent card's own example
+        "expense_approval",
+        "Process the expense claim for EMP-447, $2,340 for team offsite",
+        (call("approve_expense", expense_id="EXP-1001"),),
+    ),
+    PlainTask(
         "reject as a duplicate",
         "expense_approval",
         "Reject expense claim EXP-1000 as a duplicate of EXP-1001.",

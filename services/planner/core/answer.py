@@ -10,7 +10,7 @@ from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_akin, unexplained_words
-from services.planner.core.figures import amount_field
+from services.planner.core.figures import PlannedFigure, amount_field
 from services.planner.core.groups import find_standing_out, pick_groups, stated_groups
 from services.planner.core.mentions import find
 from services.planner.core.outcomes import WriteState
@@ -53,20 +53,40 @@ class ToldAnswer(NamedTuple):
 def answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> str:
     """A bare JSON list where one is asked for, else prose: what was done, what was not and why, then what was asked.
 
-    ``as_a_list``: who asks reads nothing else, whatever the task's own words say.
+    ``as_a_list``: who asks reads nothing else, whatever the task's own words say. Where these ask for no list of
+    things, it is one of what would have been said.
     """
-    if (as_a_list or wants_list(situation.text)) and not told.moves:
+    if _is_list_of_things(situation, told, as_a_list):
         if unread := _unread_of_list(situation):
             return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(unread)}.'
         found = as_list(situation)
         return dumps(found) if found or _was_read(situation) else _UNREAD
     said = [*map(_write, told.moves), *_tell_undone(situation, told)]
     asked = situation.reading.questions
-    said += [_answer_question(question, situation) or _tell_open(question, situation) for question in asked]
+    tell = _answer_briefly if as_a_list else _answer_question
+    said += [tell(question, situation) or _tell_open(question, situation) for question in asked]
     said += _values(situation) if not asked or not said else []
     if not said:
         said = _describe_subjects(situation)
-    return " ".join(said) or _NOTHING
+    return dumps([*said]) if said and as_a_list else " ".join(said) or _NOTHING
+
+
+def _is_list_of_things(situation: Situation, told: ToldAnswer, as_a_list: bool) -> bool:
+    """Whether the answer is a list of what fits the task's words: these ask for one, or who asks does and the task asks
+    for nothing else.
+    """
+    if told.moves:
+        return False
+    if wants_list(situation.text):
+        return True
+    return as_a_list and not told.steps and not any(_asks_one(one, situation) for one in situation.reading.questions)
+
+
+def _asks_one(question: str, situation: Situation) -> bool:
+    """Whether a question is after one figure or one field of a record."""
+    if _NAMES_SEVERAL.match(question):
+        return False
+    return bool(_HOW_MANY.match(question) or _question(question, situation))
 
 
 def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> tuple[str, ...]:
@@ -75,7 +95,7 @@ def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool =
     ``as_a_list``: as for ``answer``.
     """
     asked = situation.reading.questions
-    if (as_a_list or wants_list(situation.text)) and not told.moves:
+    if _is_list_of_things(situation, told, as_a_list):
         is_known = not _unread_of_list(situation) and (_was_read(situation) or as_list(situation))
         return () if is_known else asked or (situation.text,)
     if asked:
@@ -115,6 +135,16 @@ def _unread_of_question(question: str, situation: Situation) -> tuple[str, ...]:
 
 def _answer_question(question: str, situation: Situation) -> str:
     return _question(question, situation) or several(question, situation) or _tell_absent(question, situation)
+
+
+def _answer_briefly(question: str, situation: Situation) -> str:
+    """As ``_answer_question``, and a figure without its name."""
+    said, stated = _answer_question(question, situation), stated_figures(question, situation)
+    return _money(stated[0].value) if stated and said == _tell_figure(stated[0]) else said
+
+
+def _tell_figure(figure: PlannedFigure) -> str:
+    return f"{figure.name.replace('_', ' ').capitalize()}: {_money(figure.value)}."
 
 
 def _tell_absent(question: str, situation: Situation) -> str:
@@ -233,10 +263,10 @@ def _question(question: str, situation: Situation) -> str:
     if is_of_rows and _unread_of_question(question, situation):
         return ""
     if stated:
-        return f"{stated[0].name.replace('_', ' ').capitalize()}: {_money(stated[0].value)}."
+        return _tell_figure(stated[0])
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
-            return f"{figure.name.replace('_', ' ').capitalize()}: {_money(figure.value)}."
+            return _tell_figure(figure)
     record = subject_of(question, situation)
     if record is None or not _may_be_told(record, question, situation):
         return ""
@@ -322,7 +352,16 @@ def _values(situation: Situation) -> list[str]:
     """The values in words; how many pieces something was cut into is no news."""
     told = [(str(value.get("name")), number(value.get("value"))) for value in situation.values]
     named = [(name, amount) for name, amount in told if not name.startswith("pieces_") and amount is not None]
-    return [f"{name.replace('_', ' ')}: {_money(amount)}." for name, amount in named]
+    return [f"{_figure_name(name, situation)}: {_money(amount)}." for name, amount in named]
+
+
+def _figure_name(name: str, situation: Situation) -> str:
+    """A figure's name in words; the record that it is of is called as it calls itself: ``budget after of EXP-1001``."""
+    ids = {"_".join(parts(str(own[1]))): str(own[1]) for record in situation.records if (own := own_id(record))}
+    for said, known in ids.items():
+        if name.lower().endswith(f"_{said}"):
+            return f"{name[: -len(said) - 1].replace('_', ' ')} of {known}"
+    return name.replace("_", " ")
 
 
 def _money(value: Decimal) -> str:
@@ -367,6 +406,7 @@ def _as_condition(question: str) -> str:
 _SHOWN = 20
 _OF_ROWS = frozenset({"count", "average", "maximum", "minimum", "sum"})
 _HOW_MUCH = re.compile(r"\bhow much\b", re.I)
+_HOW_MANY = re.compile(r"\W*how (?:many|much)\b", re.I)
 _NAMES_SEVERAL = re.compile(r"\W*(?:which|who|whom|list|name|show)\b", re.I)
 _WHICH = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
 
@@ -399,13 +439,23 @@ def _record_name(record: FactRecord) -> str:
 
 
 def artifact(request: Request) -> str:
-    """What became of each write by its status, then what was asked, from ``facts`` and ``values`` alone."""
+    """What became of each write by its status, then what was asked, from ``facts`` and ``values`` alone; as a list if
+    one is wanted.
+    """
+    as_a_list = is_list_wanted(request)
     said = [_tell_write(write) for write in objects(request.section("writes"))]
     situation = observe(request)
     reading = situation.reading
-    if said and not reading.questions:
-        return " ".join(said)
-    return " ".join((*said, answer(situation, ToldAnswer())))
+    if not said:
+        return answer(situation, ToldAnswer(), as_a_list=as_a_list)
+    if reading.questions:
+        said.append(answer(situation, ToldAnswer()))
+    return dumps([*said]) if as_a_list else " ".join(said)
+
+
+def is_list_wanted(request: Request) -> bool:
+    """Whether who asks reads a list and nothing else, as the section of that name says."""
+    return request.sections.get("answer_format", "").strip().strip('"') == "list"
 
 
 def _tell_write(write: JsonObject) -> str:

@@ -64,6 +64,10 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 }
 _NAMED = re.compile(r"\bprocess(?:[ _-]type)?\s*[:=]\s*[\"'`]?(?P<name>[a-z]+(?:_[a-z]+)+)\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9&]+", re.IGNORECASE)
+_MOVES_PLAN = re.compile(
+    r"\b(?:move|switch|change|transfer|put)\b(?:[^.?!]|\.(?=\S))*\b(?:to|on|onto)\s+(?:the\s+|an?\s+)?[\w-]+\s+plan\b",
+    re.IGNORECASE,
+)
 
 
 class _Span(NamedTuple):
@@ -75,6 +79,8 @@ def process_name(task: str) -> str:
     """The kind of whose words the task uses most; one that it names itself goes before all."""
     if named := _NAMED.search(task):
         return named["name"].lower()
+    if _MOVES_PLAN.search(task):
+        return "subscription_migration"
     counts, close = _counts([stem(word) for word in _WORD.findall(task)]), _counts(_words_before_ids(task))
     best = max(counts, key=lambda kind: (counts[kind], close[kind]))
     return best if counts[best] else GENERAL

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from services.planner.core import improve
-from services.planner.core.answer import ToldAnswer, answer, find_unanswered
+from services.planner.core.answer import ToldAnswer, answer, find_unanswered, is_list_wanted
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import subject_of
 from services.planner.core.finding import searches, wrap_searched_calls
@@ -89,8 +89,9 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     told = ToldAnswer(tuple(steps), tuple(moves))
     if calls := leave_questions(request, situation, told, toolset):
         return PlannerReply(calls=calls)
-    text = answer(situation, told, as_a_list=_is_list_wanted(request))
-    return PlannerReply(improve.with_outputs(request, situation, text) if moves else text)
+    as_a_list = is_list_wanted(request)
+    text = answer(situation, told, as_a_list=as_a_list)
+    return PlannerReply(improve.with_outputs(request, situation, text) if moves and not as_a_list else text)
 
 
 def _tending(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
@@ -133,11 +134,6 @@ def _without_conditions(situation: Situation) -> Situation:
     return situation._replace(reading=reading._replace(actions=actions, forbidden=()))
 
 
-def _is_list_wanted(request: Request) -> bool:
-    """Whether who asks reads a list and nothing else, as the section of that name says."""
-    return request.sections.get("answer_format", "").strip().strip('"') == "list"
-
-
 def departures(
     request: Request, situation: Situation, steps: Sequence[WriteStep], toolset: Toolset
 ) -> tuple[tuple[str, JsonObject], ...]:
@@ -169,7 +165,7 @@ def leave_questions(
     """
     if not toolset.has(LEAVE_PART) or not questions_of(request):
         return ()
-    asked = find_unanswered(situation, told, as_a_list=_is_list_wanted(request))
+    asked = find_unanswered(situation, told, as_a_list=is_list_wanted(request))
     mine = [one for one in asked if not any(words in one.casefold() for words in situation.documents)]
     parts = [number_of_clause(one, request, situation, toolset.writers, FIND_OUT) for one in mine]
     left = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}

@@ -74,7 +74,8 @@ _FORMULA = re.compile(r":?\s*\b[A-Za-z_]\w*\s*=\s*\S.*$")  # what is to be worke
 _RANGE = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s*\1\d+\b")
 _MANNER = re.compile(r"\bwithout\s+(?:an?\s+|any\s+|further\s+)?\w+", re.I)
 _UNIT = re.compile(r"(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
-_LITERAL = (MentionKind.NUMBER, MentionKind.MONEY, MentionKind.PERCENT, MentionKind.DATE)
+_AMOUNTS = (MentionKind.NUMBER, MentionKind.MONEY)
+_LITERAL = (*_AMOUNTS, MentionKind.PERCENT, MentionKind.DATE)
 
 
 def find_unread_of_clause(ways: Sequence[BoundWay], intent: Intent, situation: Situation) -> tuple[str, ...]:
@@ -90,7 +91,9 @@ def find_unread_of_clause(ways: Sequence[BoundWay], intent: Intent, situation: S
     if any(found.source == "value" for way in ways for _, found in way.chosen):
         return tuple(odd)
     said = {str(value) for record in situation.records for value in record.fields.values()}
-    figures = [one.value for one in find(text) if one.kind in _LITERAL and one.value not in said]
+    amounts = {number(value) for record in situation.records for value in record.fields.values()}
+    stated = [one for one in find(text) if one.kind in _LITERAL and one.value not in said]
+    figures = [one.value for one in stated if one.kind not in _AMOUNTS or one.number not in amounts]
     odd += [one for one in figures if one not in given and not any(_is_given(one, way) for way in ways)]
     tools = " ".join(f"{' '.join(way.tool.properties)} {way.tool.description}" for way in ways).replace("_", " ")
     known = text_stems(f"{given} {tools}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS | situation.terms

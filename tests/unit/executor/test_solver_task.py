@@ -2,17 +2,18 @@
 
 import pytest
 
+from shared.contracts.policy import Policy, TextFinding
 from shared.contracts.task import PriorTurn, SolverRequest
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import READ, TASK, Stage
 
 QUESTION = "Which claims are open?"
 
 
-def _solving(turns: int) -> Stage:
-    play = Stage(QUESTION)
+def _solving(turns: int, text: str = QUESTION) -> Stage:
+    play = Stage(text)
     history = tuple(
         PriorTurn(role="assistant" if index % 2 else "user", content=f"turn {index}") for index in range(turns)
     )
@@ -20,8 +21,9 @@ def _solving(turns: int) -> Stage:
     play.turns.record = play.turns.record.model_copy(
         update={"request": play.turns.record.request.model_copy(update={"solver": solver})}
     )
-    play.only_asks()
-    play.talk.answer = '["C-2", "C-1"]'
+    if text == QUESTION:
+        play.only_asks()
+        play.talk.answer = '["C-2", "C-1"]'
     play.talk.helpers["summarize"] = text_reply("They spoke of turns.")
     return play
 
@@ -64,6 +66,34 @@ async def test_the_expected_form_of_the_answer_is_told() -> None:
     record = await play.run()
     assert "<answer_format>\\nlist\\n</answer_format>" in _asked(play)[0]
     assert record.answer == '["C-2", "C-1"]'
+
+
+async def test_an_answer_that_is_no_list_fails_no_task() -> None:
+    """The endpoint finds answers in any text; the list is asked for once more, and what was written stays done."""
+    play = _solving(turns=0, text=TASK)
+    record = await play.run()
+    assert (record.state, play.statuses) == ("completed", ["verified"])
+    assert "C-1 of 120.50 is approved" in str(record.answer)
+
+
+@pytest.mark.promise("solver.ground_truth")
+@pytest.mark.parametrize(("text", "state"), [(TASK, "rejected"), (QUESTION, "completed")])
+async def test_a_task_that_the_rules_forbid_as_it_is_written_is_rejected_though_nobody_proposes_anything(
+    text: str, state: str
+) -> None:
+    """The model may leave a forbidden change alone: it is the policy that says no. A question is answered."""
+    play = _solving(turns=0, text=text)
+    play.tenants.record = play.tenants.record.model_copy(update={"policies": (Policy(id="words"),)})
+    play.policy.says = {"text": TextFinding(compliant=False, violations=("r1: No profanity",), applied_rules=("r1",))}
+    play.talk.rounds = [[READ]]
+    record = await play.run()
+    assert (record.state, play.statuses) == (state, [])
+    assert record.metadata["text_policy"] == {
+        "compliant": False,
+        "violations": ["r1: No profanity"],
+        "applied_rules": ["r1"],
+    }
+    assert ("r1: No profanity" in str(record.reason)) is (state == "rejected")
 
 
 async def test_a_part_that_does_not_work_is_named() -> None:

@@ -76,6 +76,25 @@ def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -
     assert planned(task, facts, []).text == answer
 
 
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("Which kites are torn?", '["K-2","K-3"]'),
+        ("What is the fee of kite K-1?", '["The fee of K-1 is 70."]'),
+        ("Repaint kite K-1.", r'["Not done: \"Repaint kite K-1\": no tool that is offered does it."]'),
+    ],
+)
+def test_who_reads_a_list_alone_is_given_one_whatever_the_task_asks(task: str, answer: str) -> None:
+    """What fits, where the task asks for that; else a list of what would have been said."""
+    rows: list[Json] = [
+        {"id": "K-3", "fee": 90, "state": "torn"},
+        {"id": "K-1", "fee": 70, "state": "whole"},
+        {"id": "K-2", "fee": 50, "state": "torn"},
+    ]
+    facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
+    assert planned(task, facts, [_APPROVE], answer_format="list").text == answer
+
+
 @pytest.mark.promise("planner.several")
 @pytest.mark.parametrize(
     ("task", "answer"),

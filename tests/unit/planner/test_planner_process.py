@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from services.planner.core.process import process_name
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
@@ -50,6 +51,20 @@ def test_what_a_record_announces_as_new_is_the_figure_of_a_call_about_the_same_t
     ]
     plan = _plan("Modify seat SEA-1 to cover COV-9.", offers, [swap])
     assert [str(given["total"]) for _, given in calls(plan)] == ["15.50"]
+
+
+@pytest.mark.parametrize(
+    ("task", "process"),
+    [
+        ("Move subscription SBS-1203 to the Growth plan.", "subscription_migration"),
+        ("Move Contoso from the monthly to the yearly plan", "subscription_migration"),
+        ("Migrate subscription SBS-1204 from Starter to Growth", "subscription_migration"),
+        ("Move the meeting to Friday.", "general"),
+        ("Which plan is Contoso on?", "general"),
+    ],
+)
+def test_a_move_to_another_plan_is_a_migration_whatever_its_verb(task: str, process: str) -> None:
+    assert process_name(task) == process
 
 
 _FINES: list[Json] = [

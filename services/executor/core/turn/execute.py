@@ -35,7 +35,7 @@ from services.executor.core.session.dossier import (
     answer_with_plan,
     is_dry_run,
 )
-from services.executor.core.session.endings import Failed, ModelRests
+from services.executor.core.session.endings import Failed, ModelRests, Rejected
 from services.executor.core.session.ledger import has_begun, plan_entries
 from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.session.values import Fact, with_figures
@@ -207,10 +207,22 @@ async def _finish(conversation: Conversation) -> Finished:
     left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, conversation.corrected)
     unnamed = {number: f"no call names {', '.join(ids)}" for number, ids in conversation.unnamed.items()}
     left += [(part, unnamed[part.number]) for part in dossier.parts if part.number in unnamed]
+    if not ledger and any(part.is_to_do for part, _ in left):
+        _raise_if_text_forbids(progress)
     not_done = [f"part {part.number} ({part.quote[:120]}): {why}" for part, why in left]
-    if dossier.answer_format == "list" and as_list(dossier.answer or "") is None:
+    is_read_as_list = dossier.answer_format == "list" and ctx.record.request.solver is None
+    if is_read_as_list and as_list(dossier.answer or "") is None:
         not_done.append("the answer is not the JSON list that was asked for")
     return Finished(said, "; ".join(not_done))
+
+
+def _raise_if_text_forbids(progress: Progress) -> None:
+    """Raises ``Rejected`` where the rules about the text forbid the task as it is written: no plan of it may pass."""
+    found = progress.notes.get("text_policy")
+    violations = found.get("violations") if isinstance(found, dict) else None
+    if isinstance(violations, list) and violations:
+        told = "; ".join(map(str, violations))
+        raise Rejected(f"the policy forbids the task as it is written, so nothing was written: {told}")
 
 
 def _is_open(entry: LedgerEntry) -> bool:

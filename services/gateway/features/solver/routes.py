@@ -12,12 +12,14 @@ from services.gateway.edge.errors import GatewayRefusal, InvalidField, StoppedTe
 from services.gateway.edge.replies import FAILED
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.solver.service import Ask, read_solver, solver_view, status_of
+from services.gateway.features.solver.service import Ask, metadata_of, read_solver, solver_view, status_of
 from services.gateway.features.tasks.intake import own_id
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import answer_of
 from shared.contracts.task import TaskRecord
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import loads
 from shared.ports.store import StoreUnavailable
 
 PATH = "/api/a2a/purple-agent"
@@ -76,10 +78,18 @@ def _reply(ask: Ask, record: TaskRecord) -> JSONResponse:
     status = status_of(record)
     if status == 200:
         return JSONResponse(solver_view(ask, record))
-    waiting = "the task is being worked on; send the same request again to wait on"
+    told = {"task_id": ask.task_id, "state": record.state.value, "error": _error_of(record)}
+    return JSONResponse({**told, "metadata": metadata_of(record)} if record.state.is_terminal else told, status)
+
+
+def _error_of(record: TaskRecord) -> str:
+    """Why there are no answers: what the task says of itself, and its reason, which no bare list holds."""
     said = answer_of(record)
-    error = said.text if said else waiting
-    return JSONResponse({"task_id": ask.task_id, "state": record.state.value, "error": error}, status)
+    if said is None:
+        return "the task is being worked on; send the same request again to wait on"
+    if not is_exact_match(said.text):
+        return said.text
+    return "\n\n".join(filter(None, (record.reason, said.text if loads(said.text) else "")))
 
 
 def _field_error(fault: InvalidField) -> JSONResponse:

@@ -199,7 +199,7 @@ def solver_view(ask: Ask, record: TaskRecord) -> dict[str, JsonValue]:
     said = record.answer if record.state is TaskState.COMPLETED else None
     ordered = asks_for_an_order(ask.message.text)
     answers = answers_in(said or "", ask.wanted, in_given_order=ordered)
-    return {"task_id": ask.task_id, "answers": list(answers), "metadata": _metadata(record)}
+    return {"task_id": ask.task_id, "answers": list(answers), "metadata": metadata_of(record)}
 
 
 def status_of(record: TaskRecord) -> int:
@@ -216,10 +216,15 @@ def status_of(record: TaskRecord) -> int:
     return 502 if record.metadata.get("failed_part") else 500
 
 
-def _metadata(record: TaskRecord) -> dict[str, JsonValue]:
+def metadata_of(record: TaskRecord) -> dict[str, JsonValue]:
+    """What was found of the policy and the history, whatever became of the task."""
     checked, memory = _metadata_object(record, "text_policy"), _metadata_object(record, "memory")
     violations = list(cast("list[JsonValue]", checked.get("violations", [])))
-    if record.state is TaskState.REJECTED and record.reason:
+    if (
+        record.state is TaskState.REJECTED
+        and record.reason
+        and not any(str(one) in record.reason for one in violations)
+    ):
         violations.append(record.reason)
     unenforced = record.metadata.get("policy_unenforced")
     return {
