@@ -11,8 +11,8 @@ from redis.asyncio import Redis
 from services.gateway.a2a.rest import paths_of
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.integration.gateway_stage import stage
-from tests.integration.rough_bodies import METHODS, Rough, rough_call, spoiled
-from tests.integration.test_gateway_rough_bodies import answer_to, check, first_event
+from tests.integration.rough_bodies import rough_call, spoiled
+from tests.integration.test_gateway_rough_bodies import first_event
 
 _PATIENCE = 20.0
 _REST = (
@@ -38,22 +38,6 @@ class _Nothing:
 
     def __getattr__(self, name: str) -> object:
         return name
-
-
-@pytest.mark.promise("gateway.generated_calls")
-@pytest.mark.parametrize("count", _COUNTS)
-async def test_generated_calls_of_every_method_are_answered_in_json_rpc(
-    count: int, redis: Redis, redis_url: str
-) -> None:
-    random = Random(20)  # noqa: S311 - the same calls in every run
-    async with stage(redis, redis_url, blocking_limit=0.05) as play:
-        for number in range(count):
-            call: object = {**rough_call(random), "method": METHODS[number % len(METHODS)]}
-            for _ in range(random.randrange(4)):
-                call = spoiled(call, random)
-            headers = {"Content-Type": "application/json", "A2A-Version": random.choice(["", "1.0", "0.3"])}
-            one = Rough(json.dumps(call).encode("utf-8", "surrogatepass"), headers)
-            check(one, *await answer_to(play.client, one))
 
 
 @pytest.mark.promise("gateway.generated_calls")

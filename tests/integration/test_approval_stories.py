@@ -161,22 +161,6 @@ async def test_an_answer_to_a_question_that_was_taken_back_is_refused_and_the_ne
 
 
 @pytest.mark.promise("approvals.own_index")
-async def test_another_tenant_sees_and_decides_nothing(redis: Redis, redis_url: str) -> None:
-    world = Stage()
-    asks(world)
-    async with office(redis, redis_url, world) as here:
-        await here.ask()
-        name = str((await here.asked())["approval_id"])
-        seen = await here.inbox("eve")
-        shown, _ = await here.request("GET", f"/approvals/{name}", "eve")
-        decided, _ = await here.answer(name, "approve", "eve")
-        exported, rows = await here.request("GET", "/audit", "eve")
-        of_task, _ = await here.request("GET", "/audit?task=t1", "eve")
-    assert (seen, shown, decided, world.claims.applied) == ([], 404, 404, [])
-    assert (exported, rows["writes"], of_task) == (200, [], 404)
-
-
-@pytest.mark.promise("approvals.own_index")
 async def test_a_look_reads_nothing_of_other_tenants(redis: Redis, redis_url: str) -> None:
     """What stands in other tenants' sets, and in everybody's timers, could not even be read."""
     world = Stage()

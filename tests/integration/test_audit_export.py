@@ -60,14 +60,6 @@ async def test_a_write_is_told_with_who_what_why_and_proof(redis: Redis, redis_u
     assert moments == sorted(moments)
 
 
-@pytest.mark.promise("audit.operators")
-@pytest.mark.parametrize("by", ["anna", "mia"])
-async def test_only_operators_export(redis: Redis, redis_url: str, by: str) -> None:
-    async with office(redis, redis_url, _world()) as here:
-        status, said = await here.request("GET", "/audit", by)
-    assert (status, by in str(said["error"])) == (403, False)
-
-
 @pytest.mark.promise("audit.export")
 async def test_pages_and_filters_and_lines_tell_the_same(redis: Redis, redis_url: str) -> None:
     async with office(redis, redis_url, _world()) as here:
@@ -161,3 +153,11 @@ async def _forget(redis: Redis, *parts: str) -> None:
     async for name in redis.scan_iter():
         if any(part in name for part in parts):
             await redis.delete(name)
+
+
+@pytest.mark.promise("audit.operators")
+@pytest.mark.parametrize("by", ["anna", "mia"])
+async def test_only_operators_export(redis: Redis, redis_url: str, by: str) -> None:
+    async with office(redis, redis_url, _world()) as here:
+        status, said = await here.request("GET", "/audit", by)
+    assert (status, by in str(said["error"])) == (403, False)

@@ -223,29 +223,6 @@ async def test_a_second_answer_is_refused_in_words(redis: Redis, redis_url: str,
     assert [work.turn.text for work in play.worker.works] == ["gate t1", "approve"]
 
 
-@pytest.mark.promise("console.walls")
-async def test_nobody_sees_what_is_not_theirs(redis: Redis, redis_url: str, reader: Readers) -> None:
-    """Another tenant's operator sees nothing; another client of the same tenant neither."""
-    olga = await first_key(redis_url, "acme", "olga", again=False)
-    gina = await first_key(redis_url, "globex", "gina", again=False)
-    async with stage(redis, redis_url, **LOCKED) as play:
-        path = await _asked(play, **{"X-API-Key": olga.token})
-        wish = {"key": {"principal": "ben", "roles": ["client"]}}
-        ben = (await play.client.post("/keys/create", json=wish, headers={"X-API-Key": olga.token})).json()["token"]
-        seen = {}
-        for token in (olga.token, gina.token, ben):
-            who = reader(play.url)
-            await who.sign_in(key=token)
-            places = ("/console/", "/console/tasks", "/console/tasks/t1", "/console/approvals", path)
-            replies = [await who.go(place) for place in places]
-            canceled = await who.http.post(
-                "/console/tasks/t1/cancel", data={"form": await _tokens_of(who, "/console/")}
-            )
-            seen[token] = (["gate t1" in reply.text for reply in replies], canceled.status_code)
-    assert seen[gina.token] == seen[ben] == ([False] * 5, 404)
-    assert seen[olga.token] == ([True] * 5, 303)
-
-
 async def test_where_nobody_checks_keys_it_says_so_and_goes_on_by_name(
     redis: Redis, redis_url: str, reader: Readers
 ) -> None:

@@ -115,18 +115,6 @@ async def test_an_operator_puts_a_dead_letter_back_and_repeats_writes_only_by_sa
     assert begun.url.path.startswith("/console/tasks/")
 
 
-@pytest.mark.promise("console.dead_letters")
-async def test_a_dead_letter_is_dropped_by_operators_of_its_tenant_alone(redis: Redis, house: House) -> None:
-    theirs, ours = await _dead_turn(redis, _record("globex")), await _dead_turn(redis, _record("acme"))
-    await house.olga.go("/console/operations/dead-letters")
-    listed = [name in house.olga.page for name in (theirs, ours)]
-    beyond = await house.olga.send(f"/console/operations/dead-letters/{theirs}/drop")
-    await house.clara.go("/console/")
-    no_operator = await house.clara.send(f"/console/operations/dead-letters/{ours}/drop")
-    assert (listed, beyond.status_code, no_operator.status_code) == ([False, True], 409, 403)
-    assert await redis.xlen(keys.partition_keys_of("default", "s1").dead_turns) == 2
-
-
 @pytest.mark.promise("console.operations")
 async def test_days_are_told_as_the_executor_has_paid_for_them(redis: Redis) -> None:
     await redis.hset(keys.spend_key("acme", "2026-11-22"), mapping={"tokens": 5, "nanos": 7, "calls": 1})  # type: ignore[misc]  # sync or async

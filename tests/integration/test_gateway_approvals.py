@@ -68,14 +68,6 @@ async def test_an_approver_may_send_nothing_else_into_anothers_session(redis: Re
     assert play.worker.seen == ["ask"]
 
 
-async def test_somebody_without_the_role_may_not_decide(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        await play.send("t1", "ask", principal=ANNA)
-        reply = await play.send("t1", "approve", principal=BOB)
-    assert at(reply, "error.code") == -32602
-    assert play.worker.seen == ["ask"]
-
-
 async def test_the_requesters_own_yes_is_handed_on_to_be_judged(redis: Redis, redis_url: str) -> None:
     async with stage(redis, redis_url) as play:
         await play.send("t1", "ask", principal=ANNA)
@@ -153,14 +145,6 @@ async def test_another_word_comes_too_late_and_hears_who_was_first(doubtful: Sta
     late = await resolve(doubtful, resolution="retry")
     assert (late.status_code, len(doubtful.worker.works)) == (409, 2)
     assert "olga said 'done' of it" in late.json()["error"]
-
-
-@pytest.mark.promise("I3.only_an_operator")
-@pytest.mark.parametrize("metadata", [{}, {"principal": {"id": "dana", "roles": ["client", "approver"]}}])
-async def test_nobody_without_the_role_gets_past_the_gateway(doubtful: Stage, metadata: dict[str, object]) -> None:
-    answer = await resolve(doubtful, metadata=metadata)
-    assert (answer.status_code, len(doubtful.worker.works)) == (403, 1)
-    assert "you do not have the role operator" in answer.json()["error"]
 
 
 async def test_a_word_that_cannot_be_understood_is_refused_by_its_field(doubtful: Stage) -> None:

@@ -149,27 +149,6 @@ async def test_a_letter_is_dropped_for_good(redis: Redis, redis_url: str) -> Non
     assert (answers, await redis.xlen(PLACE.dead_turns)) == ([200, 404], 0)
 
 
-@pytest.mark.promise("dlq.operator")
-@pytest.mark.parametrize("what", ["list", "{}/show", "{}/requeue", "{}/drop"])
-async def test_somebody_who_is_no_operator_is_told_nothing_and_changes_nothing(
-    redis: Redis, redis_url: str, what: str
-) -> None:
-    name = await _dead_turn(redis, _record())
-    async with gateway(redis_url) as url:
-        status, said = await _ask(url, what.format(name), metadata={"principal": {"id": "anna"}})
-    assert (status, "operator" in str(said["error"])) == (403, True)
-    assert await redis.xlen(PLACE.dead_turns) == 1
-
-
-@pytest.mark.promise("dlq.operator")
-async def test_a_letter_of_another_tenant_is_not_there(redis: Redis, redis_url: str) -> None:
-    name = await _dead_turn(redis, _record("other"))
-    async with gateway(redis_url) as url:
-        _, listed = await _ask(url, "list")
-        statuses = [(await _ask(url, f"{name}/{what}"))[0] for what in ("show", "requeue", "drop")]
-    assert (listed["letters"], statuses) == ([], [404, 404, 404])
-
-
 async def test_an_outcome_that_cannot_be_read_is_listed_without_its_content(redis: Redis, redis_url: str) -> None:
     name = await _dead_outcome(redis, '{"secret": 1')
     async with gateway(redis_url) as url:

@@ -130,21 +130,6 @@ async def test_roles_are_what_a_key_may_do(redis: Redis, redis_url: str) -> None
 
 
 @pytest.mark.promise("gateway.keys")
-async def test_a_tenants_keys_open_nothing_of_another(redis: Redis, redis_url: str) -> None:
-    """Neither its tasks nor its keys, also for its operator."""
-    other = await first_key(redis_url, "globex", "gina", again=False)
-    async with locked(redis, redis_url) as (play, operator):
-        clerk = await _key(play, operator, "casey")
-        await _post(play, "/", _send("t1"), clerk)
-        seen = await play.client.get("/tasks/t1", headers={"X-API-Key": other.token})
-        revoked, _ = await _post(play, f"/keys/{clerk.split('_')[1]}/revoke", {}, other.token)
-        _, listed = await _post(play, "/keys/list", {}, other.token)
-        still, _ = await _post(play, "/", _send("t2"), clerk)
-    assert (seen.status_code, revoked, still) == (404, 404, 200)
-    assert [at(listed, "keys.0.principal_id"), len(listed["keys"])] == ["gina", 1]  # type: ignore[arg-type]  # a list
-
-
-@pytest.mark.promise("gateway.keys")
 async def test_a_secret_is_shown_once_and_kept_nowhere(redis: Redis, redis_url: str) -> None:
     async with locked(redis, redis_url) as (play, operator):
         token = await _key(play, operator, "casey", label="the ledger's robot", days=30)

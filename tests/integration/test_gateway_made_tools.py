@@ -62,18 +62,6 @@ async def test_an_operator_lists_reads_and_removes_a_made_tool(redis: Redis, red
     assert unknown[0] == 404
 
 
-@pytest.mark.promise("made.removed")
-@pytest.mark.parametrize("path", ["list", "net_margin/show", "net_margin/remove"])
-async def test_nobody_but_the_tenants_operator_sees_its_made_tools(redis: Redis, redis_url: str, path: str) -> None:
-    await RedisMade(redis).keep("globex", TOOL)
-    async with gateway(redis_url) as url:
-        client, _ = await _post(url, f"/tools/made/{path}", {"metadata": {"principal": {"id": "casey"}}})
-        status, body = await _asked(url, f"/tools/made/{path}")
-        garbage, _ = await _post(url, f"/tools/made/{path}", ["no object"])
-    assert (client, garbage) == (403, 400)
-    assert status == 404 or body == {"tools": []}
-
-
 @pytest.mark.promise("made.off")
 async def test_an_operators_switch_goes_before_the_tenants_record(redis: Redis, redis_url: str) -> None:
     record = TenantRecord(id="default")

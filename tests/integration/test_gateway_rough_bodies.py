@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -17,7 +17,6 @@ from tests.http_client import open_http
 from tests.integration.gateway_process import gateway_process
 from tests.integration.gateway_stage import ScriptedWorker, stage
 from tests.integration.rough_bodies import Rough, rough
-from tests.integration.rough_paths import asked, operations
 
 LEAN, ALL, SIDE_BY_SIDE = 200, 10_000, 8
 PATIENCE = 10.0  # seconds for one answer
@@ -110,29 +109,6 @@ async def a_worker(redis: Redis, redis_url: str) -> AsyncIterator[None]:
         yield
         running.cancel()
     await worker.aclose()
-
-
-@pytest.mark.promise("gateway.rough_bodies")
-@pytest.mark.parametrize("count", [LEAN, pytest.param(ALL // 2, marks=pytest.mark.long)])
-async def test_rough_requests_to_every_other_address_are_no_fault_of_the_gateway(
-    count: int, redis: Redis, redis_url: str
-) -> None:
-    random = Random(10)  # noqa: S311 - the same requests in every run
-    async with stage(redis, redis_url, blocking_limit=0.05) as play:
-        known = operations(loads_paths((await play.client.get("/openapi.json")).text))
-        for _ in range(count):
-            one = asked(random, known)
-            async with (
-                asyncio.timeout(PATIENCE),
-                play.client.stream(one.method, one.url, content=one.body, headers=dict(one.headers)) as reply,
-            ):
-                assert reply.status_code < 500, one
-
-
-def loads_paths(text: str) -> Mapping[str, Mapping[str, object]]:
-    paths = loads_object(text)["paths"]
-    assert isinstance(paths, dict)
-    return {path: said for path, said in paths.items() if isinstance(said, dict)}
 
 
 def resident(pid: int) -> int:

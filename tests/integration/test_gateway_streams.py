@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.exact_json import JsonObject
 from tests.integration.gateway_stage import PATIENCE, Stage, at, stage
 from tests.sse_reading import SseEvent, rpc_stream
 
@@ -31,14 +31,6 @@ async def _streamed(play: Stage, method: str, params: JsonObject, version: str =
         return await reader.events()
 
 
-async def _refused(play: Stage, method: str, params: JsonObject, version: str = "") -> int:
-    async with rpc_stream(play.client, method, params, version=version) as reader:
-        assert reader.response.headers["content-type"] == "application/json"
-        code = at(loads_object((await reader.response.aread()).decode()), "error.code")
-    assert isinstance(code, int)
-    return code
-
-
 @pytest.mark.promise("gateway.streams")
 async def test_a_stream_of_1_0_begins_with_the_task_and_ends_with_its_end(redis: Redis, redis_url: str) -> None:
     async with stage(redis, redis_url, model_notice="a planner") as play:
@@ -50,64 +42,6 @@ async def test_a_stream_of_1_0_begins_with_the_task_and_ends_with_its_end(redis:
     assert at(told[2], "artifactUpdate.lastChunk") is True
     assert at(told[3], "statusUpdate.status.state") == "TASK_STATE_COMPLETED"
     assert at(told[3], "statusUpdate.metadata.modelNotice") == "a planner"
-
-
-@pytest.mark.promise("gateway.streams")
-async def test_a_stream_of_0_3_is_final_where_the_task_waits(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        first = [event.result for event in await _streamed(play, "message/stream", _message_0_3("ask"))]
-        task_id = str(first[0]["id"])
-        answer = _message_0_3("approve", "m2", taskId=task_id)
-        second = [event.result for event in await _streamed(play, "message/stream", answer)]
-    assert [result["kind"] for result in first] == ["task", "status-update", "artifact-update", "status-update"]
-    assert [result.get("final") for result in first] == [None, False, None, True]
-    assert at(first[-1], "status.state") == "input-required"
-    assert (first[2]["append"], first[2]["lastChunk"]) == (False, True)
-    assert at(second[-1], "status.state") == "completed"
-    assert second[-1]["final"] is True
-
-
-@pytest.mark.promise("gateway.streams")
-async def test_a_stream_of_the_early_protocol_begins_with_a_status(redis: Redis, redis_url: str) -> None:
-    """Never with a task; each result has the client's own id, and nothing comes after the final status."""
-    async with stage(redis, redis_url) as play:
-        told = [event.result for event in await _streamed(play, "tasks/sendSubscribe", _legacy("block"))]
-        again = [event.result for event in await _streamed(play, "tasks/resubscribe", {"id": "t1"})]
-    assert [sorted(result.keys() - {"metadata"}) for result in told] == [
-        ["final", "id", "status"],
-        ["final", "id", "status"],
-        ["artifact", "id"],
-        ["final", "id", "status"],
-    ]
-    assert {result["id"] for result in told} == {"t1"}
-    assert [result.get("final") for result in told] == [False, False, None, True]
-    assert at(told[-1], "status.state") == "failed"  # it has no word for rejected
-    assert [(result["final"], at(result, "status.state")) for result in again] == [(True, "failed")]
-
-
-@pytest.mark.promise("gateway.stream_ended")
-async def test_what_cannot_be_streamed_is_refused_before_a_stream_begins(redis: Redis, redis_url: str) -> None:
-    async with stage(redis, redis_url) as play:
-        told = await _streamed(play, "SendStreamingMessage", _message("hello"), NEW)
-        ended: JsonObject = {"id": at(told[0].result, "task.id")}
-        codes = {
-            "unknown": await _refused(play, "SubscribeToTask", {"id": "no-such-task"}, NEW),
-            "unknown to 0.3": await _refused(play, "tasks/resubscribe", {"id": "no-such-task"}),
-            "ended": await _refused(play, "SubscribeToTask", ended, NEW),
-            "ended for 0.3": await _refused(play, "tasks/resubscribe", ended),
-            "no version": await _refused(play, "SubscribeToTask", ended),
-            "no parts": await _refused(play, "message/stream", {"message": {"parts": []}}),
-            "no id": await _refused(play, "tasks/resubscribe", {}),
-        }
-    assert codes == {
-        "unknown": -32001,
-        "unknown to 0.3": -32001,
-        "ended": -32004,
-        "ended for 0.3": -32004,
-        "no version": -32009,
-        "no parts": -32602,
-        "no id": -32602,
-    }
 
 
 @pytest.mark.promise("gateway.stream_resumes")

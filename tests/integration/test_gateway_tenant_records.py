@@ -10,14 +10,9 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
-from services.gateway.features.identity.api_keys import KeyRequest, make
-from services.gateway.features.identity.store import RedisKeyring
-from services.gateway.first_key import fresh
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.words import Role
-from shared.infra import keys
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.http_client import open_http
 from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
@@ -155,36 +150,6 @@ async def test_a_record_that_is_withdrawn_leaves_that_of_the_file_and_can_be_res
     assert [one.status_code for one in (none, gone, anew, empty)] == [404, 404, 412, 404]
     assert zones == [(200, "Europe/Paris"), (200, "Asia/Tokyo"), (200, "Europe/Paris")]
     assert [at(row, "withdrawn") for row in list_of(history["versions"])] == [False, True, False]
-
-
-@pytest.mark.promise("tenant.record_walls")
-async def test_only_the_tenants_own_operator_reads_or_writes_its_record(redis_url: str, redis: Redis) -> None:
-    """Another tenant's operator is told of no such tenant, a client that it is no operator, a stranger nothing."""
-    tokens = {}
-    for tenant, principal, role in [
-        ("acme", "olga", Role.OPERATOR),
-        ("globex", "gina", Role.OPERATOR),
-        ("acme", "casey", Role.CLIENT),
-    ]:
-        made = make(KeyRequest(principal, (role,)), tenant, "test", fresh())
-        await RedisKeyring(redis).add(made.key)
-        tokens[principal] = {"Authorization": f"Bearer {made.token}"}
-    record = dumps({"record": {"time_zone": "UTC"}})
-    said = {}
-    async with operator(redis_url, profile="production", authentication="keys") as anybody:
-        client = anybody.client
-        for who, headers in {**tokens, "nobody": {}}.items():
-            put = await client.put("/tenants/acme/record", content=record, headers={**headers, "If-Match": '"0"'})
-            got = await client.get("/tenants/acme/record", headers=headers)
-            past = await client.post("/tenants/acme/record/history", json={}, headers=headers)
-            said[who] = (put.status_code, got.status_code, past.status_code)
-    assert said == {
-        "olga": (200, 200, 200),
-        "gina": (404, 404, 404),
-        "casey": (403, 403, 403),
-        "nobody": (401, 401, 401),
-    }
-    assert await redis.exists(keys.tenant_record_key("globex")) == 0
 
 
 @pytest.mark.promise("tenant.record_next_turn")

@@ -25,17 +25,6 @@ async def _tenant(url: str, action: str, tenant: str = "default", **body: object
     return await _post(url, f"/tenants/{tenant}/{action}", {"metadata": OPERATOR, **body})
 
 
-@pytest.mark.promise("tenant.operator")
-@pytest.mark.parametrize("action", ["stop", "resume", "show"])
-async def test_only_an_operator_of_the_tenant_has_to_do_with_it(redis_url: str, action: str) -> None:
-    """A client is told that it is none; an operator of one tenant knows no other."""
-    async with gateway(redis_url) as url:
-        client, _ = await _post(url, f"/tenants/default/{action}", {"metadata": {"principal": {"id": "casey"}}})
-        foreign, _ = await _tenant(url, action, tenant="globex")
-        garbage, _ = await _post(url, f"/tenants/default/{action}", ["no object"])
-    assert (client, foreign, garbage) == (403, 404, 400)
-
-
 @pytest.mark.promise("tenant.stop")
 async def test_a_stopped_tenants_clients_are_told_why_in_every_dialect(redis_url: str) -> None:
     """Refused at once, not kept waiting; after the stop the same message is accepted."""

@@ -175,11 +175,9 @@ def _attempts() -> Iterable[tuple[str, Attempt]]:
             yield name, attempt
 
 
-@pytest.mark.promise("walls.no_oracle")
-@pytest.mark.parametrize(("who", "each"), [("eve", 1), ("gina", 4), pytest.param("gina", 1, marks=pytest.mark.long)])
-async def test_what_is_anothers_is_as_unknown_as_what_is_not_there(
-    redis: Redis, redis_url: str, who: str, each: int
-) -> None:
+@pytest.mark.promise("walls.no_oracle", "tenant.operator", "tenant.record_walls")
+@pytest.mark.parametrize("who", ["eve", "gina"])
+async def test_what_is_anothers_is_as_unknown_as_what_is_not_there(redis: Redis, redis_url: str, who: str) -> None:
     """To an operator of another tenant, and to another client of the same one: by every way in, the same answer."""
     async with world(redis, redis_url) as (play, names, tokens):
         before = await _seen_by_its_owner(play, names, tokens)
@@ -187,7 +185,7 @@ async def test_what_is_anothers_is_as_unknown_as_what_is_not_there(
         intruder = Intruder(play, tokens[who], names, unknown)
         await intruder.sign_in()
         found: list[str] = []
-        for name, attempt in list(_attempts())[::each]:
+        for name, attempt in _attempts():
             real, other = await intruder.tries(attempt, names), await intruder.tries(attempt, unknown)
             if real != other:
                 found.append(f"{name} {attempt.path}: {real} where there is something, {other} where there is nothing")

@@ -184,15 +184,6 @@ async def test_a_list_that_cannot_be_read_is_silent_with_its_reason(
             await bad.servers.discover(bad.connection)
 
 
-@pytest.mark.parametrize("url", ["http://[", "ftp://127.0.0.1/x", "no url", "", "http://no-such-host.invalid/"])
-async def test_a_url_that_leads_nowhere_is_an_error_of_the_port(url: str) -> None:
-    async with McpTools() as servers:
-        with pytest.raises((ToolUnreachable, ToolSilent)):
-            await servers.discover(Connection(id="bad", url=url))
-        with pytest.raises(ToolUnreachable):
-            await servers.call(Connection(id="bad", url=url), "get_expense", ARGUMENTS, 5)
-
-
 async def test_a_server_that_does_not_speak_mcp_is_silent_and_a_call_was_certainly_not_sent() -> None:
     async with serving(Starlette()) as url, McpTools() as servers:
         connection = Connection(id="bad", url=url)
@@ -200,14 +191,6 @@ async def test_a_server_that_does_not_speak_mcp_is_silent_and_a_call_was_certain
             await servers.discover(connection)
         with pytest.raises(ToolUnreachable, match="was not sent"):
             await servers.call(connection, "get_expense", ARGUMENTS, 5)
-
-
-async def test_a_server_that_accepts_and_never_speaks_does_not_hold_a_call_beyond_its_time() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        connection = Connection(id="mute", url=f"http://127.0.0.1:{listener.getsockname()[1]}/mcp")
-        async with asyncio.timeout(15), McpTools() as servers:
-            with pytest.raises(ToolUnreachable, match="was not sent"):
-                await servers.call(connection, "get_expense", ARGUMENTS, 0.3)
 
 
 async def test_the_endpoint_may_be_given_with_or_without_its_path(tmp_path: Path) -> None:

@@ -64,15 +64,6 @@ async def test_an_operator_reads_what_tasks_have_left(redis: Redis, redis_url: s
     assert finding["fact_input_tokens"] == 100
 
 
-@pytest.mark.promise("memory.read")
-async def test_nobody_else_does(redis: Redis, redis_url: str) -> None:
-    body = {"metadata": {"principal": {"id": "casey", "roles": ["client", "approver"]}}, "scope": "tenant"}
-    async with stage(redis, redis_url) as play:
-        paths = (*_PARTS, "forget", "forget/list", "forget/r1/show")
-        codes = {path: (await play.client.post(f"/memory/{path}", json=body)).status_code for path in paths}
-    assert set(codes.values()) == {403}
-
-
 async def test_what_is_to_be_forgotten_must_be_said(redis: Redis, redis_url: str) -> None:
     async with stage(redis, redis_url) as play:
         for field, body in (

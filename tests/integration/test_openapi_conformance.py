@@ -198,7 +198,7 @@ async def test_the_page_shows_every_path_with_a_sentence_and_loads_nothing(redis
     assert not re.findall(r"<script|<link|https?://", page.text)
 
 
-@pytest.mark.promise("gateway.openapi")
+@pytest.mark.promise("gateway.openapi", "tenant.operator", "tenant.record_walls")
 async def test_operators_alone_get_past_the_paths_that_are_described_as_theirs(redis: Redis, redis_url: str) -> None:
     words = {"call": "c1", "resolution": "done", "reason": "r", "on": True, "version": 1, "record": {}}
     words |= {"key": {"principal": "x"}, "scope": "session", "subject": "s", "file": "f", "content": ""}

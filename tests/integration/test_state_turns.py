@@ -1,7 +1,6 @@
 """Turns under a lease: one owner, in order, fenced."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
@@ -17,7 +16,6 @@ from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import (
     NOTE,
-    Begun,
     accepted,
     an_end,
     an_entry,
@@ -30,15 +28,6 @@ from tests.integration.state_stage import (
 )
 
 STEP = JournalEntry("k1", "note", "{}")
-
-WRITES: dict[str, Callable[[Begun], Awaitable[object]]] = {
-    "pulse": lambda begun: begun.store.pulse(),
-    "append": lambda begun: begun.store.append([STEP], [NOTE]),
-    "publish": lambda begun: begun.store.append([], [NOTE], begun.work.record),
-    "open_write": lambda begun: begun.store.open_write(an_entry(), 1.0),
-    "settle_write": lambda begun: begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING),
-    "finish": lambda begun: begun.store.finish(an_end(begun.work)),
-}
 
 
 @pytest.mark.promise("state.one_owner")
@@ -100,21 +89,6 @@ async def test_a_late_heartbeat_keeps_a_lease_that_nobody_took(redis: Redis, tas
     await break_lease(redis, begun.lease)
     assert (await one.extend_all([begun.lease])).lost == ()
     assert await sessions_of(redis, "two").claim("acme", "s1") is None
-
-
-@pytest.mark.promise("state.fenced")
-@pytest.mark.parametrize("write", WRITES)
-async def test_a_fenced_off_owner_can_write_nothing(redis: Redis, task_store: TaskStore, write: str) -> None:
-    record = await accepted(task_store)
-    old = await begin(sessions_of(redis, "one"))
-    await old.store.open_write(an_entry(), 0.0)
-    await break_lease(redis, old.lease)
-    new = await begin(sessions_of(redis, "two"))
-    with pytest.raises(LeaseLost):
-        await WRITES[write](old)
-    assert await task_store.record("acme", record.task_id) == record
-    assert await new.store.journal() == ()
-    assert await new.store.ledger() == {an_entry().key: an_entry()}
 
 
 @pytest.mark.promise("state.fenced")

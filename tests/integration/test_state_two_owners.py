@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
@@ -23,6 +23,7 @@ from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
+from tests.examples import examples
 from tests.integration.state_stage import Begun, an_end, an_entry, break_lease, sessions_of
 
 OWNERS = ("one", "two")
@@ -202,7 +203,9 @@ def quick_server() -> Iterator[str]:
         yield server.url
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.promise("state.two_believers")
+@examples(30, 2000)
 @given(steps=STEPS)
 def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes(
     quick_server: str, steps: list[Step]
@@ -210,14 +213,3 @@ def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes(
     """Every write of the other is refused at once, changes nothing, and nothing is stored twice."""
     believing = [(who, "claim") for who in (*OWNERS, *OWNERS)]
     asyncio.run(_played(quick_server, [*believing, *steps]))
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600)
-@pytest.mark.promise("state.two_believers")
-@settings(max_examples=2000)
-@given(steps=st.lists(st.tuples(st.sampled_from(BELIEVERS), st.sampled_from((*WRITES, "claim"))), max_size=40))
-def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes_for_long(
-    quick_server: str, steps: list[Step]
-) -> None:
-    asyncio.run(_played(quick_server, steps))

@@ -101,14 +101,6 @@ async def test_a_scenario_whose_states_are_null_but_for_what_they_require_is_an_
     assert after == before
 
 
-async def test_a_modality_whose_state_is_null_is_left_out() -> None:
-    async with open_stage(MODALITIES, ROUTERS) as stage:
-        exported = part(await stage.get("/scenario/export/full"), "scenario")
-        part(exported, "environment", "modality_states")["weather"] = None
-        loaded = await stage.post("/scenario/import/full", {"scenario": exported, "strict_modalities": None})
-    assert "weather" not in cast(list[str], loaded["modalities_loaded"])
-
-
 async def test_null_in_the_data_of_an_event_is_absent_in_every_shape_of_a_text_message() -> None:
     body: JsonObject = {
         "from_number": "+15550000001",

@@ -1,7 +1,6 @@
 """The queue of events, and what it costs."""
 
 import sys
-from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 from types import FrameType
@@ -51,15 +50,6 @@ def test_a_range_holds_both_its_ends(made: list[int], start: int, end: int) -> N
 
     inside = [(seconds, number) for number, seconds in enumerate(made) if start <= seconds <= end]
     assert found == [str(number) for _, number in sorted(inside)]
-
-
-def test_an_event_may_wait_more_than_once() -> None:
-    queue = Queue()
-    queue.add(_event(1, 1))
-    (event,) = queue.take_due(_time(5))
-    queue.put(replace(event, status=Status.PENDING))
-
-    assert [found.event_id for found in queue.take_due(_time(5))] == ["1"]
 
 
 def _time(seconds: int) -> datetime:

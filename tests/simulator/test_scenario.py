@@ -79,15 +79,6 @@ async def test_an_imported_environment_brings_its_time(stage: Stage) -> None:
     assert part(await stage.get("/environment/modalities/notes"), "state")["update_count"] == 3
 
 
-async def test_times_without_a_zone_are_read_as_utc(stage: Stage) -> None:
-    environment = _environment(notes=_notes())
-    cast(JsonObject, environment["time_state"])["current_time"] = "2026-05-01T12:00:00"
-
-    await stage.post("/scenario/import/environment", {"data": environment})
-
-    assert (await stage.get("/simulator/time"))["current_time"] == "2026-05-01T12:00:00Z"
-
-
 async def test_a_modality_that_the_file_leaves_out_is_empty_afterwards(stage: Stage) -> None:
     stage.world.act("notes", note("old"), None)
 

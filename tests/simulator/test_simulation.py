@@ -1,10 +1,7 @@
 """``/simulation``."""
 
-from typing import cast
-
 import pytest
 
-from services.simulator.core.records import JsonObject
 from tests.simulator.stage import Stage
 from tests.simulator.writing import at, note, schedule, status_of, texts, time_of
 
@@ -73,32 +70,6 @@ async def test_a_simulation_has_one_id_before_it_starts_while_it_runs_and_after(
     assert {one["simulation_id"] for one in (idle, started, stopped, again)} == {idle["simulation_id"]}
 
 
-async def test_undo_and_redo_restore_states_and_event_counts(running: Stage) -> None:
-    event = await schedule(running, 10, "one")
-    await schedule(running, 20, "two")
-    await running.post("/simulator/time/advance", {"seconds": 60})
-    before = await running.get("/environment/modalities/notes")
-
-    undone = await running.post("/simulation/undo", {"count": 2})
-    empty = await texts(running)
-    counted = await running.get("/simulation/status")
-    redone = await running.post("/simulation/redo", {"count": 2})
-
-    assert (undone["undone_count"], undone["can_undo"], undone["can_redo"]) == (2, False, True)
-    assert empty == []
-    assert counted["executed_events"] == 0
-    assert (redone["redone_count"], redone["can_undo"], redone["can_redo"]) == (2, True, False)
-    assert await running.get("/environment/modalities/notes") == before
-    assert redone["redone_events"] == [
-        {"event_id": event, "modality": "notes", "action": "write"},
-        undone_step(undone, 0),
-    ]
-
-
-def undone_step(answer: JsonObject, number: int) -> JsonObject:
-    return cast(list[JsonObject], answer["undone_events"])[number]
-
-
 async def test_an_undone_event_does_not_count_as_executed(running: Stage) -> None:
     event = await schedule(running, 10)
     await running.post("/simulator/time/advance", {"seconds": 60})
@@ -144,17 +115,6 @@ async def test_a_reset_goes_back_to_what_was_loaded(running: Stage) -> None:
     assert [await status_of(running, event) for event in (ran, cancelled)] == ["pending", "cancelled"]
     status = await running.get("/simulation/status")
     assert (status["is_running"], status["current_time"]) == (False, "2026-03-01T09:01:00+00:00")
-
-
-async def test_a_reset_does_not_repeat_what_callers_did_at_once(running: Stage) -> None:
-    done = running.world.act("notes", note("by hand"), "ues_someone")
-
-    await running.post("/simulation/reset")
-    await running.post("/simulation/start", {})
-    await running.post("/simulator/time/advance", {"seconds": 60})
-
-    assert await texts(running) == []
-    assert await status_of(running, done.event.event_id) == "cancelled"
 
 
 async def test_a_clear_empties_the_world(running: Stage) -> None:
@@ -207,3 +167,14 @@ async def test_a_hold_ends_by_itself(running: Stage) -> None:
 
     assert await running.get("/simulation/holds") == {"holds": [], "active_count": 0}
     await running.post("/simulator/time/advance", {"seconds": 1})
+
+
+async def test_a_reset_does_not_repeat_what_callers_did_at_once(running: Stage) -> None:
+    done = running.world.act("notes", note("by hand"), "ues_someone")
+
+    await running.post("/simulation/reset")
+    await running.post("/simulation/start", {})
+    await running.post("/simulator/time/advance", {"seconds": 60})
+
+    assert await texts(running) == []
+    assert await status_of(running, done.event.event_id) == "cancelled"

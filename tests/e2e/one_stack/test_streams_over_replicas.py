@@ -64,29 +64,6 @@ async def test_a_replica_killed_in_mid_stream_costs_no_event_and_repeats_none(pa
     assert at(rest[-1].result, "statusUpdate.status.state") == "TASK_STATE_COMPLETED"
 
 
-@pytest.mark.long
-@pytest.mark.promise("gateway.stream_resumes")
-async def test_replicas_killed_again_and_again_cost_no_event_and_repeat_none(pair: TwoReplicas) -> None:
-    """Whoever serves the stream is killed after two events, until the stream has come to its end."""
-    await pair.whole.planner_latency(1500)
-    killed, told = await _cut_off(pair, "m3", after=1)
-    task: JsonObject = {"id": at(told[0].result, "task.id")}
-    kills = 1
-    while not _is_end(told[-1]):
-        await pair.replaced(killed)
-        async with rpc_stream(pair.http, "SubscribeToTask", task, told[-1].event_id, "1.0") as reader:
-            killed = served_by(reader.response)
-            told += await _some(reader, 2)
-            await pair.kill(killed)
-            kills += 1
-            told += await _until_cut(reader)
-    await pair.replaced(killed)
-    await pair.whole.planner_latency(150)
-    _, whole = await _to_the_end(pair, task, told[0].event_id)
-    assert [event.told for event in told[1:]] == [event.told for event in whole]
-    assert kills > 1
-
-
 async def test_requests_are_answered_by_both_replicas_in_turn(pair: TwoReplicas) -> None:
     """As soon as the proxy's checks have found both, one of which another test may just have replaced."""
     async with asyncio.timeout(PATIENCE):

@@ -19,16 +19,6 @@ async def titles(stage: Stage, **asked: object) -> list[object]:
     return [one["title"] for one in rows(await stage.post("/calendar/query", asked), "events")]
 
 
-async def test_an_empty_calendar_is_the_users_own(stage: Stage) -> None:
-    state = await stage.get("/calendar/state")
-
-    assert (state["default_calendar_id"], state["user_timezone"], state["event_count"]) == ("primary", "UTC", 0)
-    assert part(state, "calendars", "primary")["name"] == "Personal"
-    assert part(state, "calendars", "primary")["color"] == "#4285f4"
-    assert state["last_updated"] == "2026-03-01T09:00:00+00:00"
-    assert "current_time" not in state
-
-
 async def test_an_event_is_made_and_its_id_stands_in_the_answer(stage: Stage) -> None:
     answer = await stage.post("/calendar/create", NOON)
 
@@ -106,29 +96,12 @@ async def test_what_is_left_out_of_a_change_stays(stage: Stage) -> None:
     assert await stage.get("/calendar/state") == before
 
 
-async def test_a_deleted_event_is_gone_and_comes_back_with_undo(stage: Stage) -> None:
-    made = await do(stage, "/calendar/create", **NOON)
-    before = await stage.get("/calendar/state")
-
-    await do(stage, "/calendar/delete", event_id=made)
-
-    assert (await stage.get("/calendar/state"))["events"] == {}
-    await undo(stage)
-    assert await stage.get("/calendar/state") == before
-
-
 @pytest.mark.promise("simulator.failed_actions")
 async def test_what_is_not_there_cannot_be_changed(stage: Stage) -> None:
     assert "no event x" in await fails(stage, "/calendar/delete", event_id="x")
     assert "no event x" in await fails(stage, "/calendar/update", event_id="x", title="y")
     made = await do(stage, "/calendar/create", **NOON)
     assert "ends after" in await fails(stage, "/calendar/update", event_id=made, end="2026-03-02T11:00:00Z")
-
-
-async def test_a_calendar_of_an_unknown_name_is_made(stage: Stage) -> None:
-    await do(stage, "/calendar/create", **NOON, calendar_id="work")
-
-    assert part(await stage.get("/calendar/state"), "calendars", "work")["name"] == "work"
 
 
 async def test_events_are_found(stage: Stage) -> None:

@@ -6,7 +6,7 @@ from services.simulator.core.modalities.chat import ChatModality
 from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
-from tests.simulator.modalities.asking import do, event_data, fails, part, refused, rows, undo
+from tests.simulator.modalities.asking import do, event_data, fails, part, refused, rows
 from tests.simulator.stage import Stage
 
 pytestmark = pytest.mark.promise("simulator.chat")
@@ -90,16 +90,6 @@ async def test_a_question_changes_nothing(stage: Stage) -> None:
     await stage.post("/simulation/start", {})
 
 
-async def test_a_message_is_deleted_and_comes_back_to_its_place(stage: Stage) -> None:
-    ids = [await say(stage, text) for text in ("one", "two", "three")]
-
-    await do(stage, "/chat/delete", message_id=ids[1])
-    assert await said(stage) == ["one", "three"]
-
-    await undo(stage)
-    assert await said(stage) == ["one", "two", "three"]
-
-
 async def test_a_conversation_is_cleared_alone(stage: Stage) -> None:
     await say(stage, "one")
     await say(stage, "two", conversation="other")
@@ -130,10 +120,6 @@ async def test_what_is_not_there_cannot_be_deleted(stage: Stage) -> None:
 )
 async def test_a_message_that_says_nothing_is_refused(stage: Stage, body: dict[str, object]) -> None:
     await refused(stage, "/chat/send", "content", **body)
-
-
-async def test_a_role_is_user_or_assistant(stage: Stage) -> None:
-    await refused(stage, "/chat/send", "role", role="system", content="x")
 
 
 def test_old_messages_make_room_and_come_back_with_undo() -> None:

@@ -126,18 +126,6 @@ async def test_contacts_are_found(stage: Stage) -> None:
     assert (answer["total_count"], answer["returned_count"]) == (2, 1)
 
 
-async def test_a_deleted_contact_is_gone_and_comes_back_to_its_place(stage: Stage) -> None:
-    ids = [await create(stage, name, email(f"{name}@example.org")) for name in ("ann", "bo", "cy")]
-    before = await stage.get("/contacts/state")
-
-    await do(stage, "/contacts/delete", contact_id=ids[1])
-    assert (await stage.get("/contacts/state"))["total_contact_count"] == 2
-
-    await undo(stage)
-    after = await stage.get("/contacts/state")
-    assert list(part(after, "contacts")) == list(part(before, "contacts")) == ids
-
-
 @pytest.mark.promise("simulator.failed_actions")
 async def test_what_is_not_there_cannot_be_changed(stage: Stage) -> None:
     ann = await create(stage, "Ann", email("ann@example.org"))

@@ -9,21 +9,10 @@ from tests.simulator.stage import Stage
 pytestmark = pytest.mark.promise("simulator.email")
 MAIL = {"from_address": "ann@example.org", "to_addresses": [USER], "subject": "Lunch", "body_text": "At noon?"}
 OWN = {"from_address": USER, "to_addresses": ["ann@example.org"], "subject": "Lunch", "body_text": "At noon?"}
-STANDING = {"inbox", "sent", "drafts", "trash", "spam", "archive"}
 
 
 async def mail(stage: Stage, message_id: str) -> dict[str, object]:
     return dict(part(await stage.get("/email/state"), "emails", message_id))
-
-
-async def test_an_empty_mailbox_has_its_folders(stage: Stage) -> None:
-    state = await stage.get("/email/state")
-
-    assert state["modality_type"] == "email"
-    assert state["user_email_address"] == USER
-    assert state["folders"] == {name: [] for name in STANDING}
-    assert state["emails"] == state["threads"] == state["labels"] == {}
-    assert state["total_email_count"] == state["unread_count"] == state["starred_count"] == 0
 
 
 async def test_mail_that_is_received_lies_unread_in_the_inbox(stage: Stage) -> None:
@@ -90,13 +79,6 @@ async def test_an_answer_joins_the_thread_of_the_mail_it_answers(stage: Stage) -
     assert thread["message_ids"] == [first, second]
     assert (thread["message_count"], thread["unread_count"], thread["subject"]) == (2, 1, "Lunch")
     assert thread["participant_addresses"] == ["ann@example.org", USER]
-
-
-async def test_a_thread_that_is_named_is_the_thread(stage: Stage) -> None:
-    first = await do(stage, "/email/receive", **MAIL)
-    other = await do(stage, "/email/receive", **MAIL, in_reply_to=first, thread_id="another")
-
-    assert (await mail(stage, other))["thread_id"] == "another"
 
 
 async def test_replies_know_to_whom_they_go(stage: Stage) -> None:
@@ -214,12 +196,6 @@ async def test_the_compact_view_counts_and_shortens(stage: Stage, view: str) -> 
 )
 async def test_mail_of_the_wrong_shape_is_refused_with_its_field(stage: Stage, field: str, value: object) -> None:
     await refused(stage, "/email/send", field, **{**OWN, field: value})
-
-
-@pytest.mark.promise("simulator.refusals")
-async def test_times_without_a_zone_are_refused(stage: Stage) -> None:
-    await refused(stage, "/email/receive", "sent_at", **MAIL, sent_at="2026-02-28T23:30:00")
-    await refused(stage, "/email/query", "sent_after", sent_after="2026-02-28T23:30:00")
 
 
 async def test_events_carry_what_has_no_route_of_its_own(stage: Stage) -> None:

@@ -13,7 +13,7 @@ from services.simulator.core.modality import EventMoment
 from services.simulator.core.records import JsonObject
 from tests.doubles.simulated_surroundings import WALL
 from tests.each_row import each_row
-from tests.simulator.modalities.asking import USER, do, part, refused, rows
+from tests.simulator.modalities.asking import USER, refused, rows
 from tests.simulator.stage import Stage
 
 pytestmark = pytest.mark.promise("simulator.email")
@@ -152,17 +152,6 @@ def test_mail_of_one_moment_keeps_the_order_in_which_it_came() -> None:
 
     assert found(box, sort_order="asc") == ["m0", "m1", "m2", "m3", "m4"]
     assert found(box) == ["m4", "m3", "m2", "m1", "m0"]
-
-
-async def test_a_query_over_the_wire_is_answered_like_any_other(stage: Stage) -> None:
-    received = await do(
-        stage, "/email/receive", from_address="ann@example.org", to_addresses=[USER], subject="x", body_text="y"
-    )
-
-    answer = await stage.post("/email/query", {"received_after": WALL.isoformat(), "sort_order": "asc"})
-
-    assert [mail["message_id"] for mail in rows(answer, "emails")] == [received]
-    assert part(answer, "query")["received_after"] == "2026-03-01T09:00:00Z"
 
 
 @pytest.mark.promise("simulator.refusals")

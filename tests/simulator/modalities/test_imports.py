@@ -176,17 +176,6 @@ async def test_a_world_goes_on_with_its_user(stage: Stage) -> None:
     assert part(await stage.get("/sms/state"), "messages", sent)["thread_id"] == "c1"
 
 
-async def test_what_is_exported_is_imported_as_it_was(stage: Stage) -> None:
-    await load(stage, **STATES)
-    exported = await stage.get("/scenario/export/environment")
-
-    await stage.post("/simulation/clear", {})
-    await stage.post("/scenario/import/environment", {"data": exported["environment"]})
-
-    again = await stage.get("/scenario/export/environment")
-    assert part(again, "environment")["modality_states"] == part(exported, "environment")["modality_states"]
-
-
 @pytest.mark.promise("simulator.refusals")
 @pytest.mark.parametrize(
     ("name", "wrong"),

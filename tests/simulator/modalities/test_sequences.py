@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -15,6 +15,7 @@ from services.simulator.core.modality import AppliedAction, EventMoment, Modalit
 from services.simulator.core.records import JsonObject, TableChange
 from services.simulator.core.refusals import ActionFailed, SimulatorRefusal
 from tests.doubles.simulated_surroundings import WALL
+from tests.examples import examples
 from tests.simulator.modalities.asking import PHONE, USER
 
 pytestmark = pytest.mark.promise("simulator.modality_undo")
@@ -233,21 +234,11 @@ def _check(name: str, actions: Sequence[JsonObject]) -> None:
     _check_views(modality)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", list(_ACTIONS))
 def test_any_sequence_is_taken_back_exactly(name: str) -> None:
     @given(st.lists(st.one_of(*_ACTIONS[name]), min_size=4, max_size=10))
-    @settings(max_examples=12)
-    def sequence(actions: list[JsonObject]) -> None:
-        _check(name, actions)
-
-    sequence()
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", list(_ACTIONS))
-def test_many_sequences_are_taken_back_exactly(name: str) -> None:
-    @given(st.lists(st.one_of(*_ACTIONS[name]), min_size=10, max_size=40))
+    @examples(12, 500)
     def sequence(actions: list[JsonObject]) -> None:
         _check(name, actions)
 

@@ -69,26 +69,6 @@ async def test_nobody_sends_under_anothers_number(stage: Stage) -> None:
     assert "not come from the user" in await fails(stage, "/sms/receive", from_number=PHONE, to_numbers=[BO], body="x")
 
 
-async def test_the_time_of_sending_is_kept(stage: Stage) -> None:
-    early = await receive(stage, sent_at="2026-03-01T08:00:00Z")
-
-    assert (await message(stage, early))["sent_at"] == "2026-03-01T08:00:00Z"
-    assert (await message(stage, early))["delivered_at"] == "2026-03-01T09:00:00Z"
-
-
-async def test_reading_counts_and_can_be_undone(stage: Stage) -> None:
-    both = [await receive(stage), await receive(stage)]
-    thread = await thread_of(stage, both[0])
-    before = await stage.get("/sms/state")
-
-    await do(stage, "/sms/read", message_ids=both)
-
-    assert (await conversation(stage, thread))["unread_count"] == 0
-    assert (await message(stage, both[1]))["read_at"] == "2026-03-01T09:00:00Z"
-    await undo(stage)
-    assert await stage.get("/sms/state") == before
-
-
 async def test_what_was_read_is_unread_again(stage: Stage) -> None:
     received = await receive(stage)
     await do(stage, "/sms/read", message_ids=[received])
@@ -306,3 +286,23 @@ async def test_older_shapes_of_other_actions_are_read(stage: Stage) -> None:
 async def test_messages_of_the_wrong_shape_are_refused(stage: Stage, field: str, value: object) -> None:
     body = {"from_number": PHONE, "to_numbers": [ANN], "body": "x", field: value}
     await refused(stage, "/sms/send", field, **body)
+
+
+async def test_the_time_of_sending_is_kept(stage: Stage) -> None:
+    early = await receive(stage, sent_at="2026-03-01T08:00:00Z")
+
+    assert (await message(stage, early))["sent_at"] == "2026-03-01T08:00:00Z"
+    assert (await message(stage, early))["delivered_at"] == "2026-03-01T09:00:00Z"
+
+
+async def test_reading_counts_and_can_be_undone(stage: Stage) -> None:
+    both = [await receive(stage), await receive(stage)]
+    thread = await thread_of(stage, both[0])
+    before = await stage.get("/sms/state")
+
+    await do(stage, "/sms/read", message_ids=both)
+
+    assert (await conversation(stage, thread))["unread_count"] == 0
+    assert (await message(stage, both[1]))["read_at"] == "2026-03-01T09:00:00Z"
+    await undo(stage)
+    assert await stage.get("/sms/state") == before

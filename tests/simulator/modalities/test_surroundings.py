@@ -27,13 +27,6 @@ async def weather(stage: Stage, **asked: object) -> list[JsonObject]:
     return rows(answer, "reports")
 
 
-async def test_the_user_is_nowhere_at_first(stage: Stage) -> None:
-    state = await stage.get("/location/state")
-
-    assert set(part(state, "current").values()) == {None}
-    assert (state["history"], state["update_count"]) == ([], 0)
-
-
 async def test_where_the_user_was_is_remembered(stage: Stage) -> None:
     await stage.post("/location/update", HOME)
     await stage.post("/simulator/time/advance", {"seconds": 60})

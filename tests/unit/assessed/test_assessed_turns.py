@@ -179,21 +179,6 @@ async def test_a_lost_answer_that_no_read_settles_ends_the_turn_and_asks_no_oper
 
 
 @pytest.mark.promise("I3.world_tools")
-async def test_a_lost_answer_is_settled_by_reading_and_the_mail_goes_out_once(
-    world: WorldStage, stage: TurnStage
-) -> None:
-    await world.mail(ANNA, "When?")
-    world.line.lost["/email/send"] = 1
-    stage.plans(write("send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
-
-    record = await stage.run()
-
-    assert record.state is TaskState.COMPLETED, record.reason
-    assert stage.statuses == ["verified"]
-    assert (await world.said("find_sent_emails", subject="Friday"))["total_count"] == 1
-
-
-@pytest.mark.promise("I3.world_tools")
 async def test_a_turn_that_dies_after_sending_goes_on_without_sending_again(
     world: WorldStage, stage: TurnStage
 ) -> None:

@@ -18,9 +18,5 @@ def test_it_is_the_share_of_draws_in_which_all_passed(runs: list[bool]) -> None:
         assert chance == pytest.approx(sum(draws) / len(draws))
 
 
-def test_who_is_right_three_times_of_four_is_right_half_the_time_in_a_row_of_two() -> None:
-    assert pass_hat(3, 4) == {1: 0.75, 2: 0.5, 3: 0.25, 4: 0.0}
-
-
 def test_without_runs_nothing_is_said() -> None:
     assert pass_hat(0, 0) == {}

@@ -8,37 +8,25 @@ from tests.unit.executor.held import faults
 
 _SAMPLE, _AT_ONCE = 60, 30  # a busy machine takes its time
 _REPLAYED = 15
-_PART, _PARTS = 250, 8
-_LONG = 600  # seconds; a part takes about 30 on an idle core
+_MANY, _MANY_REPLAYED = 2000, 250
+
+
+def _more(seeds: range) -> list[object]:
+    return [pytest.param(first, marks=pytest.mark.long) for first in seeds]
 
 
 @pytest.mark.promise("any_model.invariants", "any_model.ends")
-@pytest.mark.parametrize("first", range(0, _SAMPLE, _AT_ONCE))
+@pytest.mark.parametrize("first", [*range(0, _SAMPLE, _AT_ONCE), *_more(range(_SAMPLE, _MANY, _AT_ONCE))])
 async def test_nothing_that_a_model_does_breaks_a_promise(first: int) -> None:
     """Generated servers, policies, tenants, decisions and deaths; every process and strategy: a sample of the seeds."""
     assert await _broken(range(first, first + _AT_ONCE)) == {}
 
 
-@pytest.mark.long
-@pytest.mark.timeout(_LONG)
-@pytest.mark.promise("any_model.invariants", "any_model.ends")
-@pytest.mark.parametrize("part", range(_PARTS))
-async def test_nothing_that_a_model_does_breaks_a_promise_in_many_runs(part: int) -> None:
-    first = _SAMPLE + part * _PART
-    assert await _broken(range(first, first + _PART)) == {}
-
-
 @pytest.mark.promise("replay.same_end")
-async def test_whatever_a_model_did_a_replay_does_the_same() -> None:
+@pytest.mark.parametrize("first", [0, *_more(range(_REPLAYED, _MANY_REPLAYED, _REPLAYED))])
+async def test_whatever_a_model_did_a_replay_does_the_same(first: int) -> None:
     """Killed on the way, resumed, asked, corrected: with nobody to call, each ended run comes to its end again."""
-    assert await _replayed_otherwise(range(_REPLAYED)) == {}
-
-
-@pytest.mark.long
-@pytest.mark.timeout(_LONG)
-@pytest.mark.promise("replay.same_end")
-async def test_whatever_a_model_did_a_replay_does_the_same_in_many_runs() -> None:
-    assert await _replayed_otherwise(range(_REPLAYED, _REPLAYED + _PART)) == {}
+    assert await _replayed_otherwise(range(first, first + _REPLAYED)) == {}
 
 
 async def _broken(seeds: range) -> dict[int, list[str]]:

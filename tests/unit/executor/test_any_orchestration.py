@@ -4,7 +4,7 @@ A figure that stands nowhere is written in free text alone, and no source is nam
 """
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.session.ledger import open_doubts
@@ -14,6 +14,7 @@ from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import TaskState
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_orchestrator import ScriptedOrchestrator
+from tests.examples import examples
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.orchestrated import BRAINOS, LOCAL, OrchestratedStage
 from tests.unit.executor.stage import TASK
@@ -53,33 +54,14 @@ _FINAL = _TEXTS.map(lambda text: OrchestratorReply(text, ()))
 _COURSES = st.lists(st.one_of(_SAID, _SAID, _FINAL, st.none()), max_size=8)
 
 
-_ANY = given(_COURSES, st.sampled_from([(BRAINOS, LOCAL), (BRAINOS,)]), st.none() | st.integers(1, 20))
-
-
+@pytest.mark.timeout(600)
 @pytest.mark.promise("brainos.gate")
-@settings(max_examples=20)
-@_ANY
+@examples(20, 500)
+@given(_COURSES, st.sampled_from([(BRAINOS, LOCAL), (BRAINOS,)]), st.none() | st.integers(1, 20))
 async def test_any_orchestrator_writes_only_what_the_ledger_knows(
     course: list[OrchestratorReply | None], by: tuple[Orchestrating, ...], die_before: int | None
 ) -> None:
     """Every change that reached the server was planned, judged and written down, and none was made twice."""
-    await _ends_well(course, by, die_before)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(600)
-@pytest.mark.promise("brainos.gate")
-@settings(max_examples=500)
-@_ANY
-async def test_any_orchestrator_of_many_runs_writes_only_what_the_ledger_knows(
-    course: list[OrchestratorReply | None], by: tuple[Orchestrating, ...], die_before: int | None
-) -> None:
-    await _ends_well(course, by, die_before)
-
-
-async def _ends_well(
-    course: list[OrchestratorReply | None], by: tuple[Orchestrating, ...], die_before: int | None
-) -> None:
     orchestrator = ScriptedOrchestrator(course)
     stage = OrchestratedStage(TASK, orchestrator, by)
     stage.turns.die_before = die_before

@@ -60,12 +60,6 @@ def test_the_tools_of_a_body_are_written_as_one_array(tools: list[ToolDefinition
     assert json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode() in first
 
 
-def test_tools_without_anything_to_be_kept_back_are_the_same_objects() -> None:
-    tools = (ToolDefinition("pay", "Pays a claim.", {"type": "object"}),)
-
-    assert mask_request(request(tools, f"Pay with {CARD}."), "").request.tools is tools
-
-
 def test_a_value_in_a_schema_is_masked_whoever_marks_it() -> None:
     schema: dict[str, JsonValue] = {"type": "object", "properties": {"card": {"enum": ["4111111111111111", "x"]}}}
     tools = (ToolDefinition("pay", f"Pays, say by {CARD}.", schema),)

@@ -156,12 +156,6 @@ async def test_a_process_that_dies_between_confirmations_counts_each_once() -> N
     assert (await replayed(stage)).difference == ""
 
 
-async def test_a_confirmed_task_is_replayed_to_the_same_end() -> None:
-    stage = await _confirmed(5)
-    done = await replayed(stage)
-    assert (done.difference, done.state) == ("", TaskState.COMPLETED)
-
-
 async def test_without_the_template_nobody_is_asked() -> None:
     stage = await begun_as(TEMPLATES["general"], APPROVE)
     record = await stage.run()

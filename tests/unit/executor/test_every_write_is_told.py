@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.executor.core.session.ledger import open_doubts
@@ -19,6 +19,7 @@ from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
+from tests.examples import examples
 from tests.unit.executor.stage import Stage, cancel, message
 from tests.unit.executor.test_worker_doubts import word
 
@@ -114,12 +115,12 @@ _WRITES = st.lists(st.sampled_from(WriteFault), max_size=5)
 _READS = st.lists(st.sampled_from([ReadFault.NONE, *ReadFault]), max_size=8)
 _DEATHS = st.lists(st.integers(0, 6), max_size=4)  # after so many further writes to the store
 _WORDS = st.lists(st.sampled_from(["retry", "retry", "skip", "cancel", "give up"]), max_size=4)
-_ANY = given(_WRITES, _READS, _DEATHS, _WORDS, st.booleans(), st.booleans())
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.promise("I4.unverified_is_said")
-@settings(max_examples=25, deadline=None)
-@_ANY
+@examples(25, 3000)
+@given(_WRITES, _READS, _DEATHS, _WORDS, st.booleans(), st.booleans())
 @example([WriteFault.FAILED_AFTER], [ReadFault.NONE, ReadFault.SILENT], [], [], False, False)
 @example([WriteFault.LATE], [ReadFault.NONE, ReadFault.BUSY, ReadFault.BUSY], [], ["retry", "retry"], False, False)
 async def test_a_task_that_ends_tells_of_a_write_that_took_hold(
@@ -127,33 +128,6 @@ async def test_a_task_that_ends_tells_of_a_write_that_took_hold(
     reads: list[ReadFault],
     deaths: list[int],
     words: list[str],
-    keyed: bool,
-    canceled: bool,
-) -> None:
-    await _tells_all(writes, reads, deaths, words, keyed, canceled)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-@pytest.mark.promise("I4.unverified_is_said")
-@settings(max_examples=3000, deadline=None)
-@_ANY
-async def test_many_tasks_that_end_tell_of_every_write_that_took_hold(
-    writes: list[WriteFault],
-    reads: list[ReadFault],
-    deaths: list[int],
-    words: list[str],
-    keyed: bool,
-    canceled: bool,
-) -> None:
-    await _tells_all(writes, reads, deaths, words, keyed, canceled)
-
-
-async def _tells_all(
-    writes: Sequence[WriteFault],
-    reads: Sequence[ReadFault],
-    deaths: Sequence[int],
-    words: Sequence[str],
     keyed: bool,
     canceled: bool,
 ) -> None:

@@ -9,7 +9,6 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, Role, TaskState, ToolClass
-from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import Stage, message
 
@@ -122,12 +121,6 @@ async def test_dying_at_any_point_sends_each_change_once_and_in_its_turn() -> No
     stage = await _stage("hr_offboarding", None)
     assert await run_with_deaths(stage, message(TEXT)) > 3
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "C-2"])
-
-
-async def test_a_task_that_stopped_in_its_sequence_is_replayed_to_the_same_end() -> None:
-    stage = await _stage("hr_offboarding", NOT_DONE)
-    await stage.run()
-    assert (await replayed(stage)).difference == ""
 
 
 async def test_without_the_template_the_other_part_is_carried_out() -> None:

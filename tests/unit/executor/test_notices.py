@@ -110,13 +110,6 @@ async def test_dying_at_any_point_tells_once_or_never(proved: bool) -> None:
 
 
 @pytest.mark.promise("notify.proved_only")
-async def test_a_task_whose_notice_was_held_back_is_replayed_to_the_same_end() -> None:
-    stage = await unproved(PROCUREMENT, APPROVE, TO_VENDOR)
-    await stage.run()
-    assert (await replayed(stage)).difference == ""
-
-
-@pytest.mark.promise("notify.proved_only")
 async def test_every_write_is_settled_when_a_run_leaves_mutate() -> None:
     stage = await begun_as(CLOSE, APPROVE, ("close_file", {"name": "C-1"}), NOTICE)
     stage.servers.add("close_file", lambda _: {"ok": True}, ToolClass.CHANGE)
@@ -198,14 +191,6 @@ async def test_a_list_that_was_asked_for_stays_one_and_the_metadata_say_who_was_
     record = await stage.run()
     assert record.answer == '["C-1"]'
     assert "not_told" in record.metadata
-
-
-@pytest.mark.promise("notify.told")
-async def test_a_task_that_told_nobody_after_a_correction_is_replayed_to_the_same_end() -> None:
-    stage = await begun_as(PROCUREMENT, APPROVE)
-    stage.talk.rounds.append([APPROVE])
-    await stage.run()
-    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("notify.told")

@@ -11,7 +11,6 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import FsmState as S
 from shared.domain.words import Role, TaskState, ToolClass
 from tests.doubles.scripted_talk import texts_in
-from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import APPROVE, TASK, Stage, decision
@@ -176,15 +175,6 @@ async def test_what_could_not_be_computed_is_told_with_the_reason() -> None:
     assert "left could not be computed: nothing was read that is the limit of the claim" in texts_in(
         stage.model.requests[-1]
     )
-
-
-@pytest.mark.promise("process.rules")
-async def test_a_run_with_figures_and_rules_of_its_own_is_replayed_to_the_same_end() -> None:
-    stage = await _stage(PROCESS)
-    await stage.run()
-    await stage.run(decision("approve", by=_FINANCE))
-    done = await replayed(stage)
-    assert (done.difference, done.state) == ("", TaskState.COMPLETED)
 
 
 @pytest.mark.promise("process.said_twice")

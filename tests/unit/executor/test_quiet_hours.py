@@ -17,7 +17,6 @@ from shared.contracts.tenant import QuietHours, TenantRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tests.doubles.memory_turns import Died
-from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, TASK, Stage, cancel, decision, message
 
@@ -134,14 +133,6 @@ async def test_dying_at_any_point_after_the_wait_tells_once_or_asks_an_operator(
     assert stage.turns.record.state is (TaskState.INPUT_REQUIRED if begun else TaskState.COMPLETED)
     assert len(stage.claims.told) <= 1
     assert begun or len(stage.claims.told) == 1
-
-
-@pytest.mark.promise("notify.quiet_hours")
-async def test_a_task_that_waited_is_replayed_to_the_same_end_whenever_that_is() -> None:
-    stage = await _resting()
-    await stage.run(_fired(stage))
-    done = await replayed(stage)
-    assert (done.difference, done.state) == ("", TaskState.COMPLETED)
 
 
 @pytest.mark.promise("notify.quiet_hours")

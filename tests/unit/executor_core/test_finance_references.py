@@ -8,12 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.figures.calculator import CalculatorResult
+from services.executor.core.figures.calculator import CalculatorResult, split
 from services.executor.core.figures.catalogue import CALCULATORS, calculate
+from services.executor.core.figures.contracts import amortize_loan
+from services.executor.core.figures.valuation import cumulative, quantile
 from tests.each_row import each_row
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
 _CENT = Decimal("0.01")
+_PLACES = st.sampled_from([0, 2, 3])  # of the currency
+_UNITS = st.integers(1, 10**11)
+_RATES = st.integers(0, 4000).map(lambda rate: Decimal(rate).scaleb(-2))
 # The gaps for which a worker of this kind wants a tool, by field, and the calculators that close them.
 GAPS: Mapping[str, str] = {
     "npv": "npv", "irr": "irr", "bond price": "bond_price",
@@ -114,3 +119,98 @@ def test_of_many_contracts_what_is_and_is_not_recognised_are_all_of_them(lines: 
 def test_the_fee_and_the_refund_are_what_remained(value: int, percent: int) -> None:
     operands = [Decimal(value).scaleb(-2), Decimal(percent).scaleb(-2)]
     assert calculate("termination_fee", operands) + calculate("early_termination_refund", operands) == operands[0]
+
+
+@pytest.mark.promise("money.splits")
+@given(
+    total=st.integers(-(10**12), 10**12),
+    weights=st.lists(st.integers(0, 1000), min_size=1, max_size=30),
+    places=_PLACES,
+)
+def test_a_split_sums_to_its_whole_and_no_part_is_a_unit_off(total: int, weights: list[int], places: int) -> None:
+    weights = [*weights, 1]
+    amount = Decimal(total).scaleb(-places)
+
+    parts = split(amount, [Decimal(weight) for weight in weights], places)
+
+    assert sum(parts) == amount
+    for part, weight in zip(parts, weights, strict=True):
+        assert abs(Fraction(part) - Fraction(amount) * weight / sum(weights)) <= Fraction(1, 10**places)
+        assert part == part.quantize(Decimal(1).scaleb(-places))
+
+
+@pytest.mark.promise("money.schedules")
+@given(units=_UNITS, rate=_RATES, months=st.integers(1, 120), places=_PLACES)
+def test_a_loan_ends_at_zero_and_its_principal_parts_are_the_loan(
+    units: int, rate: Decimal, months: int, places: int
+) -> None:
+    principal = Decimal(units).scaleb(-places)
+
+    rows = amortize_loan(principal, rate, Decimal(months), places)
+
+    assert rows[-1].balance == 0
+    assert sum(row.payment - row.interest for row in rows) == principal
+    assert all(row.balance >= 0 <= row.interest for row in rows)
+
+
+@given(share=st.integers(1, 9999))
+def test_a_quantile_undoes_the_cumulative_share(share: int) -> None:
+    probability = Decimal(share) / 10000
+    assert abs(cumulative(quantile(probability)) - probability) < Decimal("1E-12")
+
+
+@pytest.mark.promise("money.splits")
+@given(units=_UNITS, months=st.integers(1, 60), places=_PLACES)
+def test_all_months_recognise_the_whole_contract(units: int, months: int, places: int) -> None:
+    value, count = Decimal(units).scaleb(-places), Decimal(months)
+    steps = [calculate("split_part", [value, Decimal(month), count], places) for month in range(1, months + 1)]
+
+    running = Decimal(0)
+    for month, step in enumerate(steps, 1):
+        running += step
+        assert running == calculate("recognized_revenue", [value, count, Decimal(month)], places)
+        assert running + calculate("deferred_revenue", [value, count, Decimal(month)], places) == value
+    assert running == value
+
+
+@pytest.mark.promise("money.splits")
+@given(units=_UNITS, days=st.integers(1, 366), used=st.integers(0, 366), places=_PLACES)
+def test_the_used_and_the_remaining_part_are_the_total(units: int, days: int, used: int, places: int) -> None:
+    total, used = Decimal(units).scaleb(-places), min(used, days)
+    operands = [total, Decimal(used), Decimal(days)]
+
+    of_use = calculate("prorated_used", operands, places)
+
+    assert of_use + calculate("prorated_remaining", operands, places) == total
+    assert of_use == rounded(Fraction(total) * used / days, places)
+
+
+@pytest.mark.promise("money.splits")
+@given(units=_UNITS, rate=_RATES, places=_PLACES)
+def test_what_is_withheld_and_what_is_paid_are_the_gross(units: int, rate: Decimal, places: int) -> None:
+    gross = Decimal(units).scaleb(-places)
+    withheld = calculate("tax_withheld", [gross, rate], places)
+
+    assert withheld == rounded(Fraction(gross) * Fraction(rate) / 100, places)
+    assert withheld + calculate("withholding_net", [gross, rate], places) == gross
+
+
+@pytest.mark.promise("money.schedules")
+@pytest.mark.parametrize("method", ["straight_line", "sum_of_years", "declining_balance"])
+@given(units=_UNITS, salvage=st.integers(0, 100), life=st.integers(1, 60), places=_PLACES)
+def test_depreciation_ends_at_the_salvage_value(method: str, units: int, salvage: int, life: int, places: int) -> None:
+    cost = Decimal(units).scaleb(-places)
+    left = Decimal(units * salvage // 100).scaleb(-places)
+
+    charges = [calculate(method, [cost, left, Decimal(life), Decimal(year)], places) for year in range(1, life + 1)]
+
+    assert sum(charges) == cost - left
+    assert min(charges) >= 0
+
+
+@pytest.mark.promise("money.rounding")
+@given(units=st.integers(-(10**15), 10**15), places=_PLACES)
+def test_a_half_minor_unit_rounds_away_from_zero(units: int, places: int) -> None:
+    """1.005 is 1.01 and -1.005 is -1.01: neither a banker's nor a float's answer."""
+    exact = Decimal(units).scaleb(-places - 1)
+    assert calculate("round_money", [exact], places) == rounded(Fraction(exact), places)

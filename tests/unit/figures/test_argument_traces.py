@@ -5,10 +5,17 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.arguments import FieldStanding, hints_of
+from services.executor.core.figures.arguments import hints_of
 from services.executor.core.figures.facts import index_facts
-from services.executor.core.figures.trace import OriginKind, numbers_of_answer, trace_argument, untraced_figures
-from shared.domain.exact_json import Json, dumps
+from services.executor.core.figures.trace import (
+    OriginKind,
+    TraceSources,
+    numbers_of_answer,
+    trace_argument,
+    untraced_figures,
+)
+from shared.domain.exact_json import Json, JsonObject, dumps
+from tests.each_row import each_row
 from tests.unit.figures.reading_stage import NOW, sources, trace
 
 _CLAIMS: Json = {
@@ -22,6 +29,7 @@ _CLAIMS: Json = {
     ]
 }
 _IBAN = "DE89370400440532013000"
+_REST = (OriginKind.CALCULATED, "rest")
 
 
 def test_a_field_names_its_record_so_that_a_siblings_amount_can_be_told_apart() -> None:
@@ -32,44 +40,46 @@ def test_a_field_names_its_record_so_that_a_siblings_amount_can_be_told_apart() 
     ]
 
 
-@pytest.mark.parametrize(("name", "value"), [("amount", 999), ("iban", _IBAN), ("invoice_id", "INV-77")])
-def test_what_stands_only_in_somebodys_text_is_marked_and_not_enough(name: str, value: Json) -> None:
-    found = trace(name, value, sources("Pay EXP-2", {"c1": _CLAIMS}))
+_PEOPLE: Json = [{"id": "E1", "first": "Ada", "last": "Byron"}, {"id": "E2", "first": "Bob", "last": "Lovelace"}]
+
+
+@each_row(
+    ("name", "value", "fact", "is_enough"),
+    [
+        *(("amount", Decimal("1234.50"), {"id": "A1", "sum": shown}, True) for shown in
+          (Decimal("1234.50"), "1,234.50", "1.234,50 EUR", "1234.5", "$1,234.50")),
+        ("amount", Decimal("12.50"), {"id": "A1", "sum_cents": 1250}, True),
+        ("amount", 500, {"claim_id": 500, "status": "open"}, False),
+        ("claim_id", 80, _CLAIMS, False),
+        ("claim_id", "EXP-9", "Created claim EXP-9 for 120.00 EUR", False),
+        ("iban", _IBAN, {"content": [{"type": "text", "text": dumps({"id": 7, "iban": _IBAN})}]}, True),
+        ("to", "bob@example.com", {"id": "m1", "from": "Bob Lee <bob@example.com>"}, True),
+        ("to", "Robert <bob@example.com>", {"id": "m1", "from": "Bob Lee <bob@example.com>"}, True),
+        ("to", "bob@a.b.example", {"id": "m1", "from": "bob@a-b.example"}, False),
+        ("recipient", "Ada Lovelace", {"id": "E1", "first": "Ada", "last": "Lovelace"}, True),
+        ("recipient", "Ada Lovelace", _PEOPLE, False),
+        ("amount", 77, _CLAIMS, False),
+        ("note", "Paid 80 for EXP-2, not 81 for EXP-3.", _CLAIMS, True),
+    ],
+)  # fmt: skip
+def test_a_whole_field_of_the_right_kind_is_enough(name: str, value: Json, fact: Json, is_enough: bool) -> None:
+    """In any writing; a name of one record's parts; of a free text nothing has to be found."""
+    assert trace(name, value, sources("", {"c1": fact})).strictness_met is is_enough
+
+
+@each_row(
+    ("name", "value", "fact"),
+    [
+        ("amount", 999, _CLAIMS),
+        ("iban", _IBAN, _CLAIMS),
+        ("invoice_id", "INV-77", _CLAIMS),
+        ("iban", _IBAN, {"id": "m1", "body": dumps({"iban": _IBAN})}),
+    ],
+)
+def test_what_stands_only_in_somebodys_text_is_marked_and_not_enough(name: str, value: Json, fact: Json) -> None:
+    """JSON within a mail's body is still somebody's text."""
+    found = trace(name, value, sources("Pay EXP-2", {"c1": fact}))
     assert (found.origin, found.free_text_only, found.strictness_met) == (OriginKind.FACT, True, False)
-
-
-def test_json_within_a_mails_body_is_still_somebodys_text() -> None:
-    mail: Json = {"id": "m1", "body": dumps({"iban": _IBAN})}
-    found = trace("iban", _IBAN, sources("Pay it", {"c1": mail}))
-    assert (found.free_text_only, found.strictness_met) == (True, False)
-
-
-def test_json_in_the_text_of_a_tools_answer_is_structured() -> None:
-    answer: Json = {"content": [{"type": "text", "text": dumps({"id": 7, "iban": _IBAN})}]}
-    assert trace("iban", "DE89 3704 0044 0532 0130 00", sources("", {"c1": answer})).strictness_met
-
-
-def test_an_answer_that_is_prose_is_no_structured_field() -> None:
-    found = trace("claim_id", "EXP-9", sources("", {"c1": "Created claim EXP-9 for 120.00 EUR"}))
-    assert (found.origins[0].standing, found.strictness_met) == (FieldStanding.PROSE, False)
-
-
-def test_an_identifier_is_no_source_of_an_amount() -> None:
-    assert not trace("amount", 500, sources("", {"c1": {"claim_id": 500, "status": "open"}})).strictness_met
-
-
-def test_an_amount_is_no_source_of_an_identifier() -> None:
-    assert not trace("claim_id", 80, sources("Pay them", {"c1": _CLAIMS})).strictness_met
-
-
-@pytest.mark.parametrize("shown", [Decimal("1234.50"), "1,234.50", "1.234,50 EUR", "1234.5", "$1,234.50"])
-def test_a_fields_amount_is_found_in_any_writing(shown: Json) -> None:
-    assert trace("amount", Decimal("1234.50"), sources("", {"c1": {"id": "A1", "sum": shown}})).strictness_met
-
-
-def test_cents_of_a_field_support_an_amount() -> None:
-    found = trace("amount", Decimal("12.50"), sources("", {"c1": {"id": "A1", "sum_cents": 1250}}))
-    assert found.strictness_met
 
 
 def test_objects_keyed_by_an_identifier_are_records() -> None:
@@ -79,42 +89,24 @@ def test_objects_keyed_by_an_identifier_are_records() -> None:
     assert origin.record.identifier == "EXP-4"
 
 
-def test_the_sender_of_a_mail_is_a_source_of_its_address() -> None:
-    known = sources("Answer the mail", {"c1": {"id": "m1", "from": "Bob Lee <bob@example.com>"}})
-    assert trace("to", "bob@example.com", known).strictness_met
-    assert trace("to", "Robert <bob@example.com>", known).strictness_met
-
-
-def test_an_address_that_differs_by_a_mark_is_another() -> None:
-    known = sources("Answer", {"c1": {"id": "m1", "from": "bob@a-b.example"}})
-    assert not trace("to", "bob@a.b.example", known).strictness_met
-
-
-def test_the_task_comes_first() -> None:
-    assert trace("amount", 80, sources("Pay EUR 80.00", {"c1": _CLAIMS})).origin is OriginKind.TASK
-
-
-def test_an_earlier_turn_of_the_user_is_enough() -> None:
-    found = trace("claim_id", "EXP-5", sources("do it", earlier=("It is about EXP-5",)))
-    assert (found.origin, found.strictness_met) == (OriginKind.TASK, True)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "figure"),
+@each_row(
+    ("name", "value", "known", "schema", "origin"),
     [
-        ("amount", Decimal("41.50"), Decimal("41.5")),
-        ("date", "2026-05-01", date(2026, 5, 1)),
-        ("amount_cents", 4150, "41.50"),
+        ("amount", 80, sources("Pay EUR 80.00", {"c1": _CLAIMS}), None, (OriginKind.TASK, "")),
+        ("claim_id", "EXP-5", sources("do it", earlier=("It is about EXP-5",)), None, (OriginKind.TASK, "")),
+        ("amount", Decimal("41.50"), sources(calculated={"rest": Decimal("41.5")}), None, _REST),
+        ("date", "2026-05-01", sources(calculated={"rest": date(2026, 5, 1)}), None, _REST),
+        ("amount_cents", 4150, sources(calculated={"rest": "41.50"}), None, _REST),
+        ("status", "approved", sources(), {"enum": ["approved", "denied"]}, (OriginKind.SCHEMA, "")),
+        ("amount", 77, sources("Pay EXP-1", {"c1": _CLAIMS}), None, (OriginKind.NONE, "")),
     ],
 )
-def test_a_calculated_value_is_enough(name: str, value: Json, figure: Decimal | str | date) -> None:
-    found = trace(name, value, sources("", calculated={"rest": figure}))
-    assert (found.origin, found.where, found.strictness_met) == (OriginKind.CALCULATED, "rest", True)
-
-
-def test_a_choice_comes_from_the_schema() -> None:
-    found = trace("status", "approved", sources(""), {"enum": ["approved", "denied"]})
-    assert found.origin is OriginKind.SCHEMA
+def test_the_task_comes_first_then_what_was_calculated_or_may_be_chosen(
+    name: str, value: Json, known: TraceSources, schema: JsonObject | None, origin: tuple[OriginKind, str]
+) -> None:
+    found = trace(name, value, known, schema)
+    assert (found.origin, found.where if origin == _REST else "") == origin
+    assert found.strictness_met is (origin[0] is not OriginKind.NONE)
 
 
 def test_nested_arguments_are_traced_leaf_by_leaf() -> None:
@@ -126,26 +118,6 @@ def test_nested_arguments_are_traced_leaf_by_leaf() -> None:
         ("payment.lines[1].claim_id", False),
         ("payment.lines[1].amount", True),
     ]
-
-
-def test_figures_of_a_free_text_without_a_source_refuse_nothing() -> None:
-    found = trace("note", "Paid 80 for EXP-2, not 81 for EXP-3.", sources("Pay EXP-2", {"c1": _CLAIMS}))
-    assert (found.origin, found.strictness_met) == (OriginKind.NONE, True)
-
-
-def test_a_full_name_is_built_from_the_names_of_one_record() -> None:
-    found = trace("recipient", "Ada Lovelace", sources("", {"c1": {"id": "E1", "first": "Ada", "last": "Lovelace"}}))
-    assert found.strictness_met
-
-
-def test_a_name_of_two_peoples_parts_is_not_enough() -> None:
-    people: Json = [{"id": "E1", "first": "Ada", "last": "Byron"}, {"id": "E2", "first": "Bob", "last": "Lovelace"}]
-    assert not trace("recipient", "Ada Lovelace", sources("", {"c1": people})).strictness_met
-
-
-def test_a_value_from_nowhere_has_no_origin() -> None:
-    found = trace("amount", 77, sources("Pay EXP-1", {"c1": _CLAIMS}))
-    assert (found.origin, found.strictness_met) == (OriginKind.NONE, False)
 
 
 def test_ten_thousand_rows_are_indexed_and_each_is_found() -> None:

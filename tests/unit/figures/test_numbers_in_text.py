@@ -12,29 +12,6 @@ from services.executor.core.figures.mentions import Mention, find_mentions
 from services.executor.core.figures.numbers import Number
 from tests.unit.figures.reading_stage import days_in, is_said, read, sources, trace
 
-
-def test_a_mark_that_can_mean_two_things_keeps_both_readings() -> None:
-    assert {Decimal("1.234"), Decimal(1234)} <= set(read("EUR 1.234").numbers_by_value)
-
-
-def test_a_comma_before_three_digits_parts_thousands_in_english() -> None:
-    assert Decimal("1.234") not in read("please pay the 1,234 to them").numbers_by_value
-
-
-def test_the_currency_belongs_to_its_number() -> None:
-    mentions = read("100 USD and 200 €")
-    codes = [sorted(number.money.codes) for number in mentions.numbers if number.money]
-    assert codes == [["USD"], ["EUR"]]
-
-
-def test_every_mention_says_where_it_stands() -> None:
-    text = "Pay EUR 1.234,56 for 2 kg on 4 March at half past nine, ref INV_22."
-    found = read(text)
-    mentions: list[Mention] = [*found.numbers, *found.dates, *found.times, *found.identifiers]
-    said = {text[one.start : one.end] for one in mentions}
-    assert {"EUR 1.234,56", "2 kg", "4 March", "half past nine", "INV_22"} <= said
-
-
 _AMOUNTS = st.decimals(min_value=Decimal("0.01"), max_value=Decimal("9999999.99"), places=2)
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gateway.edge.errors import InvalidField, NoVisibleTask, Unsupported
+from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.features.streams.service import ToldUpdate
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
 from shared.domain.words import Dialect, TaskState
-from tests.unit.gateway.stream_stage import ANN, BOB, Played, message, read
+from tests.unit.gateway.stream_stage import ANN, Played, message, read
 
 PATIENCE = 10.0
 _EVENTS: dict[str, dict[str, object]] = {
@@ -103,14 +103,6 @@ async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_
     assert [(type(item.update), item.update.final) for item in told if isinstance(item.update, Snapshot)] == [
         (Snapshot, True)
     ]
-
-
-@pytest.mark.promise("gateway.streams")
-async def test_a_strangers_task_is_unknown_before_any_stream_begins() -> None:
-    played = Played()
-    record = await played.sent()
-    with pytest.raises(NoVisibleTask):
-        await played.replica().subscribe(record.task_id, BOB, None, Dialect.A2A_1_0)
 
 
 async def test_an_id_that_no_stream_gave_is_refused_before_the_message_is_taken_in() -> None:

@@ -60,13 +60,6 @@ def test_merging_the_same_again_changes_nothing(log: list[StoredCase], new: list
     assert merge_cases(once, new, MOST) == once
 
 
-@given(_LOGS)
-def test_merging_nothing_leaves_every_text_as_it_is(log: list[StoredCase]) -> None:
-    """Also fields that a later version wrote."""
-    later = [entry._replace(text=entry.text.replace("{", '{"later":1,', 1)) for entry in log]
-    assert merge_cases(later, [], MOST) == later
-
-
 @pytest.mark.promise("training.merged")
 def test_a_full_log_takes_what_is_better_and_keeps_what_is_good() -> None:
     """Not overwritten, and not in vain: fifty good examples into two hundred middling cases."""

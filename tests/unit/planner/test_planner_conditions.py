@@ -2,7 +2,6 @@
 
 import pytest
 
-from services.planner.core.intents import understand
 from shared.domain.exact_json import Json
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
@@ -48,8 +47,3 @@ def test_a_figure_that_nothing_tells_decides_nothing(condition: str) -> None:
     """Another budget, another thing's figure: the amount of the kite stands in for none of them."""
     plan = planned(f"Approve kite KIT-7 {condition}.", _FACTS, [_APPROVE])
     assert (calls(plan), "is not known" in plan.text) == ([], True)
-
-
-def test_a_leading_condition_is_not_cut_inside_a_figure() -> None:
-    (intent,) = understand("If more than 30,000 is left in the Harbour budget, approve KIT-7.").actions
-    assert (intent.condition, intent.clause) == ("more than 30,000 is left in the Harbour budget", "approve KIT-7")

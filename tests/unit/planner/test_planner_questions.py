@@ -3,7 +3,6 @@
 import pytest
 
 from services.planner.core.facts import facts
-from services.planner.core.intents import understand
 from services.planner.core.pages import next_parts, read_in_part
 from services.planner.core.records import ToolFact
 from services.planner.core.request import Request, ToolSpec, objects
@@ -17,12 +16,6 @@ _PERSON: Json = {
     "phone": "+1 555 0101",
     "club": "Harbour",
 }
-
-
-@pytest.mark.promise("planner.answers_each_question")
-def test_a_question_with_two_halves_is_two_questions() -> None:
-    asked = understand("Which kites are open, and how much is left in the budget?").questions
-    assert asked == ("Which kites are open", "how much is left in the budget?")
 
 
 @pytest.mark.promise("planner.answers_each_question")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from services.planner.core.foreign import in_english
 from services.planner.core.intents import understand
 from shared.domain.exact_json import Json
 from tests.unit.planner.planner_requests import calls, fact, links, planned, tool
@@ -58,20 +57,6 @@ def test_a_reason_that_nobody_gave_is_missing() -> None:
 
 
 @pytest.mark.promise("planner.loses_no_part")
-@pytest.mark.parametrize(
-    ("said", "english"),
-    [
-        ("Genehmige das Budget KIT-7 und danach KIT-8.", "approve the budget KIT-7 and then KIT-8."),
-        ("Rejette la note de frais KIT-7 avec la carte.", "reject the expense claim KIT-7 with the carte."),
-        ("Bitte lehne KIT-7 ab. Grund: es ist zu teuer.", "please reject KIT-7 . because es ist zu teuer."),
-    ],
-)
-def test_a_reason_of_another_language_begins_at_a_whole_word(said: str, english: str) -> None:
-    """``da`` begins ``das`` and ``danach``, ``car`` begins ``carte``: neither is a because."""
-    assert in_english(said) == english
-
-
-@pytest.mark.promise("planner.loses_no_part")
 def test_two_parts_of_one_foreign_sentence_are_two_parts() -> None:
     plan = planned("Bitte genehmige KIT-7 und lehne KIT-8 ab, weil es zu teuer ist.", _FACTS, [_APPROVE, _REJECT])
     assert [given["kite_id"] for _, given in calls(plan)] == ["KIT-7", "KIT-8"]
@@ -107,25 +92,6 @@ def test_things_for_which_a_condition_differs_are_not_decided_together() -> None
     facts = [fact(f"f-{one}", "get_kite", {"id": one}, {"id": one, "amount": amount}) for one, amount in rows.items()]
     plan = planned("Approve kites KIT-7 and KIT-8 if they are under 100.", [*facts], [_APPROVE])
     assert (calls(plan), "not the same" in plan.text) == ([], True)
-
-
-@pytest.mark.promise("planner.loses_no_part")
-@pytest.mark.parametrize(
-    ("said", "english"),
-    [
-        (
-            "Approuve le bon de commande KIT-7 seulement s'il est inférieur à 500.",
-            "approve the purchase order KIT-7 only if it is less than 500.",
-        ),
-        ("Storniere die Bestellung KIT-7.", "cancel the order KIT-7."),
-        (
-            "Enregistre un paiement de 1.543,17 pour la créance KIT-7.",
-            "record a payment of 1543.17 for the receivable KIT-7.",
-        ),
-    ],
-)
-def test_conditions_imperatives_and_decimals_of_another_language_are_read(said: str, english: str) -> None:
-    assert in_english(said) == english
 
 
 @pytest.mark.promise("planner.loses_no_part")

@@ -126,14 +126,6 @@ def test_a_missing_field_leaves_undecided_what_depends_on_it(text: str) -> None:
     assert _decide(text) is UNKNOWN
 
 
-@pytest.mark.promise("policy.missing")
-def test_a_missing_field_that_changes_nothing_is_harmless() -> None:
-    """``false && missing`` is false and ``true || missing`` is true, on either side."""
-    assert _decide("no && absent > 5") is False
-    assert _decide("absent > 5 && no") is False
-    assert _decide("absent > 5 || yes") is True
-
-
 @pytest.mark.promise("policy.errors")
 @each_row(
     ("text", "position"),

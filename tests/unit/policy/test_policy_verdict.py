@@ -9,7 +9,6 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule, Verdict
-from shared.contracts.policy_hash import policy_hash
 from tests.unit.policy.generated import contexts, requests, rules
 
 _APPROVAL = Rule(id="LIMIT", condition="amount > 5000", action="require_approval", reason="over the limit")
@@ -301,14 +300,60 @@ def test_a_rule_that_blocks_asks_nobody() -> None:
 
 
 @pytest.mark.promise("approvals.several")
-def test_another_number_is_another_policy_and_none_is_the_one_before() -> None:
-    """So that an approval that was given under the old number does not hold under the new one."""
-    hashes = {policy_hash([_policy(_RULE.model_copy(update={"approvers": count}))]) for count in (None, 1, 2)}
-    assert len(hashes) == 3
-    assert policy_hash([_policy(_RULE)]) in hashes
-
-
-@pytest.mark.promise("approvals.several")
 def test_the_number_travels_with_the_verdict() -> None:
     verdict = _verdict(_RULE.model_copy(update={"approvers": 2}), amount=600)
     assert Verdict.from_json(verdict.to_json()).approvers == 2
+
+
+@pytest.mark.promise("policy.probes")
+@pytest.mark.parametrize(
+    ("condition", "context"),
+    [
+        ("amount>5000&&!x", {"amount": 6000, "x": False}),
+        ("(amount > 5000) && (x || y)", {"amount": 6000, "x": False, "y": True}),
+        ("amount > 5,000", {"amount": 6000}),
+        ("amount > 5000", {"amount": "6,000"}),
+        ("amount > 5000", {"amount": "$7,200"}),
+        ("amount > budget", {"amount": 7200, "budget": 5000}),
+        ("order.total > 5000", {"order": {"total": 7200}}),
+        ("active == true", {"active": True}),
+        ("active == false", {"active": False}),
+        ("3 == 3.0", {}),
+        ("count == 3.0", {"count": 3}),
+        ("count == 3", {"count": Decimal("3.0")}),
+        ("note == 'a && b'", {"note": "a && b"}),
+        ("note == 'a || b' && amount > 1", {"note": "a || b", "amount": 2}),
+        ("status !== 'closed'", {"status": "open"}),
+    ],
+)
+def test_a_condition_holds_where_a_reader_expects_it(condition: str, context: dict[str, ContextValue]) -> None:
+    """An earlier checker took each of these for false, so that the rule never acted."""
+    rule = Rule(id="R", condition=condition, action="block")
+    assert evaluate(_request(rule, context=context, binding=True), ConditionCache()).blocked
+
+
+@pytest.mark.promise("policy.probes")
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"condition": "amount > 5000 and is_vip"}, "policy invalid: rule 'R' at character 14: "),
+        ({"condition": "amount > 5000 and is_vip"}, "write &&"),
+        *(({"action": word}, "unknown action") for word in ("deny", "reject", "hold", "", "blocked")),
+        ({"action": "escalate", "level": "vp"}, "unknown level 'vp'"),
+    ],
+)
+def test_a_word_that_nobody_knows_never_passes(rule: dict[str, str], says: str) -> None:
+    """Even where the condition does not hold: the rule is invalid, and nothing passes on it."""
+    invalid = Rule.model_validate({"id": "R", "condition": "amount > 5000", "action": "block", **rule})
+    verdict = evaluate(_request(invalid, context={"amount": 1, "is_vip": False}), ConditionCache())
+
+    assert not verdict.passed
+    assert says in verdict.problems[0].message
+
+
+@pytest.mark.promise("policy.probes")
+def test_actions_and_levels_are_words_in_any_case_and_the_highest_level_wins() -> None:
+    asked = [_APPROVAL.model_copy(update={"id": level, "level": level}) for level in ("CFO", "manager")]
+    for rules_ in (asked, asked[::-1]):
+        assert evaluate(_request(*rules_, context={"amount": 7200}), ConditionCache()).escalation_level == "cfo"
+    assert evaluate(_request(Rule(id="R", condition="true", action="BLOCK")), ConditionCache()).blocked

@@ -6,7 +6,6 @@ from hypothesis import given
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, Verdict
-from shared.contracts.policy_hash import policy_hash
 from shared.domain.words import RuleAction
 from tests.unit.policy.generated import requests
 
@@ -106,13 +105,6 @@ def _contradicted(
     )
     policy = Policy(id="P", rules=(rule,), judges_records=judges)
     return evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), ConditionCache())
-
-
-@pytest.mark.promise("policy.if_known")
-def test_the_policy_hash_tells_such_a_rule_from_a_strict_one() -> None:
-    """What an approval is bound to changes with it (I7)."""
-    strict, mild = (policy_hash([Policy(id="P", rules=(rule,))]) for rule in (_STRICT, _MILD))
-    assert strict != mild
 
 
 @pytest.mark.promise("process.only_tightens")

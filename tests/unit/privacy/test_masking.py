@@ -248,12 +248,6 @@ def test_a_value_is_found_in_any_surroundings(value: str, around: str) -> None:
 
 
 @pytest.mark.promise("privacy.marks")
-@given(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=5))
-def test_several_values_are_all_found(values: list[str]) -> None:
-    assert set(values) <= set(marked_values(a_text_with(values)))
-
-
-@pytest.mark.promise("privacy.marks")
 def test_data_is_redacted_by_its_fields_too() -> None:
     told = without_marks({"password": "abc", "cards": [4111111111111111], "n": 1.5, "deep": ({"x": "536-90-4399"},)})
     assert told == {"password": "[password]", "cards": ["[card]"], "n": 1.5, "deep": ({"x": "[ssn]"},)}

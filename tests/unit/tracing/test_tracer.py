@@ -15,15 +15,6 @@ _TRACE, _SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 _GIVEN = f"00-{_TRACE}-{_SPAN}-01"
 
 
-def test_a_span_stands_within_the_one_that_is_open() -> None:
-    kept = KeptSpans()
-    with kept.tracer.span("outer"), kept.tracer.span("inner"):
-        pass
-    inner, outer = kept.named("inner"), kept.named("outer")
-    assert (inner.parent_id, inner.trace_id) == (outer.span_id, outer.trace_id)
-    assert outer.parent_id == ""
-
-
 async def test_what_runs_side_by_side_stands_within_the_span_that_began_it() -> None:
     kept = KeptSpans()
 
