@@ -70,7 +70,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
         task_seconds=settings.task_timeout,
         rest_seconds=settings.task_deadline,
         strategies=settings.strategies,
-        audits_values=settings.compute_audit == "on",
+        audit=settings.compute_audit,
         orchestrators=settings.orchestrators,
         answers=AnswerRules(settings.quality_formula, settings.answer_footer),
         iterations=settings.max_iterations,

@@ -11,7 +11,7 @@ from pydantic_settings import NoDecode
 from services.executor.ports.orchestrators import Orchestrating
 from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_reach
 from shared.domain.quality import Formula
-from shared.domain.words import Strategy
+from shared.domain.words import PlanAudit, Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.parts import PartGroup
 from shared.infra.redis import START_SECONDS, QueueSettings
@@ -141,9 +141,9 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         json_schema_extra={"needed": "ORCHESTRATORS names brainos"},
     )
     brainos_timeout: float = Field(default=45.0, gt=0, description="seconds for one round with it")
-    compute_audit: Literal["on", "off"] = Field(
-        default="on",
-        description="whether a model looks if a risky plan does what its task asks; the exact audit stays",
+    compute_audit: PlanAudit = Field(
+        default=PlanAudit.RISKY,
+        description="whether a model looks if risky plans, or all, do what their tasks ask; the exact audit stays",
     )
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000, description="US dollars of one task")
     quality_formula: Formula = Field(default=Formula.SIGNALS, description="how runs are scored")

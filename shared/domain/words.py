@@ -158,3 +158,11 @@ class Dialect(StrEnum):
     LEGACY = "legacy"
     A2A_0_3 = "0.3"
     A2A_1_0 = "1.0"
+
+
+class PlanAudit(StrEnum):
+    """Of which plans a model is asked whether they do what the task asks; ``on``: of those whose process is risky."""
+
+    OFF = "off"
+    RISKY = "on"
+    ALL = "all"

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import Strategy, TaskState
+from shared.domain.words import PlanAudit, Strategy, TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from tests.doubles.scripted_model import json_reply, text_reply
 from tests.unit.executor.archived import replayed
@@ -82,9 +82,19 @@ async def test_a_task_that_proposes_nothing_needs_no_judge() -> None:
 @pytest.mark.promise("audit.second.switch")
 async def test_switched_off_no_model_judges() -> None:
     stage = _once(_stage(OBJECTS))
-    stage.limits = stage.limits._replace(audits_values=False)
+    stage.limits = stage.limits._replace(audit=PlanAudit.OFF)
     assert (await stage.run()).state is TaskState.COMPLETED
     assert asked_in(stage, "COVERAGE") == []
+
+
+@pytest.mark.promise("audit.second.switch")
+@pytest.mark.parametrize(("audit", "questions"), [(PlanAudit.RISKY, 0), (PlanAudit.ALL, 1)])
+async def test_each_plan_is_judged_where_the_operator_wants_it(audit: PlanAudit, questions: int) -> None:
+    stage = _once(_stage(AGREES))
+    stage.talk.process = "general"
+    stage.limits = stage.limits._replace(audit=audit)
+    assert (await stage.run()).state is TaskState.COMPLETED
+    assert len(asked_in(stage, "COVERAGE")) == questions
 
 
 @pytest.mark.promise("coverage.fails_closed", "audit.second.fails_closed")

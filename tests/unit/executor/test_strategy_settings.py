@@ -65,7 +65,7 @@ def _settings_of_audit_setting(monkeypatch: pytest.MonkeyPatch, written: str | N
 
 
 @pytest.mark.promise("audit.second.setting")
-@pytest.mark.parametrize(("written", "read"), [(None, "on"), ("on", "on"), ("off", "off")])
+@pytest.mark.parametrize(("written", "read"), [(None, "on"), ("on", "on"), ("off", "off"), ("all", "all")])
 def test_the_audit_is_on_unless_it_is_switched_off(
     monkeypatch: pytest.MonkeyPatch, written: str | None, read: str
 ) -> None:

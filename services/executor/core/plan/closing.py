@@ -36,7 +36,7 @@ from services.executor.core.write.notices import notice_wanted, with_sentences
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import FsmState, ToolClass
+from shared.domain.words import FsmState, PlanAudit, ToolClass
 from shared.ports.models import Tier
 
 _RISKS = ("medium", "high")
@@ -62,11 +62,13 @@ class Objections(NamedTuple):
 
 
 async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> Objections:
-    """Asks a model whether the calls do what the parts ask, if the process is risky; empty if not, or if it agrees.
+    """Asks a model whether the calls do what the parts ask, of a plan that is to be audited; empty if it agrees, or for
+    another one.
 
     Raises ``Failed`` if the model cannot be had: a risky plan is not made unchecked. ``key``: the journal step.
     """
-    if not ctx.limits.audits_values or progress.template.risk not in _RISKS:
+    audit, is_risky = ctx.limits.audit, progress.template.risk in _RISKS
+    if audit is PlanAudit.OFF or not (is_risky or audit is PlanAudit.ALL):
         return Objections()
     try:
         known = frozenset(part.number for part in progress.dossier.parts)

@@ -33,7 +33,7 @@ from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import is_under
 from shared.domain.quality import Formula
-from shared.domain.words import FsmState, Strategy
+from shared.domain.words import FsmState, PlanAudit, Strategy
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import ImageBlock, Model
 from shared.ports.tracing import NO_TRACER, Span, Tracer
@@ -67,7 +67,7 @@ class Limits(NamedTuple):
     strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
     orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # in the order in which they are tried
     translator: str = ""  # the model that translates prose: another one translates anew
-    audits_values: bool = True  # whether a model looks over the figures that a plan of writes is built on
+    audit: PlanAudit = PlanAudit.RISKY
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: Bounds = Bounds()
     lists: ListBounds = ListBounds()

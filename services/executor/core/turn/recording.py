@@ -44,7 +44,7 @@ from shared.domain import span_names as names
 from shared.domain.exact_json import JsonObject, digest, dumps, loads_object, plain
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.quality import Formula
-from shared.domain.words import Strategy, ToolClass
+from shared.domain.words import PlanAudit, Strategy, ToolClass
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 VERSION = 1  # of what is noted; a reader handles the one before
@@ -73,7 +73,7 @@ class AttemptStart(NamedTuple):
             plans=int(str(said["plans"])),
             trusts_requests=bool(said["trusts_requests"]),
             answers=_answer_rules(self.settings),
-            audits_values=self.settings.get("audits_values") is True,  # runs of an older release had no such audit
+            audit=_plan_audit(self.settings),
             translator=str(self.settings.get("translator", today.translator)),
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
             orchestrators=tuple(Orchestrating(str(name)) for name in cast("list[str]", said["orchestrators"])),
@@ -95,9 +95,17 @@ def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], l
     parts = [f'"v":{VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
     settings |= {"formula": limits.answers.formula.value, "reviews": limits.answers.reviews}
-    settings |= {"audits_values": limits.audits_values, "translator": limits.translator}
+    settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
+    settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
     journal.note_attempt(turn.turn_id, "{" + ",".join(parts) + "}")
+
+
+def _plan_audit(settings: JsonObject) -> PlanAudit:
+    """Of which plans a model was asked; runs of an older release had no such audit."""
+    if settings.get("audits_all") is True:
+        return PlanAudit.ALL
+    return PlanAudit.RISKY if settings.get("audits_values") is True else PlanAudit.OFF
 
 
 def _answer_rules(settings: JsonObject) -> AnswerRules:
