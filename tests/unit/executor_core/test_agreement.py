@@ -123,13 +123,15 @@ def test_an_edit_that_sets_nothing_is_refused() -> None:
         ({"status": "in_progress", "priority": "urgent"}, True),
         ({"status": "in_progress", "is_billed": True}, True),
         ({"status": "in_progress", "note": "Begun today."}, False),
+        ({"status": "in_progress", "priority": "normal"}, False),  # as it is
     ],
 )
 def test_a_field_of_which_no_word_tells_is_sent_back_where_an_edit_sets_another_one(
     changes: JsonObject, is_asked: bool
 ) -> None:
     update = _tool("update_repair", "repair_id", "changes")
-    found = _find("Set repair W-503 to in progress.", update, {"repair_id": "W-503", "changes": changes})
+    facts = (_read("r1", "get_repair", {"repair_id": "W-503", "priority": "normal"}, repair_id="W-503"),)
+    found = _find("Set repair W-503 to in progress.", update, {"repair_id": "W-503", "changes": changes}, facts)
     assert any("says nothing of it" in why for why in found.doubts) is is_asked
 
 

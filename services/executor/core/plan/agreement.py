@@ -203,12 +203,22 @@ def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: Par
     said_words = {word for text in setting.said for one in words_of(text.text) for word in words(one)}
     sets = [one for one in given if not names_a_record(_name_of(one.path)) and one.path not in tool.required]
     told = [one for one in sets if one.origin == "task" or said_words.intersection(words(_name_of(one.path)))]
+    present = _present_values(given, setting.facts) if told else frozenset[tuple[tuple[str, ...], str]]()
     for one in sets if told else ():
         is_word = isinstance(one.value, str | bool) and one.kind is not ArgumentKind.FREE_TEXT and one.value != ""
-        if one in told or not is_word or one.origin not in _ASKED_OF:
+        is_there = (words(_name_of(one.path)), as_text(one.value)) in present
+        if one in told or not is_word or is_there or one.origin not in _ASKED_OF:
             continue
         if not (isinstance(one.value, str) and any(_says(text, one.value) for text in setting.said)):
             yield Disagreement(one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says nothing of it")
+
+
+def _present_values(given: Sequence[SaidArgument], facts: Sequence[Fact]) -> frozenset[tuple[tuple[str, ...], str]]:
+    """What the records that a call names have by what was read: words of a field's name, and its value as a text."""
+    named = {as_text(one.value) for one in given if names_a_record(_name_of(one.path))}
+    fields = (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result))
+    own = (field for field in fields if field.record is not None and field.record.identifier in named)
+    return frozenset((words(field.name), as_text(field.value)) for field in own)
 
 
 def _known_words(tool: Tool, path: str, facts: Sequence[Fact]) -> Iterator[str]:
