@@ -141,8 +141,10 @@ def _say_decided(found: DecidedApproval) -> None:
     approval, task = found.approval, found.task
     already = "already " if found.earlier else ""
     by = ", ".join(str(one.get("by")) for one in objects_in(approval.get("decisions")))
-    out.print(Text(f"approval {approval.get('approval_id')}: {already}{approval.get('status')} by {by}", "bold"))
-    if approval.get("status") == "waiting":
+    waits = approval.get("status") == "waiting"
+    decided = f"a decision by {by} counts" if waits else f"{already}{approval.get('status')} by {by}"
+    out.print(Text(f"approval {approval.get('approval_id')}: {decided}", "bold"))
+    if waits:
         err.print(Text(f"it goes on waiting: {_who(approval)}", "dim"))
     say_task(task)
 

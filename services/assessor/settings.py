@@ -13,6 +13,7 @@ from shared.domain.address_ranges import is_loopback_host
 from shared.infra.service_settings import ServiceSettings
 
 _OLDER = "AGENTBEATS_GREEN_"  # variables of assessors that this one can stand in for
+_URL_OR_NONE = r"^(https?://[^/\s]\S*)?$"
 SCENARIOS = Path(__file__).with_name("scenarios")
 
 
@@ -71,10 +72,12 @@ class GreenAgentConfig(BaseSettings):
     )
     ues_timeout: float = Field(default=30.0, gt=0, description="seconds for one request to a simulator")
     simulator_url: str = Field(
-        default="", description="a running simulator that gives each context a world; empty: one is started"
+        default="",
+        pattern=_URL_OR_NONE,
+        description="a running simulator that gives each context a world; empty: one is started",
     )
     simulator_public_url: str = Field(
-        default="", description="where participants reach that simulator; empty: SIMULATOR_URL"
+        default="", pattern=_URL_OR_NONE, description="where participants reach that simulator; empty: SIMULATOR_URL"
     )
     simulator_admin_key: SecretStr = Field(
         default=SecretStr(""),
@@ -91,7 +94,9 @@ class GreenAgentConfig(BaseSettings):
     anthropic_api_key: str = Field(
         default="", repr=False, description="the key of the model for characters, summaries and judging"
     )
-    anthropic_base_url: str = Field(default="", description="another address that speaks the Anthropic Messages API")
+    anthropic_base_url: str = Field(
+        default="", pattern=_URL_OR_NONE, description="another address that speaks the Anthropic Messages API"
+    )
     response_generator_model: str = Field(
         default="claude-haiku-4-5-20251001", description="who plays characters without a script"
     )
@@ -122,7 +127,9 @@ class AssessorSettings(GreenAgentConfig, ServiceSettings):
 
     port: int = Field(default=9060, ge=0, le=65535, description="the port to bind")
     card_url: str = Field(
-        default="", description="where clients reach it from outside, for its card; empty: the address it binds"
+        default="",
+        pattern=_URL_OR_NONE,
+        description="where clients reach it from outside, for its card; empty: the address it binds",
     )
     verbose_updates: bool = Field(default=True, description="whether status updates carry every event of an assessment")
     authentication: Literal["key", "off"] | None = Field(

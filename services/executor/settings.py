@@ -17,6 +17,7 @@ from shared.infra.parts import PartGroup
 from shared.infra.redis import START_SECONDS, QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
 
+_URL, _URL_OR_NONE = r"^https?://[^/\s]\S*$", r"^(https?://[^/\s]\S*)?$"
 _ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
 
 
@@ -62,7 +63,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         default="production",
         description="embedded believes names in requests and opens loopback; the launcher alone sets it",
     )
-    policy_url: str = Field(min_length=1, description="the policy service; without its verdict nothing is written")
+    policy_url: str = Field(pattern=_URL, description="the policy service; without its verdict nothing is written")
     tenant_file: Path = Field(description="the record of the default tenant: policies, connections, caps")
     anthropic_api_key: str = Field(
         default="",
@@ -72,23 +73,29 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     )
     anthropic_base_url: str = Field(
         default="",
+        pattern=_URL_OR_NONE,
         description="another address that speaks the Anthropic Messages API",
         json_schema_extra={"needed": "ANTHROPIC_API_KEY is not set"},
     )
     traceparent_to_model: bool = Field(
         default=False, description="whether the model's endpoint is told which trace a call belongs to"
     )
-    haiku_model: str = Field(default="claude-haiku-4-5-20251001", description="the lower tier")
+    haiku_model: str = Field(default="claude-haiku-4-5-20251001", min_length=1, description="the lower tier")
     sonnet_model: str = Field(
-        default="claude-sonnet-4-6", description="the higher tier: replies that may write, and hard questions"
+        default="claude-sonnet-4-6",
+        min_length=1,
+        description="the higher tier: replies that may write, and hard questions",
     )
     fallback_model: str = Field(
         default="claude-sonnet-4-6",
+        min_length=1,
         description="who serves when a tier's model is unavailable, never below the tier of writes",
     )
     model_timeout: float = Field(default=60.0, gt=0, le=600, description="seconds after which a model call ends")
     model_notice: str = Field(default="", description="what is said about the model in answers")
-    green_agent_mcp_url: str = Field(default="", description="the tool server of tasks that name none")
+    green_agent_mcp_url: str = Field(
+        default="", pattern=_URL_OR_NONE, description="the tool server of tasks that name none"
+    )
     tools_allowed_hosts: HostList = Field(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"
     )
@@ -224,6 +231,13 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         if not _ADDRESS.fullmatch(self.brainos_api_url):
             raise ValueError("BRAINOS_API_URL is no http(s) address, and ORCHESTRATORS names brainos")
         return self
+
+    @field_validator("practice_servers")
+    @classmethod
+    def _are_addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(_ADDRESS.fullmatch(one) for one in given):
+            raise ValueError("one of them is no http(s) address")
+        return given
 
     @model_validator(mode="after")
     def _has_an_archive(self) -> Self:

@@ -196,7 +196,8 @@ class GatewaySettings(
     blocking_limit: float = Field(
         default=85,
         gt=0,
-        description="seconds for which an answer that blocks is waited for, below the load balancer's idle time-out",
+        description="seconds for which an answer that blocks is waited for; all but the solver endpoint's say "
+        "something every 15 seconds meanwhile",
     )
     tools_allowed_hosts: HostList = Field(
         default=(), description="hosts and networks that requests may name as tool servers, commas between"

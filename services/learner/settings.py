@@ -58,7 +58,11 @@ class MemorySettings(ArchiveSettings):
         description="the key of that model",
         json_schema_extra={"needed": "LEARN_KNOWLEDGE is on and ANTHROPIC_BASE_URL is not set"},
     )
-    anthropic_base_url: str = Field(default="", description="another address that speaks the Anthropic Messages API")
+    anthropic_base_url: str = Field(
+        default="",
+        pattern=r"^(https?://[^/\s]\S*)?$",
+        description="another address that speaks the Anthropic Messages API",
+    )
     haiku_model: str = Field(default="claude-haiku-4-5-20251001", description="the model that finds facts")
 
     @model_validator(mode="after")

@@ -96,7 +96,11 @@ class TracingSettings(Settings):
         default="", description="what else traces say of this process: name=value, commas between"
     )
     otel_traces_sampler: Sampler = Field(default="parentbased_always_on", description="which tasks are traced")
-    otel_traces_sampler_arg: str = Field(default="", description="the part of tasks for a ratio sampler: 0 to 1")
+    otel_traces_sampler_arg: str = Field(
+        default="",
+        pattern=r"^(0(\.\d+)?|\.\d+|1(\.0+)?)?$",
+        description="the part of tasks for a ratio sampler: 0 to 1",
+    )
 
     otel_bsp_schedule_delay: int = Field(
         default=1_000, ge=1, le=60_000, description="milliseconds between two sendings; a killed process loses as much"

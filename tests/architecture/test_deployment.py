@@ -10,6 +10,7 @@ import yaml
 
 from cli.stack.plan import StackOptions, StackPorts, plan_stack
 from shared.contracts.tenant import TenantRecord
+from shared.domain.outgoing import tools_reach, why_refused
 from shared.domain.version import VERSION
 from tests.deployment.agreement import disagreements, longest_stop, unread
 from tests.deployment.compose import Build, ComposeService, compose
@@ -217,6 +218,19 @@ def test_whoever_is_in_the_compose_file_is_confined_and_reached_from_this_machin
     assert service.security_opt == ("no-new-privileges:true",)
     assert [port for port in service.ports if not port.startswith("127.0.0.1:")] == []
     assert [path for path in service.mounts.values() if not Path(path).exists()] == []
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_the_documented_assessment_reaches_the_worlds_that_it_is_told_of() -> None:
+    """Gateway and executor take an address of a tool server only where the operator's list allows it."""
+    page = (ROOT / "docs" / "containers.md").read_text()
+    listed = re.findall(r'echo "TOOLS_ALLOWED_HOSTS=([^"]+)"', page)
+    told = OURS["assessor"].environment["UES_PUBLIC_HOST"], OURS["gateway"].environment["WORLDS_URL"]
+    addresses = (f"http://{told[0]}:8080/", f"{told[1]}/worlds/w1", OURS["executor"].environment["PRACTICE_SERVERS"])
+
+    assert len(listed) == 1
+    reach = tools_reach(tuple(listed[0].split(",")), loopback=False)
+    assert [why for address in addresses if (why := why_refused(address, reach))] == []
 
 
 @pytest.mark.promise("deploy.same_names")

@@ -147,6 +147,8 @@ async def test_a_secret_is_shown_once_and_kept_nowhere(redis: Redis, redis_url: 
         ({"principal": ""}, "key.principal"),
         ({"principal": "casey", "roles": ["king"]}, "key.roles"),
         ({"principal": "casey", "levels": ["king"]}, "key.levels"),
+        ({"principal": "casey", "levels": ["manager"]}, "key.levels"),
+        ({"principal": "casey", "roles": ["client"], "levels": ["manager"]}, "key.levels"),
         ({"principal": "casey", "days": 0}, "key.days"),
         ({"principal": "casey", "label": "x" * 201}, "key.label"),
     ],

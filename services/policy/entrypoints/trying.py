@@ -119,7 +119,9 @@ def _rules(policy: Policy) -> list[Json]:
     """Every rule as one row: what it is about, and what it does; then the defaults that do not allow."""
     rules: list[Json] = []
     for rule in policy.rules:
-        rules.append(_rule_row(policy, rule.id, "condition", rule.condition, _effect(rule.action, rule, ("level",))))
+        rules.append(
+            _rule_row(policy, rule.id, "condition", rule.condition, _effect(rule.action, rule, ("level", "approvers")))
+        )
     for tool_rule in policy.tool_rules:
         effect = _effect(tool_rule.kind, tool_rule, ("limit", "counting", "after", "condition", "level", "per"))
         rules.append(_rule_row(policy, tool_rule.id, "tool", tool_rule.tool, effect))

@@ -38,6 +38,25 @@ def test_it_names_what_it_lacks_and_exits_with_2(lacking: str, sentence: str) ->
 
 
 @pytest.mark.promise("state.refuses_to_start")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("POLICY_URL", "foo"),
+        ("POLICY_URL", "http://"),
+        ("ANTHROPIC_BASE_URL", "foo"),
+        ("GREEN_AGENT_MCP_URL", "ftp://x"),
+        ("PRACTICE_SERVERS", "http://gateway/worlds,foo"),
+        ("HAIKU_MODEL", ""),
+        ("OTEL_TRACES_SAMPLER_ARG", "7"),
+        ("OTEL_TRACES_SAMPLER_ARG", "-0.1"),
+    ],
+)
+def test_an_address_or_a_figure_that_cannot_be_used_stops_the_start(name: str, value: str) -> None:
+    """Not the first task."""
+    _refuses_with(refusal_of(lambda: main([]), {**NEEDED, name: value}), f"{name} cannot be used: ")
+
+
+@pytest.mark.promise("state.refuses_to_start")
 def test_its_process_does_the_same() -> None:
     lacking, sentence = LACKING[0]
     _refuses_with(refusal_of_process("services.executor", _without(lacking)), sentence)

@@ -102,9 +102,10 @@ def read_wish(body: JsonObject) -> KeyRequest:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
     principal_id = required_id(body, "principal", "key.principal")
     limits = {name: _limit_at(body, name) for name in LIMITS}
-    return KeyRequest(
-        principal_id, identity.roles_in(body, "key"), identity.levels_in(body, "key"), label, days, **limits
-    )
+    roles, levels = identity.roles_in(body, "key"), identity.levels_in(body, "key")
+    if levels and Role.APPROVER not in roles:
+        raise InvalidField("key.levels", "only the role approver decides at levels, and it is not among the roles")
+    return KeyRequest(principal_id, roles, levels, label, days, **limits)
 
 
 def _limit_at(body: JsonObject, name: str) -> int | None:

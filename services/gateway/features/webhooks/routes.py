@@ -28,6 +28,7 @@ class WebhookEndpoints:
 
     async def failing(self, call: OwnCall) -> Response:
         """List what fails of the tenant's webhooks and notices, or was given up, the newest first."""
+        self._service.check_may_see_all(call.caller)
         return _answer({"failing": [failing_view(one) for one in await self._service.failing(call.caller)]})
 
     async def secret(self, call: OwnCall) -> Response:
