@@ -97,7 +97,7 @@ def _all_outcomes(url: str, name: str) -> JsonObject:
 
 def _table(letters: list[JsonObject]) -> Table:
     def cells(letter: JsonObject) -> Sequence[object]:
-        why = ": ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
+        why = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
         return letter.get("id"), moment(letter.get("at")), letter.get("task_id"), letter.get("tries"), why
 
     return text_table(("letter", "since", "task", "tries", "why"), map(cells, letters))

@@ -129,6 +129,14 @@ async def test_roles_are_what_a_key_may_do(redis: Redis, redis_url: str) -> None
     assert play.worker.works[-1].turn.principal.levels == ("manager",)
 
 
+async def test_a_client_is_told_that_it_may_not_see_what_fails_for_the_tenant(redis: Redis, redis_url: str) -> None:
+    """No empty list: its own webhook may be among what fails."""
+    async with locked(redis, redis_url) as (play, operator):
+        clerk = await _key(play, operator, "casey")
+        refused = await play.client.get("/webhooks", headers={"X-API-Key": clerk})
+    assert (refused.status_code, "neither the role operator nor approver" in refused.text) == (403, True)
+
+
 @pytest.mark.promise("gateway.keys")
 async def test_a_secret_is_shown_once_and_kept_nowhere(redis: Redis, redis_url: str) -> None:
     async with locked(redis, redis_url) as (play, operator):

@@ -145,7 +145,8 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
     doubts = open_doubts(entries)
     waits = bool(doubts) and not is_practice(work.record) and _may_wait(work.turn, entries, now)
-    reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
+    times = "once" if attempts == 1 else f"{attempts} times"
+    reason = f"The worker stopped {times} while carrying out this turn; it is not tried again."
     reason += _list_tools("Carried out before", entries, DONE)
     reason += _list_tools("In doubt, to be checked by a person", entries, UNDECIDED)
     is_for_a_person = any(entry.status in UNDECIDED for entry in entries)
