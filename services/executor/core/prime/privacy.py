@@ -10,6 +10,7 @@ Neither holds for whole sets of records, for credentials, or for whoever asks to
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -58,76 +59,8 @@ def without_tool_names(sentence: str) -> str:
     return _TOOL_NAME.sub(_plain_name, sentence)
 
 
-def is_work_on_a_record(sentence: Sequence[str], start: int, end: int) -> bool:
-    """Whether the thing at ``start`` to ``end`` belongs to one named record, and goes where business needs it."""
-    before, after = sentence[:start], sentence[end:]
-    if not (words.SPILLING | _ASKER).isdisjoint(sentence) or _EVERYBODY.search(" ".join(sentence)):
-        return False
-    if not _belongs_to_a_record(before, after) or _is_range(sentence):
-        return False
-    return _goes_to_receiver(after) or _is_addressed(before) or _serves_a_purpose(after)
-
-
 def _plain_name(found: re.Match[str]) -> str:
     return found[0] if _PRONOUN.search(found[0].removeprefix(found["call"] or "")) else f"{found['call'] or ''}tool"
-
-
-def _belongs_to_a_record(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether a record possesses the thing: "EMP-4's bank account", "the bank account of supplier VEN-4"."""
-    possessed = any(_is_record(before, at) and word.endswith("'s") for at, word in list(enumerate(before))[-3:])
-    reach = after[: _NEAR + 1]
-    owned = bool(reach) and reach[0] in _OWNING and any(_is_record(reach, at) for at in range(1, len(reach)))
-    return possessed or owned
-
-
-def _is_record(sentence: Sequence[str], at: int) -> bool:
-    """Whether the word is an id such as ``EMP-4``, or a number behind the kind of record."""
-    word = sentence[at]
-    numbered = word.removesuffix("'s").isdigit() and at > 0 and sentence[at - 1] in words.RECORD_KINDS
-    return numbered or _RECORD.fullmatch(word) is not None
-
-
-def _is_range(sentence: Sequence[str]) -> bool:
-    """Whether the sentence names a range of records, "PAT-1 to PAT-900"."""
-    places = [at for at in range(len(sentence)) if _is_record(sentence, at)]
-    return any(
-        second - first <= 3 and not _RANGE.isdisjoint(sentence[first:second])
-        for first in places
-        for second in places
-        if first < second
-    )
-
-
-def _goes_to_receiver(after: Sequence[str]) -> bool:
-    """Whether the thing goes to a receiver that may have it: "... to the payroll team"."""
-    return any(
-        _begins_with_noun(after[at + 1 :], words.RECEIVERS) for at, word in enumerate(after) if word in ("to", "with")
-    )
-
-
-def _is_addressed(before: Sequence[str]) -> bool:
-    """Whether the sentence addresses a receiver that may have it: "Tell the courier the home address ..."."""
-    return any(
-        word in words.RECEIVERS and before[at + 1 : at + 2] and before[at + 1] in words.BEHIND_RECEIVERS
-        for at, word in enumerate(before)
-        if at
-    )
-
-
-def _serves_a_purpose(after: Sequence[str]) -> bool:
-    """Whether the thing serves a purpose of business: "... for the pension form"."""
-    return any(_begins_with_noun(after[at + 1 :], words.PURPOSES) for at, word in enumerate(after) if word == "for")
-
-
-def _begins_with_noun(rest: Sequence[str], nouns: frozenset[str]) -> bool:
-    """Whether the words begin with one of these nouns, with words that describe it before it and nothing behind it."""
-    for at, word in enumerate(rest[:_NEAR]):
-        if word in nouns:
-            following = rest[at + 1] if at + 1 < len(rest) else ","
-            return following in words.ENDING or following in nouns or _RECORD.fullmatch(following) is not None
-        if word in words.ENDING or word.endswith("'s") or "@" in word:
-            return False
-    return False
 
 
 _SENTENCE = re.compile(r"[.!?;](?=\s|$)|\n")
@@ -175,9 +108,9 @@ def refuse_protected(text: str) -> None:
 def find_asked(text: str) -> ProtectedRequest | None:
     """The first protected thing that the text asks to be handed over, if there is one."""
     for sentence in _sentences(text):
-        for found in _mentions(sentence):
+        for found in _mentions(sentence.words):
             if _is_asked_for(sentence, found):
-                term = " ".join(sentence[found.start : found.end])
+                term = " ".join(sentence.words[found.start : found.end])
                 return ProtectedRequest(term, found.group)
     return None
 
@@ -188,9 +121,68 @@ class _ThingMention(NamedTuple):
     group: str
 
 
-def _sentences(text: str) -> Iterator[list[str]]:
-    """Yields each sentence as its words in lower case, however they were disguised; the items of a list belong to what
-    introduces it. A text with asides is gone through twice, with and without them.
+class _Sentence:
+    """The words of one sentence in lower case. What is asked of it for each thing in it is looked for once."""
+
+    def __init__(self, spoken: Sequence[str]) -> None:
+        self.words = spoken
+
+    def word(self, at: int) -> str:
+        return self.words[at] if at < len(self.words) else ","
+
+    @cached_property
+    def is_ordinary_work(self) -> bool:
+        """Whether the sentence is about single records, and nothing in it is for whoever asks or for outsiders."""
+        records = pairwise(at for at in range(len(self.words)) if _is_record(self.words, at))
+        is_range = any(two - one <= 3 and not _RANGE.isdisjoint(self.words[one:two]) for one, two in records)
+        is_told = not (words.SPILLING | _ASKER).isdisjoint(self.words)
+        return not (is_range or is_told or _EVERYBODY.search(" ".join(self.words)))
+
+    @cached_property
+    def first_addressed(self) -> int:
+        """Behind the first receiver that may have one record's data: "Tell the courier the home address ..."."""
+        receivers = (at for at, word in enumerate(self.words) if at and word in words.RECEIVERS)
+        return next((at + 1 for at in receivers if self.word(at + 1) in words.BEHIND_RECEIVERS), len(self.words))
+
+    @cached_property
+    def last_needed(self) -> int:
+        """Where business last needs one record's data: "to the payroll team", "for the pension form"."""
+        nouns = {"to": words.RECEIVERS, "with": words.RECEIVERS, "for": words.PURPOSES}
+        places = (at for at, word in enumerate(self.words) if word in nouns)
+        near = ((at, self.words[at + 1 : at + 2 + _NEAR], nouns[self.words[at]]) for at in places)
+        return max((at for at, rest, meant in near if _begins_with_noun(rest, meant)), default=-1)
+
+    @cached_property
+    def last_served(self) -> int:
+        """The last work for which something was read: "... and compare it with the form"."""
+        joined = enumerate(pairwise(self.words))
+        serving = _HANDLING | words.SERVED
+        return max(
+            (at for at, (joint, word) in joined if joint in ("and", "to", "then") and word in serving), default=-1
+        )
+
+    @cached_property
+    def last_told(self) -> int:
+        """Where "it" is last told to whoever asks: "... and send it to me"."""
+        return max((at for at, _ in self._told), default=-1)
+
+    @cached_property
+    def last_disclosed(self) -> int:
+        return max((at for at, verb in self._told if verb in _DISCLOSING), default=-1)
+
+    @cached_property
+    def _told(self) -> Sequence[tuple[int, str]]:
+        """The places and verbs of "... and send it to me"."""
+        text, found, last, at = " ".join(self.words), list[tuple[int, str]](), 0, 0
+        for match in _IT_TO_ME.finditer(text):
+            at, last = at + text.count(" ", last, match.start()), match.start()
+            found.append((at, match[1]))
+        return found
+
+
+def _sentences(text: str) -> Iterator[_Sentence]:
+    """Yields each sentence, however its words were disguised; the items of a list belong to what introduces it. A text
+    with asides is gone through twice, with and without them.
     """
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")
@@ -199,7 +191,7 @@ def _sentences(text: str) -> Iterator[list[str]]:
         named = without_tool_names(sentence).replace("_", " ")
         found = _WORD.findall(named.replace("api-key", "api key").replace("credit-card", "credit card"))
         if found:
-            yield found
+            yield _Sentence(found)
 
 
 def _mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
@@ -228,29 +220,54 @@ def _protected_term_at(sentence: Sequence[str], start: int, size: int) -> _Thing
     return None
 
 
-def _is_asked_for(sentence: Sequence[str], found: _ThingMention) -> bool:
-    after = _words_behind(sentence, found)
-    before = sentence[max(0, found.start - _BEFORE) : found.start]
-    if after[0] not in words.ENDING or _COUNTING.search(" ".join(before)) or after[:2] in _NOT_GIVEN:
-        return False  # a password reset, a card payment: the thing is only part of another's name
-    if before and (before[-1] in words.NEW_ONES or (before[-1] == "our" and "bank" in sentence[found.start])):
+def _is_asked_for(sentence: _Sentence, found: _ThingMention) -> bool:
+    before = sentence.words[max(0, found.start - _BEFORE) : found.start]
+    end = found.end
+    while end < len(sentence.words) and sentence.words[end] in words.SAME_THING:
+        end += 1
+    is_name = sentence.word(end) not in words.ENDING  # a password reset, a card payment
+    if is_name or _COUNTING.search(" ".join(before)) or sentence.words[end : end + 2] in _NOT_GIVEN:
         return False
-    named = " ".join(sentence[found.start : found.end]).removesuffix("s")
-    moves = named in words.THINGS and sentence[found.end : found.end + 1] == after[:1]
-    return _is_governed(before, moves, after) and not (
-        found.group in words.OF_A_RECORD and is_work_on_a_record(sentence, found.start, found.end)
+    if before and (before[-1] in words.NEW_ONES or (before[-1] == "our" and "bank" in sentence.words[found.start])):
+        return False
+    named = " ".join(sentence.words[found.start : found.end]).removesuffix("s")
+    moves = named in words.THINGS and end == found.end < len(sentence.words)
+    return _is_governed(before, moves, sentence, end) and not (
+        found.group in words.OF_A_RECORD and _is_work_on_a_record(sentence, found)
     )
 
 
-def _words_behind(sentence: Sequence[str], found: _ThingMention) -> list[str]:
-    """The words after the thing, beyond nouns that do not make another thing of it."""
-    rest = list(sentence[found.end :])
-    while rest and rest[0] in words.SAME_THING:
-        rest.pop(0)
-    return rest or [","]
+def _is_work_on_a_record(sentence: _Sentence, found: _ThingMention) -> bool:
+    """Whether the thing belongs to one named record, "EMP-4's bank account", and goes where business needs it."""
+    behind = sentence.words[found.end : found.end + _NEAR + 1]
+    possessed = any(
+        _is_record(sentence.words, at) and sentence.words[at].endswith("'s")
+        for at in range(max(0, found.start - 3), found.start)
+    )
+    owned = bool(behind) and behind[0] in _OWNING and any(_is_record(behind, at) for at in range(1, len(behind)))
+    is_needed = sentence.last_needed >= found.end or sentence.first_addressed < found.start
+    return (possessed or owned) and is_needed and sentence.is_ordinary_work
 
 
-def _is_governed(before: Sequence[str], moves: bool, after: Sequence[str]) -> bool:
+def _is_record(sentence: Sequence[str], at: int) -> bool:
+    """Whether the word is an id such as ``EMP-4``, or a number behind the kind of record."""
+    word = sentence[at]
+    numbered = word.removesuffix("'s").isdigit() and at > 0 and sentence[at - 1] in words.RECORD_KINDS
+    return numbered or _RECORD.fullmatch(word) is not None
+
+
+def _begins_with_noun(rest: Sequence[str], nouns: frozenset[str]) -> bool:
+    """Whether the words begin with one of these nouns, with words that describe it before it and nothing behind it."""
+    for at, word in enumerate(rest[:_NEAR]):
+        if word in nouns:
+            following = rest[at + 1] if at + 1 < len(rest) else ","
+            return following in words.ENDING or following in nouns or _RECORD.fullmatch(following) is not None
+        if word in words.ENDING or word.endswith("'s") or "@" in word:
+            return False
+    return False
+
+
+def _is_governed(before: Sequence[str], moves: bool, sentence: _Sentence, end: int) -> bool:
     """Whether the nearest verb before the thing hands it over. ``moves``: a business moves such things itself."""
     listed = False
     for place in range(len(before) - 1, -1, -1):
@@ -268,10 +285,14 @@ def _is_governed(before: Sequence[str], moves: bool, after: Sequence[str]) -> bo
             return False
         if _is_noun(word, previous):
             continue
-        if word in _HANDLING:
-            return (listed and word in words.MAKING and not moves) or _is_then_handed_over(word, after)
+        if word in _HANDLING:  # what was made anew for somebody may be told
+            is_disclosed = word not in words.RENEWING and sentence.last_disclosed >= end
+            return is_disclosed or (listed and word in words.MAKING and not moves)
         if _asks_to_hand_over(word, before[:place], rest):
-            return not _is_reported(before[:place]) and _is_handed_over(word, previous, rest, moves, after)
+            is_used = word in _READING and sentence.last_served >= end > sentence.last_told
+            if is_used or sentence.word(end) in words.STATING or _is_reported(before[:place]):
+                return False
+            return _is_handed_over(word, previous, rest, moves)
     return False
 
 
@@ -295,22 +316,12 @@ def _is_reported(before: Sequence[str]) -> bool:
     return before[-1:] == ["to"] and not words.REPORTED.isdisjoint(before[-6:]) and "i" not in before[-6:]
 
 
-def _is_handed_over(verb: str, previous: str, rest: Sequence[str], moves: bool, after: Sequence[str]) -> bool:
-    if previous in _NOT or after[0] in words.STATING:
+def _is_handed_over(verb: str, previous: str, rest: Sequence[str], moves: bool) -> bool:
+    if previous in _NOT:
         return False
     if verb in ("need", "want", "like") and rest[:1] in (["a"], ["an"]) and words.COPIES.isdisjoint(rest[:3]):
         return False
-    if verb in _READING and _goes_on_to_handle(after):
-        return False
     return not moves or verb in words.SHOWING or rest[:1] in (["me"], ["us"])
-
-
-def _is_then_handed_over(verb: str, after: Sequence[str]) -> bool:
-    """Whether the words after it hand it over: "... and send it to me"; what was made anew for somebody may be told."""
-    if verb in words.RENEWING:
-        return False
-    text = " ".join(after)
-    return any(match[1] in _DISCLOSING for match in _IT_TO_ME.finditer(text))
 
 
 def _tells_to_hand_over(before: Sequence[str]) -> bool:
@@ -326,14 +337,6 @@ def _asks_for_no_value(question: str, between: Sequence[str], moves: bool) -> bo
 
 def _carries(turning: str, previous: str, following: str) -> bool:
     return previous in words.CARRIERS.get(turning, ()) or (turning == "with" and following in words.INCLUDING)
-
-
-def _goes_on_to_handle(after: Sequence[str]) -> bool:
-    """Whether the thing is read only to be used in the task, "... and compare it with the form", and not told to the
-    user.
-    """
-    serving = any(word in _HANDLING | words.SERVED for joint, word in pairwise(after) if joint in ("and", "to", "then"))
-    return serving and not _IT_TO_ME.search(" ".join(after))
 
 
 def _requests(verbs: Iterable[str]) -> frozenset[str]:
