@@ -153,9 +153,22 @@ def _told(value: str) -> list[str]:
     return words if len(words) <= _NAME_AT_MOST else [word for word in words[1:] if word[0].isupper()]
 
 
+# Words of the kinds of business that have a process of their own.
+_OF_PROCESSES = frozenset(
+    """
+    access accounts aging audit bacs bad breach cart change chargeback claim client close collection compensation
+    complaint compliance contested customer day debt delivery dispute downgrade downtime emergency end expense
+    financial fulfillment gdpr incident invoice kyc l last level migrate migration month new offboard offboarding
+    onboard onboarding order outage overdue p p1 p2 pay payable paye payroll pci plan procurement provision purchase
+    quote receipt receivable reconcile reconciliation refund regulatory reimbursement revocation rfp run salary
+    service sev shipment sla sox spend supplier termination upgrade uptime vendor wages
+    """.split()
+)
+
+
 def _allowed() -> set[str]:
-    process_words = {word for t in TEMPLATES.values() for text in (t.process_type, *t.keywords) for word in parts(text)}
-    return {_singular(word) for word in process_words} | _VERBS | _FORMAT | _EVERYDAY | _forms(_VERBS)
+    process_words = {word for process_type in TEMPLATES for word in parts(process_type)}
+    return {_singular(word) for word in process_words | _OF_PROCESSES} | _VERBS | _FORMAT | _EVERYDAY | _forms(_VERBS)
 
 
 def _forms(verbs: frozenset[str]) -> set[str]:

@@ -47,7 +47,7 @@ def test_an_executor_starts_with_processes_that_can_be_followed() -> None:
 )
 def test_what_would_silently_do_nothing_is_refused_when_the_file_is_read(more: str, why: str) -> None:
     with pytest.raises(BadTemplate, match=why):
-        refuse_bad(read_template(f"{PLAIN}{more}\n")[1])
+        refuse_bad(read_template(f"{PLAIN}{more}\n"))
 
 
 @pytest.mark.promise("process.files")
@@ -60,7 +60,7 @@ def test_every_wrong_thing_is_named_at_once() -> None:
 @pytest.mark.promise("process.files")
 def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() -> None:
     page = Path("docs/processes.md").read_text("utf-8")
-    template = read_template(page.partition("```toml\n")[2].partition("```")[0])[1]
+    template = read_template(page.partition("```toml\n")[2].partition("```")[0])
     refuse_bad(template)
     grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
 

@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from services.executor.core.figures.catalogue import CALCULATORS
-from services.executor.core.figures.operations import OPERATIONS
+from services.executor.core.figures.operations import CALCULATORS, OPERATIONS
 from services.executor.core.states.machine import with_gate
 from services.executor.core.states.template import (
     GENERAL,
@@ -18,6 +17,7 @@ from services.executor.core.states.template import (
     is_figure,
     parse_governed,
     pattern,
+    process_name,
 )
 from services.executor.ports.learned import Learned
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
@@ -25,16 +25,6 @@ from shared.contracts.policy import Rule
 from shared.domain.exact_json import dumps, plain
 from shared.domain.marks import marked_values
 from shared.domain.words import FsmState, Level, RuleAction
-
-_NAME = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
-_NO_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
-
-
-def process_name(text: str) -> str:
-    """The text as a process's name in snake case; empty if it names no process."""
-    name = re.sub(r"[\s-]+", "_", text.strip().lower())
-    return name if _NAME.fullmatch(name) and name not in _NO_NAMES else ""
-
 
 _ORDER = (
     FsmState.DECOMPOSE,
@@ -174,9 +164,7 @@ def read_kept(process_type: str, text: str) -> Template:
 
 
 def may_ask_a_person(text: str) -> bool:
-    """Whether a stored template asks a person before a write, whatever else is wrong with it; true if it cannot be
-    read.
-    """
+    """Whether a stored template, whatever is wrong with it, asks a person before a write; true if unreadable."""
     try:
         template = Template.model_validate_json(text)
     except ValueError:
@@ -185,9 +173,7 @@ def may_ask_a_person(text: str) -> bool:
 
 
 def general_with_a_person(kind: str) -> Template:
-    """The ``general`` process for a kind of task whose own process cannot be followed: each write waits for a
-    person.
-    """
+    """The ``general`` process for tasks whose own process cannot be followed: each write waits for a person."""
     asks = Rule(
         id="approval-wanted",
         condition=f'process_type == "{GENERAL.process_type}"',
@@ -199,9 +185,7 @@ def general_with_a_person(kind: str) -> Template:
 
 
 def _refuse_unusable(template: Template) -> None:
-    """Raises ``BadTemplate`` if something is wrong with the template or it has no MUTATE: it is used only for tasks
-    that act.
-    """
+    """Raises ``BadTemplate`` if something is wrong with the template, or it has no MUTATE."""
     refuse_bad(template, synthesized=True)
     if FsmState.MUTATE not in template.states:
         raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
@@ -219,9 +203,7 @@ def _asks_a_person(process_type: str, proposed: ProposedProcess) -> Rule:
 
 
 def _refuse_of_one_case(texts: Iterable[str], example: str) -> None:
-    """Raises ``BadTemplate`` if the texts have an identifier, amount or date of the example task, or something that the
-    guard marks: later tasks may be told none of these.
-    """
+    """Raises ``BadTemplate`` if the texts tell of the example task, or something that the guard marks."""
     said = " ".join(texts)
     if marked_values(said) or _particulars(example) & _particulars(said):
         raise BadTemplate("it speaks of the one task that it was made for")
@@ -244,9 +226,7 @@ class BadDefinitions(Exception):
 
 
 async def import_processes(learned: Learned, request: FileRequest) -> FileReport:
-    """Stores the processes of a file that are not known yet, and reports what became of each. May be repeated. Raises
-    ``StoreUnavailable``.
-    """
+    """Stores a file's unknown processes, and reports each. May be repeated. Raises ``StoreUnavailable``."""
     told = {"file": request.file, "dry_run": request.dry_run}
     if request.file is not LearningFile.SYNTHESIZED:
         return FileReport(**told, problems=("the executor imports processes and nothing else",))
@@ -304,9 +284,7 @@ def _template(name: str, told: JsonValue) -> Template:
 
 
 def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
-    """The file's fields as a model's proposal would have them; an approval is wanted unless the file says that
-    none is.
-    """
+    """The file's fields as a model's proposal; an approval is wanted unless the file says that none is."""
     instructions = told.get("state_instructions") or {}
     if not isinstance(instructions, dict):
         raise BadTemplate("state_instructions is no object")

@@ -1,50 +1,29 @@
 """The process machine: what each state permits (I1), and pure transitions over a template's states."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from services.executor.ports.tools import Tool
 from shared.domain.words import FsmState, ToolClass
-
-
-class StateRule(NamedTuple):
-    """The classes of server tools a state may dispatch."""
-
-    permits: frozenset[ToolClass]
-
 
 _NONE: frozenset[ToolClass] = frozenset()
 _READING = frozenset({ToolClass.READ, ToolClass.COMPUTE})
 _NOTIFYING = _READING | {ToolClass.NOTIFY}
 _CHANGING = _NOTIFYING | {ToolClass.CHANGE}
 
-RULES: Mapping[FsmState, StateRule] = {
-    FsmState.DECOMPOSE: StateRule(_NONE),
-    FsmState.ASSESS: StateRule(_READING),
-    FsmState.COMPUTE: StateRule(_NONE),
-    FsmState.POLICY_CHECK: StateRule(_NONE),
-    FsmState.APPROVAL_GATE: StateRule(_READING),
-    FsmState.MUTATE: StateRule(_CHANGING),
-    FsmState.SCHEDULE_NOTIFY: StateRule(_NOTIFYING),
-    FsmState.COMPLETE: StateRule(_NONE),
-    FsmState.ESCALATE: StateRule(_NONE),
-    FsmState.FAILED: StateRule(_NONE),
+# The classes of server tools that each state may dispatch.
+PERMITTED: Mapping[FsmState, frozenset[ToolClass]] = {
+    FsmState.DECOMPOSE: _NONE,
+    FsmState.ASSESS: _READING,
+    FsmState.COMPUTE: _NONE,
+    FsmState.POLICY_CHECK: _NONE,
+    FsmState.APPROVAL_GATE: _READING,
+    FsmState.MUTATE: _CHANGING,
+    FsmState.SCHEDULE_NOTIFY: _NOTIFYING,
+    FsmState.COMPLETE: _NONE,
+    FsmState.ESCALATE: _NONE,
+    FsmState.FAILED: _NONE,
 }
-
-_COMPLEX = (
-    "reconcile",
-    "root cause",
-    "diagnose",
-    "forecast",
-    "synthesize",
-    "cross-reference",
-    "correlate",
-    "investigate",
-)
-
-
-def permits(state: FsmState, tool_class: ToolClass) -> bool:
-    return tool_class in RULES[state].permits
+_COMPLEX = "reconcile|root cause|diagnose|forecast|synthesize|cross-reference|correlate|investigate".split("|")
 
 
 def is_complex(task: str) -> bool:
@@ -100,9 +79,9 @@ class DispatchRefused(Exception):
 
 def require_permitted(state: FsmState, tool: Tool) -> None:
     """Raises ``DispatchRefused`` if ``state`` does not permit the tool's class."""
-    if permits(state, tool.tool_class):
+    if tool.tool_class in PERMITTED[state]:
         return
-    permitted = ", ".join(sorted(RULES[state].permits)) or "no server's tools"
+    permitted = ", ".join(sorted(PERMITTED[state])) or "no server's tools"
     raise DispatchRefused(
         f"{tool.name} is a tool of class {tool.tool_class} ({tool.why_class}); {state} permits {permitted}. "
         "It was not called."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Literal, NamedTuple, TypeAlias
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 
 from shared.contracts.base import Contract
 from shared.contracts.policy import Rule
@@ -37,9 +37,7 @@ class GovernedArgument(NamedTuple):
 
 
 class RouteChoice(NamedTuple):
-    """A condition on rows: the names of its field, ``=``, ``!=`` or ``~``, and the values, one of which has to
-    match.
-    """
+    """A condition on rows: the names of its field, ``=``, ``!=`` or ``~``, and values, one of which has to match."""
 
     fields: tuple[str, ...]
     sign: str
@@ -47,9 +45,7 @@ class RouteChoice(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """An operand in the facts. ``kinds``: what its record may be called. ``rows``: all rows of a list, which
-    ``choices`` narrow down.
-    """
+    """An operand in the facts: what its record may be called, its fields, or the rows that ``choices`` narrow."""
 
     kinds: tuple[str, ...]
     fields: tuple[str, ...]
@@ -77,9 +73,7 @@ def pattern(text: str) -> Pattern:
 
 
 def parse_governed(text: str) -> GovernedArgument:
-    """The governed argument that ``argument`` or ``kind|kind.argument`` names; raises ``BadPattern`` for any other
-    text.
-    """
+    """The argument that ``argument`` or ``kind|kind.argument`` names; raises ``BadPattern``."""
     match = _GOVERNED.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no argument such as amount or credit.amount")
@@ -152,7 +146,6 @@ class Template(Contract):
 
     process_type: str
     states: tuple[FsmState, ...]
-    keywords: tuple[str, ...] = ()
     risk: Literal["low", "medium", "high"] = "low"
     instructions: dict[FsmState, str] = {}
     outputs: tuple[str, ...] = ()
@@ -173,40 +166,41 @@ class Template(Contract):
 
 
 Processes: TypeAlias = Mapping[str, Template]
+_PROCESS_NAME = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
+_NO_PROCESS_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
+
+
+def process_name(text: str) -> str:
+    """The text as a process's name in snake case; empty if it names no process."""
+    name = re.sub(r"[\s-]+", "_", text.strip().lower())
+    return name if _PROCESS_NAME.fullmatch(name) and name not in _NO_PROCESS_NAMES else ""
 
 
 _FOLDER = files(__package__) / "processes"
-_PLACE: TypeAdapter[int] = TypeAdapter(int)
 READ_ONLY = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 
 
-def read_template(text: str) -> tuple[int, Template]:
-    """The template in a file's text, and its ``place`` among the others; raises ``BadTemplate`` if there is none.
-
-    ``refuse_bad`` says whether it can be followed.
-    """
+def read_template(text: str) -> Template:
+    """The template in a file's text, which ``refuse_bad`` looks over; raises ``BadTemplate`` if there is none."""
     try:
         given = tomllib.loads(text)
-        place = _PLACE.validate_python(given.pop("place", 0))
         template = Template.model_validate(given)
     except ValueError as error:
         raise BadTemplate(f"no process can be read from this file: {error}") from error
     unknown = sorted(set(given) - set(Template.model_fields))
     if unknown:  # a misspelt name would silently switch off what it was to say
         raise BadTemplate(f"nobody reads {', '.join(unknown)}")
-    return place, template
+    return template
 
 
 def _read_built_in() -> dict[str, Template]:
-    """The built-in templates by process type, in the order of their ``place``, which decides ties between keywords."""
+    """The built-in templates by process type."""
     texts = (entry.read_text("utf-8") for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
-    placed = sorted(map(read_template, texts), key=lambda read: (read[0], read[1].process_type))
-    return {template.process_type: template for _, template in placed}
+    templates = sorted(map(read_template, texts), key=lambda template: template.process_type)
+    return {template.process_type: template for template in templates}
 
 
 TEMPLATES: Mapping[str, Template] = _read_built_in()
-
-
 GENERAL = TEMPLATES["general"]
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.session.endings import RunEnds
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
+from services.executor.core.states.template import Template
 from services.executor.core.turn.recording import AttemptStart, EarlyEnding, read_ending, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
@@ -164,9 +165,7 @@ class ReplayCursor:
         return found
 
     def find_end(self, key: str) -> RunEnds | None:
-        """The recorded ending of a step that gave nothing, after which the run may have gone on; None if there is
-        none.
-        """
+        """The recorded ending of a step that gave nothing; None if there is none."""
         noted = self.attempt.inputs.get(f"{ENDED_AT}{key}")
         ended = read_ending(noted) if noted is not None and key not in self.attempt.steps else None
         if ended is None or ended.began != self.attempt.begun.began.isoformat():
@@ -182,9 +181,7 @@ class ReplayCursor:
         return entry.data_json if entry else None
 
     def compare(self, key: str, kind: str, data: str) -> None:
-        """Compares a step that calls nothing outside with the archive: it must have been stored then, and a checkpoint
-        must be equal. Raises ``Differs``.
-        """
+        """Compares a step that calls nothing outside, or a checkpoint, with the archive. Raises ``Differs``."""
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absent(key, "this was not stored then")
@@ -237,9 +234,7 @@ class ReplayCursor:
 
 
 def _can_have_stood(step: str, key: str) -> bool:
-    """Whether a run that ended at that step can have reached this one: they are the same, or were taken side by
-    side.
-    """
+    """Whether a run that ended at that step can have reached this one: the same, or one beside it."""
     reads = _SIDE_BY_SIDE.match(step)
     beside = reads is not None and (other := _SIDE_BY_SIDE.match(key)) is not None and reads[1] == other[1]
     return step == key or beside or (_DRAFT in step and step.partition(_DRAFT)[0] == key.partition(_DRAFT)[0])
@@ -259,7 +254,11 @@ def _overlaid(entries: tuple[JournalEntry, ...]) -> JsonObject:
 
 
 def _stable_fields(checkpoint: str) -> JsonObject:
-    return {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
+    """The fields of a checkpoint that a replay has to find again, of its template those that a template has today."""
+    fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
+    if isinstance(template := fields.get("template"), dict):
+        fields["template"] = {name: value for name, value in template.items() if name in Template.model_fields}
+    return fields
 
 
 def _text(fields: JsonObject, name: str) -> str | None:
@@ -269,9 +268,7 @@ def _text(fields: JsonObject, name: str) -> str | None:
 
 
 class ReplayResult(NamedTuple):
-    """The result of a replay. ``difference`` is the first one, and ``at`` its step; both are empty if today's run ends
-    the same.
-    """
+    """The result of a replay: the first ``difference`` and ``at`` which step, empty if today's run ends the same."""
 
     steps: tuple[StepTaken, ...]
     at: str
