@@ -52,11 +52,5 @@ class MadeTool(Contract):
     def by(self) -> MadeBy:
         return MadeBy(name=self.name, version=self.version, code_sha256=self.code_sha256)
 
-    def fits(self, number: int) -> bool:
-        """Whether the tool takes that many figures."""
-        if self.arguments[-1].endswith("..."):
-            return number >= len(self.arguments)
-        return number == len(self.arguments)
-
     def copy_as_removed(self, at: datetime, by: str) -> "MadeTool":
         return self.model_copy(update={"code": "", "cases": (), "removed_at": at, "removed_by": by})

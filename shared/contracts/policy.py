@@ -214,6 +214,10 @@ class TriggeredRule(PolicyContract):
     values: dict[str, ContextValue] = {}  # the fields that decided it
     indeterminate: bool = False  # it acts because a field was missing
 
+    @property
+    def sentence(self) -> str:
+        return f"{self.rule_id}: {self.reason}"
+
 
 class CallRefusal(PolicyContract):
     """A tool rule that a call breaks: the call must not be made. ``reason`` is written for whoever planned it."""
@@ -226,6 +230,10 @@ class CallRefusal(PolicyContract):
     reason: str
     values: dict[str, ContextValue] = {}  # the fields that decided it
     indeterminate: bool = False  # it is refused because a field was missing
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.rule_id}: {self.reason}"
 
 
 class CallPrerequisite(PolicyContract):
@@ -289,6 +297,11 @@ class Verdict(PolicyContract):
     def approvers(self) -> int:
         """How many different people must agree: the most that a triggered rule asks for."""
         return max((rule.approvers for rule in self.triggered_rules), default=1)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """One sentence for each triggered rule, each once."""
+        return tuple(dict.fromkeys(rule.sentence for rule in self.triggered_rules))
 
     @property
     def refused_calls(self) -> frozenset[str]:

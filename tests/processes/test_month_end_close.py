@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.executor.core.figures.catalogue import calculate
+from services.executor.core.figures.operations import run_calculator
 from services.executor.core.session.context import Limits
 from services.executor.core.tools.paginate import ListBounds
 from shared.domain.words import TaskState
@@ -38,7 +38,9 @@ def _recognized(stage: Stage, year: int, month: int) -> Decimal:
         )
         begun_year, begun_month = (int(part) for part in str(starts).split("-")[:2])
         elapsed = (year - begun_year) * 12 + month - begun_month + 1
-        total += calculate("recognized_revenue", (Decimal(str(value)) / 100, Decimal(str(months)), Decimal(elapsed)))
+        total += run_calculator(
+            "recognized_revenue", (Decimal(str(value)) / 100, Decimal(str(months)), Decimal(elapsed))
+        )
     return total
 
 

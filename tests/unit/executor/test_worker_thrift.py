@@ -67,13 +67,13 @@ async def test_what_may_propose_a_write_is_never_asked_on_a_lower_tier() -> None
 
 
 @pytest.mark.promise("budget.thresholds")
-@given(percent=st.integers(0, 120), tier=st.sampled_from(Tier), purse=st.sampled_from(BudgetShare))
+@given(percent=st.integers(0, 120), tier=st.sampled_from(Tier), share=st.sampled_from(BudgetShare))
 def test_what_is_used_decides_on_the_tier_and_what_the_model_is_told(
-    percent: int, tier: Tier, purse: BudgetShare
+    percent: int, tier: Tier, share: BudgetShare
 ) -> None:
     """Mild under 30 %, strict up to 80 %, an emergency above; Haiku above 80 %, save where writes may be proposed."""
-    way = thrift(tier, Fraction(percent, 100), keeps_tier=purse.keeps_tier)
-    keeps = percent <= 80 or purse in (BudgetShare.PROPOSING, BudgetShare.PLAN)
+    way = thrift(tier, Fraction(percent, 100), keeps_tier=share.keeps_tier)
+    keeps = percent <= 80 or share in (BudgetShare.PROPOSING, BudgetShare.PLAN)
     assert way.tier is (tier if keeps else Tier.HAIKU)
     told = Pressure.MILD if percent < 30 else Pressure.STRICT if percent <= 80 else Pressure.EMERGENCY
     assert way.pressure is told

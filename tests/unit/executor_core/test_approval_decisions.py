@@ -11,7 +11,8 @@ from services.executor.core.authorize.approval import (
     add_decision,
     ask_for_approval,
 )
-from services.executor.core.authorize.verdicts import binding_hash, refuse_if_blocked
+from services.executor.core.authorize.policy import refuse_if_blocked
+from services.executor.core.session.dossier import binding_hash
 from services.executor.core.session.endings import Rejected
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.plan import WritePlan

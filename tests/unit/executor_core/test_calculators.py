@@ -6,14 +6,12 @@ from fractions import Fraction
 import pytest
 
 from services.executor.core.figures.calculator import CannotCalculate
-from services.executor.core.figures.catalogue import CALCULATORS
-from services.executor.core.figures.catalogue import calculate as calculate_finance
-from services.executor.core.figures.operations import compute_exactly, to_result
+from services.executor.core.figures.operations import CALCULATORS, compute_exactly, run_calculator, to_result
 
 
 def calculate(operation: str, operands: list[Decimal]) -> Decimal:
     if operation in CALCULATORS:
-        return calculate_finance(operation, operands)
+        return run_calculator(operation, operands)
     value = compute_exactly(operation, [Fraction(operand) for operand in operands])
     return to_result(value) if isinstance(value, Fraction) else value
 

@@ -5,13 +5,15 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.reflect.document_templates import asked_documents, asking_words, templates
 from services.executor.core.reflect.documents import (
     SOURCES,
     DocumentAbout,
     Material,
+    asked_documents,
+    asking_words,
     document,
     mark_unverified,
+    templates,
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from shared.contracts.approval import Approval

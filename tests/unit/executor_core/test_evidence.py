@@ -7,13 +7,13 @@ from services.executor.core.reflect.quality import (
     answerable_outputs,
     collect_found,
     evidence,
-    is_empty,
     missing_outputs,
     says_something,
     untraced_tokens,
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.template import GENERAL, Template
+from services.executor.core.tools.record_tree import found_nothing
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import Json
@@ -138,7 +138,7 @@ def test_to_repeat_the_task_says_nothing() -> None:
     ],
 )
 def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> None:
-    assert is_empty(result) is empty
+    assert found_nothing(result) is empty
 
 
 @pytest.mark.promise("reflect.outputs")

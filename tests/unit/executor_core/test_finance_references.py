@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.executor.core.figures.calculator import CalculatorResult, split
-from services.executor.core.figures.catalogue import CALCULATORS, calculate
 from services.executor.core.figures.contracts import amortize_loan
+from services.executor.core.figures.operations import CALCULATORS, run_calculator
 from services.executor.core.figures.valuation import cumulative, quantile
 from tests.each_row import each_row
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
@@ -53,7 +53,7 @@ def test_a_calculator_agrees_with_its_reference(operation: str, data: st.DataObj
     exact = reference.value([Fraction(operand) for operand in operands])
     places = 2 if CALCULATORS[operation].result is CalculatorResult.MONEY else 6
 
-    found = calculate(operation, operands, 2)
+    found = run_calculator(operation, operands, 2)
 
     if isinstance(exact, float):
         assert abs(float(found) - exact) <= 0.500001 * 10**-places + 1e-9 * abs(exact)
@@ -71,7 +71,7 @@ def test_every_calculator_has_a_reference_over_generated_figures() -> None:
 def test_what_is_owed_stays_within_a_cent_a_month_of_the_closed_form(operands: list[Decimal]) -> None:
     exact = owed_exactly([Fraction(operand) for operand in operands], int(operands[3]))
     grown = (1 + Fraction(operands[1]) / 1200) ** int(operands[3])  # cents bear interest too
-    assert abs(Fraction(calculate("loan_balance", operands)) - exact) <= Fraction(_CENT) * int(operands[3]) * grown
+    assert abs(Fraction(run_calculator("loan_balance", operands)) - exact) <= Fraction(_CENT) * int(operands[3]) * grown
 
 
 @pytest.mark.promise("money.gaps")
@@ -91,7 +91,7 @@ def test_a_calculator_says_by_which_formula_it_works(operation: str) -> None:
 def test_the_charges_by_units_are_the_whole_of_what_is_written_off(units: int, steps: list[int]) -> None:
     cost, total, before, written_off = Decimal(units).scaleb(-2), Decimal(sum(steps) or 1), Decimal(0), Decimal(0)
     for step in steps if sum(steps) else [1]:
-        written_off += calculate("units_of_production", [cost, Decimal(0), total, before, Decimal(step)])
+        written_off += run_calculator("units_of_production", [cost, Decimal(0), total, before, Decimal(step)])
         before += step
     assert written_off == cost
 
@@ -100,7 +100,7 @@ def test_the_charges_by_units_are_the_whole_of_what_is_written_off(units: int, s
 @given(amounts=st.lists(st.integers(0, 10**8), min_size=3, max_size=3))
 def test_what_fits_on_a_card_and_what_does_not_are_the_incoming_amount(amounts: list[int]) -> None:
     operands = [Decimal(amount).scaleb(-2) for amount in amounts]
-    fits, rest = (calculate(f"gift_card_{part}", operands) for part in ("capacity", "overflow"))
+    fits, rest = (run_calculator(f"gift_card_{part}", operands) for part in ("capacity", "overflow"))
     assert fits + rest == operands[1]
     assert min(fits, rest) >= 0
 
@@ -110,7 +110,7 @@ def test_what_fits_on_a_card_and_what_does_not_are_the_incoming_amount(amounts: 
 def test_of_many_contracts_what_is_and_is_not_recognised_are_all_of_them(lines: list[tuple[int, int, int]]) -> None:
     values = [Decimal(line[0]).scaleb(-2) for line in lines]
     operands = [*values, *(Decimal(line[1]) for line in lines), *(Decimal(line[2]) for line in lines)]
-    parts = (calculate(f"{part}_revenue_total", operands) for part in ("recognized", "deferred"))
+    parts = (run_calculator(f"{part}_revenue_total", operands) for part in ("recognized", "deferred"))
     assert sum(parts) == sum(values)
 
 
@@ -118,7 +118,10 @@ def test_of_many_contracts_what_is_and_is_not_recognised_are_all_of_them(lines: 
 @given(value=st.integers(0, 10**9), percent=st.integers(0, 10_000))
 def test_the_fee_and_the_refund_are_what_remained(value: int, percent: int) -> None:
     operands = [Decimal(value).scaleb(-2), Decimal(percent).scaleb(-2)]
-    assert calculate("termination_fee", operands) + calculate("early_termination_refund", operands) == operands[0]
+    assert (
+        run_calculator("termination_fee", operands) + run_calculator("early_termination_refund", operands)
+        == operands[0]
+    )
 
 
 @pytest.mark.promise("money.splits")
@@ -163,13 +166,13 @@ def test_a_quantile_undoes_the_cumulative_share(share: int) -> None:
 @given(units=_UNITS, months=st.integers(1, 60), places=_PLACES)
 def test_all_months_recognise_the_whole_contract(units: int, months: int, places: int) -> None:
     value, count = Decimal(units).scaleb(-places), Decimal(months)
-    steps = [calculate("split_part", [value, Decimal(month), count], places) for month in range(1, months + 1)]
+    steps = [run_calculator("split_part", [value, Decimal(month), count], places) for month in range(1, months + 1)]
 
     running = Decimal(0)
     for month, step in enumerate(steps, 1):
         running += step
-        assert running == calculate("recognized_revenue", [value, count, Decimal(month)], places)
-        assert running + calculate("deferred_revenue", [value, count, Decimal(month)], places) == value
+        assert running == run_calculator("recognized_revenue", [value, count, Decimal(month)], places)
+        assert running + run_calculator("deferred_revenue", [value, count, Decimal(month)], places) == value
     assert running == value
 
 
@@ -179,9 +182,9 @@ def test_the_used_and_the_remaining_part_are_the_total(units: int, days: int, us
     total, used = Decimal(units).scaleb(-places), min(used, days)
     operands = [total, Decimal(used), Decimal(days)]
 
-    of_use = calculate("prorated_used", operands, places)
+    of_use = run_calculator("prorated_used", operands, places)
 
-    assert of_use + calculate("prorated_remaining", operands, places) == total
+    assert of_use + run_calculator("prorated_remaining", operands, places) == total
     assert of_use == rounded(Fraction(total) * used / days, places)
 
 
@@ -189,10 +192,10 @@ def test_the_used_and_the_remaining_part_are_the_total(units: int, days: int, us
 @given(units=_UNITS, rate=_RATES, places=_PLACES)
 def test_what_is_withheld_and_what_is_paid_are_the_gross(units: int, rate: Decimal, places: int) -> None:
     gross = Decimal(units).scaleb(-places)
-    withheld = calculate("tax_withheld", [gross, rate], places)
+    withheld = run_calculator("tax_withheld", [gross, rate], places)
 
     assert withheld == rounded(Fraction(gross) * Fraction(rate) / 100, places)
-    assert withheld + calculate("withholding_net", [gross, rate], places) == gross
+    assert withheld + run_calculator("withholding_net", [gross, rate], places) == gross
 
 
 @pytest.mark.promise("money.schedules")
@@ -202,7 +205,9 @@ def test_depreciation_ends_at_the_salvage_value(method: str, units: int, salvage
     cost = Decimal(units).scaleb(-places)
     left = Decimal(units * salvage // 100).scaleb(-places)
 
-    charges = [calculate(method, [cost, left, Decimal(life), Decimal(year)], places) for year in range(1, life + 1)]
+    charges = [
+        run_calculator(method, [cost, left, Decimal(life), Decimal(year)], places) for year in range(1, life + 1)
+    ]
 
     assert sum(charges) == cost - left
     assert min(charges) >= 0
@@ -213,4 +218,4 @@ def test_depreciation_ends_at_the_salvage_value(method: str, units: int, salvage
 def test_a_half_minor_unit_rounds_away_from_zero(units: int, places: int) -> None:
     """1.005 is 1.01 and -1.005 is -1.01: neither a banker's nor a float's answer."""
     exact = Decimal(units).scaleb(-places - 1)
-    assert calculate("round_money", [exact], places) == rounded(Fraction(exact), places)
+    assert run_calculator("round_money", [exact], places) == rounded(Fraction(exact), places)

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.figures.calculator import CannotCalculate
-from services.executor.core.figures.catalogue import CALCULATORS, calculate
+from services.executor.core.figures.operations import CALCULATORS, run_calculator
 from tests.each_row import each_row
 
 # operation, operands, result; the source where it is not plain arithmetic
@@ -72,7 +72,7 @@ def numbers(text: str) -> list[Decimal]:
 @pytest.mark.promise("money.reference")
 @each_row(("operation", "operands", "result"), WORKED)
 def test_a_calculator_has_its_worked_result(operation: str, operands: str, result: str) -> None:
-    assert calculate(operation, numbers(operands)) == Decimal(result)
+    assert run_calculator(operation, numbers(operands)) == Decimal(result)
 
 
 @pytest.mark.promise("money.reference")
@@ -101,7 +101,7 @@ def test_every_calculator_has_a_worked_example() -> None:
 )  # fmt: skip
 def test_what_no_formula_covers_is_an_error_and_never_a_guess(operation: str, operands: str) -> None:
     with pytest.raises(CannotCalculate):
-        calculate(operation, numbers(operands))
+        run_calculator(operation, numbers(operands))
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_what_no_formula_covers_is_an_error_and_never_a_guess(operation: str, op
 )  # fmt: skip
 def test_business_days_leave_out_weekends_and_holidays(first: str, last: str, holidays: list[str], days: int) -> None:
     found = [Decimal(date.fromisoformat(day).toordinal()) for day in (first, last, *holidays)]
-    assert calculate("business_days", found) == days
+    assert run_calculator("business_days", found) == days

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.states.machine import (
-    RULES,
+    PERMITTED,
     DispatchRefused,
     NoSuchStep,
     after_planning,
@@ -103,7 +103,7 @@ def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_clas
 
 
 def test_every_state_has_a_rule() -> None:
-    assert set(RULES) == set(FsmState)
+    assert set(PERMITTED) == set(FsmState)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of
-from services.executor.core.reflect.outcome import score as scored
-from services.executor.core.reflect.turn_end import Footer, final_answer, turn_end, unchanged_end, without_footer
+from services.executor.core.reflect.quality import evidence
+from services.executor.core.reflect.turn_end import final_answer, turn_end, unchanged_end, without_footer
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.template import GENERAL
 from services.executor.ports.sessions import Work
@@ -19,11 +19,11 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import MarkKind
-from shared.domain.quality import WEAK
+from shared.domain.quality import WEAK, quality
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.unit.executor_core.makers import NOON, call, entry, fact, plan, verdict
 
-FOOTER = Footer("expense_approval", "PASSED", 0.9, 1234)
+FOOTER = "[Process: expense_approval | Policy: PASSED | Quality: 0.90 | Duration: 1234 ms]"
 RULE = {"rule_id": "R1", "action": "require_approval", "reason": "over the limit", "policy_id": "p"}
 PATH = (FsmState.DECOMPOSE, FsmState.ASSESS)
 DONE = Dossier(facts=(fact({"id": "C-1", "a": 17}),), audit_clean=True, verdict=verdict())
@@ -58,7 +58,7 @@ def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
 
 
 def score(ended: FinishedRun) -> float:
-    return scored(run_of(ended, work().record)).value
+    return quality(evidence(run_of(ended, work().record))).value
 
 
 @pytest.mark.promise("I9.exact_answers")
@@ -74,7 +74,7 @@ def test_an_exact_match_answer_is_not_touched_whatever_was_written_and_is_switch
 ) -> None:
     text = json.dumps(items, indent=indent)
     said = verdict(triggered_rules=[RULE]) if spoke else verdict()
-    assert final_answer(text, [entry(s) for s in statuses], said, FOOTER if footer else None) == text
+    assert final_answer(text, [entry(s) for s in statuses], said, FOOTER if footer else "") == text
 
 
 @pytest.mark.promise("answers.footer")
@@ -123,8 +123,10 @@ def test_a_doubtful_write_costs_and_a_failed_read_earns_nothing() -> None:
 def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
     nothing = FinishedRun(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
 
-    assert metadata(nothing, work().record)["states"] == ["FAILED"]
-    told = outcome(work().record, nothing, NOON)
+    run = run_of(nothing, work().record)
+    scored = quality(evidence(run))
+    assert metadata(nothing, run, scored)["states"] == ["FAILED"]
+    told = outcome(work().record, nothing, scored, NOON)
     assert (told.event_id, told.process_type, told.policy_passed) == ("task-1:1", "general", None)
 
 
@@ -209,7 +211,8 @@ def test_no_marked_value_is_in_any_field_of_an_outcome(marked: str, before: str,
         progress=progress, reason=carried("reason"), spend={"by": carried("spend")}, answer=carried("summary")
     )
     record = work().record.model_copy(update={"request": TaskRequest(text=carried("summary"))})
-    told = outcome(record, done, NOON, {_SAID: MarkKind.PASSWORD, _CARD: MarkKind.CARD}).model_dump_json()
+    hidden = {_SAID: MarkKind.PASSWORD, _CARD: MarkKind.CARD}
+    told = outcome(record, done, quality(evidence(run_of(done, record))), NOON, hidden).model_dump_json()
 
     assert marked not in told
     assert "1111" not in told

@@ -5,9 +5,8 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from services.executor.core.figures.arguments import hints_of
-from services.executor.core.figures.facts import index_facts
+from services.executor.core.figures.facts import index_facts, is_supported
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.support import is_supported
 from services.executor.core.figures.trace import Calculated, Trace, TraceSources, trace_scalar
 from shared.domain.exact_json import Json, JsonObject
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.figures.calculate import calculate_tool
-from services.executor.core.figures.catalogue import calculate
+from services.executor.core.figures.operations import run_calculator
 from services.planner.core.formula import compute_terms, formula
 from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply
@@ -60,7 +60,7 @@ def test_a_formula_named_in_general_terms_is_asked_for_with_the_figures_of_the_t
     assert isinstance(operands, list)
     figures = [Decimal(str(one).replace(",", "")) for one in operands]
     assert found["operation"] == operation
-    assert calculate(operation, figures) == Decimal(result)
+    assert run_calculator(operation, figures) == Decimal(result)
 
 
 @pytest.mark.promise("planner.formulas")

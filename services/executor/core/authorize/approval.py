@@ -3,12 +3,11 @@
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from services.executor.core.authorize.verdicts import binding_hash, reasons
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, unanswered_concern
 from services.executor.core.reads.one_call import content_as_received
 from services.executor.core.records.references import references
-from services.executor.core.session.dossier import Progress
+from services.executor.core.session.dossier import Progress, binding_hash
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
 from services.executor.core.tools.paginate import beginning
@@ -154,10 +153,7 @@ def ask_for_approval(
     grounds: Grounds | None = None,
     notices: tuple[NoticeTarget, ...] = (),
 ) -> Approval:
-    """A new approval of a plan, bound to its hash and to the verdict it was asked on.
-
-    ``hours`` and ``needed`` hold for a level that is none of the tenant's ``ladder``, and are the least for all.
-    """
+    """A new approval of a plan on its verdict. ``hours`` and ``needed``: for levels off the ladder, and the least."""
     binding = binding_hash(verdict)
     number: list[Json] = [confirmation.number] if confirmation else []
     first = find_rung(ladder, verdict.escalation_level)
@@ -173,7 +169,7 @@ def ask_for_approval(
         verdict_hash=binding,
         level=verdict.escalation_level,
         requester_id=requester_id,
-        reasons=(*why, *reasons(verdict)),
+        reasons=(*why, *verdict.reasons),
         needed=max(needed, first.approvers) if first else needed,
         asked_at=now,
         deadline=now + timedelta(hours=(first.hours if first else None) or hours),
@@ -185,10 +181,7 @@ def ask_for_approval(
 
 
 def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
-    """The approval passed on to the next level, with a fresh deadline; None if there is no further level.
-
-    Decisions made so far are kept, but at least one more is needed from the next level.
-    """
+    """The approval at the next level, with a fresh deadline and at least one more decision; None if there is none."""
     if not approval.ladder:
         return None
     rung, *later = approval.ladder
@@ -205,9 +198,7 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
 
 
 def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
-    """The approval with one more decision. Raises ``NotCounted`` if the turn has no right to decide, or decides
-    nothing.
-    """
+    """The approval with one more decision. Raises ``NotCounted`` if the turn may decide nothing, or decides nothing."""
     if turn.data.get("approval_id") not in (None, approval.approval_id):
         raise NotCounted("it answers an earlier question, and what is asked has changed since")
     if objection := approval.objection(turn.principal, now):
@@ -357,11 +348,7 @@ def confirmation_wanted(progress: Progress) -> ConfirmationStep | None:
 
 
 def waits_for(approval: Approval, progress: Progress) -> bool:
-    """Whether this approval is the one that the progress waits for: exactly this plan, on exactly these inputs and
-    rules (I7).
-
-    One that was asked for an earlier confirmation is not, although the plan is the same.
-    """
+    """Whether the progress waits for this approval: of this plan, on these inputs and rules, at this step (I7)."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if progress.state is not FsmState.APPROVAL_GATE or progress.dossier.approved_hash is not None:
         return False
@@ -393,10 +380,8 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
 def ended_approval(
     asked: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
-    """The approval that was ``asked`` with its final status, if the turn leaves another one or none; None if it still
-    waits.
-
-    ``carried_out``: hashes of plans of which something was written: an approval of one of them was used.
+    """The approval that was ``asked`` with its final status; None if it still waits. One of a plan of the hashes in
+    ``carried_out`` was used.
     """
     if asked is None or asked.status is not ApprovalStatus.WAITING or (now and now.approval_id == asked.approval_id):
         return None
@@ -424,9 +409,7 @@ def _confirmations_given(progress: Progress) -> tuple[Confirmed, ...]:
 
 
 def approval_notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> tuple[Notice, ...]:
-    """The notices that follow from the task's approval before and after the turn; ``settled``: one that was ended
-    beside them.
-    """
+    """The notices that follow from the approval before and after the turn; ``settled``: one that ended beside them."""
     return tuple(_find_notices(before, after, settled))
 
 

@@ -10,14 +10,6 @@ from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import NamedTuple, cast
 
-from services.executor.core.authorize.verdicts import (
-    binding_hash,
-    ends_escalated,
-    find_unruled,
-    reasons,
-    refuse_if_blocked,
-    refuse_if_refused,
-)
 from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import normal
 from services.executor.core.process.figures import compute_figures
@@ -43,8 +35,8 @@ from services.executor.core.records.binding import (
 )
 from services.executor.core.records.record_match import identifiers_in
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.endings import Failed
+from services.executor.core.session.dossier import Dossier, Progress, binding_hash
+from services.executor.core.session.endings import Failed, Rejected
 from services.executor.core.session.past_calls import (
     has_tool_rules,
     past_calls_of_facts,
@@ -54,22 +46,97 @@ from services.executor.core.session.past_calls import (
 )
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
-from services.executor.core.states.template import Template
+from services.executor.core.states.template import POLICY_MARK, Template
 from services.executor.core.tools.classes import verb_of
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.policy import CallContext, Confirmation, ContextValue, EvaluateRequest, PastCall, Policy, Verdict
+from shared.contracts.policy import (
+    CallContext,
+    CallRefusal,
+    Confirmation,
+    ContextValue,
+    EvaluateRequest,
+    PastCall,
+    Policy,
+    Verdict,
+)
+from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import FsmState, ToolClass, decider
+from shared.domain.words import FsmState, RuleAction, ToolClass, decider
+
+_NAMED = 3  # calls that a refusal names
+
+
+def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
+    """Raises ``Rejected`` naming the rules, and the blocked calls of several, if the verdict or the policy is broken or
+    says no.
+    """
+    if verdict.problems:
+        problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
+        raise Rejected(f"policy invalid, so nothing was written: {problems}")
+    if verdict.blocked:
+        blocking = dict.fromkeys(rule.sentence for rule in verdict.triggered_rules if rule.action == RuleAction.BLOCK)
+        raise Rejected(f"blocked by policy: {'; '.join(blocking)}{_describe_blocked_calls(verdict, plan)}")
+
+
+def _describe_blocked_calls(verdict: Verdict, plan: WritePlan | None) -> str:
+    """The calls that the rules block, in words, if these are some of several; else empty."""
+    ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
+    calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
+    if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
+        return ""
+    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
+    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more})"
+
+
+def refuse_if_refused(verdict: Verdict) -> None:
+    """Raises ``Rejected`` naming the rules about tools that a call breaks."""
+    if verdict.refusals:
+        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(format_refusal, verdict.refusals)))
+
+
+def format_refusal(refusal: CallRefusal) -> str:
+    return f"{refusal.call_id} {refusal.tool}: {refusal.sentence}"
+
+
+def ends_escalated(template: Template, verdict: Verdict) -> bool:
+    """Whether rules that escalate let the process go on to its end ESCALATE: only where its template says so, and never
+    for a missing field (I2).
+    """
+    if not template.escalates or not verdict.escalate or verdict.blocked or verdict.problems:
+        return False
+    return not any(rule.indeterminate for rule in verdict.triggered_rules)
+
+
+def answer_with_escalation(progress: Progress) -> str:
+    """The answer; for an escalated case it says to whom and why, but a list stays a list to the byte (I9)."""
+    answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
+    if progress.state is not FsmState.ESCALATE or verdict is None or is_exact_match(answer):
+        return answer
+    why = dict.fromkeys(rule.sentence for rule in verdict.triggered_rules if rule.action is RuleAction.ESCALATE)
+    return f"{answer.rstrip()}\n\nEscalated to {verdict.escalation_level or 'a person'}: {'; '.join(why)}"
+
+
+def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
+    """The tools of a plan's changes, else notices, to which no rule of tenant or request applies; the process's do not
+    count.
+    """
+    calls = plan.every_call if plan else ()
+    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
+    acting = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
+    if verdict.ruled_calls is None or None in acting:  # of an older policy service, or about the task's text
+        return () if acting else tuple(call.tool for call in changes) or ("",)
+    ruled = {
+        call_id for call_id, ids in verdict.ruled_calls.items() if any(not one.startswith(POLICY_MARK) for one in ids)
+    }
+    return tuple(call.tool for call in changes if call.call_id not in ruled | acting)
 
 
 def unproven(
     arguments: JsonObject, view: CallView, bound: BoundFields, values: Sequence[NamedValue] = ()
 ) -> tuple[str, ...]:
-    """The names of the arguments that neither the records around the call nor a calculation about it give: the
-    request's word.
-
-    An argument that names a record which was read is given; a value that only another record shows is not.
+    """The arguments that are the request's word alone: no record around the call gives them, and no calculation about
+    it.
     """
     shown = {name: _plain(value) for name, value in bound.recorded.items()}
     computed = {_plain(value.value) for value in values if speaks_about(value, values, view)}
@@ -106,9 +173,7 @@ def _fields_of_policy(policy: Policy) -> Iterator[str]:
 
 
 async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:
-    """A fresh verdict on the plan. Raises ``Failed`` if the service is down or slow, or answers about another plan:
-    then nothing is written.
-    """
+    """A fresh verdict on the plan. Raises ``Failed`` if the service is away or answers about another plan."""
     request = request_for(ctx, template, dossier, await _history(ctx, dossier))
     try:
         verdict = await ctx.ports.policy.evaluate(request)
@@ -123,9 +188,7 @@ async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> 
 
 
 async def renew_verdict(ctx: TurnContext, fresh: Progress) -> Verdict:
-    """A fresh verdict on the plan by its present inputs. Raises what ``verdict_on`` does, and ``Rejected`` if it says
-    no.
-    """
+    """A fresh verdict on the plan by its present inputs. Also raises ``Rejected``, if it says no."""
     verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)
     refuse_if_refused(verdict)
@@ -151,10 +214,8 @@ def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
 def request_for(
     ctx: TurnContext, template: Template, dossier: Dossier, history: tuple[PastCall, ...] = ()
 ) -> EvaluateRequest:
-    """The request for a verdict on the plan, by the policies of tenant and request, and the process's own, which only
-    add to them.
-
-    Without calls the verdict is provisional: a missing field then harms nothing.
+    """The request for a verdict on the plan by all policies; without calls it is provisional, and a missing field harms
+    nothing.
     """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
@@ -207,9 +268,7 @@ def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
 
 
 class _CallSurroundings(NamedTuple):
-    """What the calls of a plan are judged with. ``asked``: the fields that rules ask for; ``made``: the calls of the
-    task's plans, this one too.
-    """
+    """What a plan's calls are judged with. ``asked``: the fields that rules need; ``made``: all calls of the task."""
 
     facts: tuple[Fact, ...]
     values: tuple[NamedValue, ...]
@@ -222,9 +281,7 @@ class _CallSurroundings(NamedTuple):
 
 
 def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
-    """A call as the rules see it: its bound fields, the calculated values about it, and what the executor knows
-    of it.
-    """
+    """A call as the rules see it: its bound fields, calculated values, and what the executor knows of it."""
     view = view_of(call.tool, call.arguments, around.facts)
     bound = bind(view, around.asked)
     ours = {**_own_fields(call, around, view), "process_type": around.process_type}
@@ -295,7 +352,7 @@ def approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
         return None
     level, count, steps = verdict.escalation_level, persons_needed(progress), progress.template.confirmations
     who = decider(level)
-    asked = (*reasons(verdict), *reasons_to_ask_a_person(ctx, progress))
+    asked = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress))
     asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
     return f"{who}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(asked)}"
 

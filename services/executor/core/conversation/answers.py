@@ -9,7 +9,6 @@ from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import unenforced_sentence
 from services.executor.core.reflect.quality import (
     collect_found,
-    is_empty,
     says_failure,
     tells_what_was_found,
     untraced_tokens,
@@ -19,6 +18,7 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.endings import NOTHING_WRITTEN, Failed
 from services.executor.core.session.values import Fact, open_questions
 from services.executor.core.tools.failures import Failure, failure_of
+from services.executor.core.tools.record_tree import found_nothing
 from services.executor.core.write.notices import append_remarks
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
@@ -177,7 +177,7 @@ class AnswerChecks:
             return ""
         numbers = ", ".join(str(part.number) for part in questions)
         facts = [fact for fact in progress.dossier.facts if fact.ok]
-        shows = any(not is_empty(fact.result) for fact in facts) and not any(map(_says_yes_or_no, facts))
+        shows = any(not found_nothing(fact.result) for fact in facts) and not any(map(_says_yes_or_no, facts))
         if (
             shows
             and not self._untraced

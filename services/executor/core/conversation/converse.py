@@ -55,7 +55,7 @@ from services.executor.core.session.values import (
     parts_to_do,
     parts_with_conditions,
 )
-from services.executor.core.states.machine import RULES, after_planning, is_complex
+from services.executor.core.states.machine import PERMITTED, after_planning, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -152,7 +152,7 @@ class Conversation:
         while True:
             self._talk.waits = bool(self._draft.held)
             self._drafting.open_parts = self._draft.parts_without_calls(self.progress.dossier.parts)
-            reply = await self._drafting.next_reply(self._talk, self._purse, self._tier)
+            reply = await self._drafting.next_reply(self._talk, self._share, self._tier)
             self._count(1 + self._drafting.extra_calls)
             self._talk.hear(reply)
             if reply.tool_uses:
@@ -195,7 +195,7 @@ class Conversation:
         return Tier.SONNET if acts or is_complex(self.ctx.task) else Tier.HAIKU
 
     @property
-    def _purse(self) -> BudgetShare:
+    def _share(self) -> BudgetShare:
         if self._talk.replies == 0:
             return BudgetShare.READING
         if not parts_to_do(self.progress.dossier.parts):
@@ -454,7 +454,7 @@ def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ..
 
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
-    rules = await read_rules(ctx, "talk", RULES[FsmState.ASSESS].permits)
+    rules = await read_rules(ctx, "talk", PERMITTED[FsmState.ASSESS])
     called = _list_past_calls(ctx, progress)
     reader = TaskReader(before_process(ctx), known_corrections(ctx, progress), rules, progress.dossier.facts, called)
     return Conversation(ctx, progress, await opening_sections(ctx), reader)

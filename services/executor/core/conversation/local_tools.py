@@ -7,8 +7,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from services.executor.core.authorize.policy import verdict_on
-from services.executor.core.authorize.verdicts import format_refusal, reasons
+from services.executor.core.authorize.policy import format_refusal, verdict_on
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     CannotUnderstand,
@@ -70,7 +69,7 @@ async def ask_hypothetical_verdict(ctx: TurnContext, progress: Progress, key: st
 
 def _verdict_in_words(verdict: Verdict) -> Json:
     refused = [format_refusal(refusal) for refusal in verdict.refusals]
-    said: list[Json] = [*reasons(verdict), *refused]
+    said: list[Json] = [*verdict.reasons, *refused]
     blocked = verdict.blocked or bool(verdict.problems) or bool(refused)
     word = "blocked" if blocked else "waits for a person" if not verdict.passed else "passes"
     return {"it": word, "decided_by": verdict.escalation_level, "because": said}

@@ -105,8 +105,8 @@ class OneReply:
         self.extra_calls = 0
         self.open_parts: Collection[int] = ()
 
-    async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply:
-        return await talk.ask(purse, tier)
+    async def next_reply(self, talk: Talk, share: BudgetShare, tier: Tier) -> ModelReply:
+        return await talk.ask(share, tier)
 
     def after_results(self, replies: int) -> str:  # noqa: ARG002
         """What is said beside the results of that reply."""
@@ -122,7 +122,7 @@ class OneReply:
         key: str,
         step: str,
         request: ModelRequest,
-        purse: BudgetShare,
+        share: BudgetShare,
         before: ModelRequest | None = None,
     ) -> ModelReply | None:
         """A complete reply to a request beside the conversation; None if it cannot be had, now or in an earlier
@@ -131,7 +131,7 @@ class OneReply:
         if ctx.journal.get(f"{key}:away") is not None:
             return None
         try:
-            reply = await ask_if_possible(ctx, step, request, purse, before)
+            reply = await ask_if_possible(ctx, step, request, share, before)
         except NotAnswered as why:
             ctx.journal.add(f"{key}:away", "note", str(why))
             return None
@@ -166,19 +166,19 @@ class TwoDrafts(OneReply):
         self._ctx = ctx
         self._is_spent = False  # whether the one call was made that a task may take more than its work needs
 
-    async def next_reply(self, talk: Talk, purse: BudgetShare, tier: Tier) -> ModelReply:
-        first = await talk.ask(purse, tier)
+    async def next_reply(self, talk: Talk, share: BudgetShare, tier: Tier) -> ModelReply:
+        first = await talk.ask(share, tier)
         if self._is_spent or not self._is_decisive(first, talk):
             self._is_spent |= self._is_local(first) or not first.tool_uses
             return first
         self._is_spent = True
-        if not await self._affords(talk, purse):
+        if not await self._affords(talk, share):
             return first
-        second = await self._draft(talk, "doubting", talk.request(self._ctx.prompts.moa_doubting, "high"), purse)
+        second = await self._draft(talk, "doubting", talk.request(self._ctx.prompts.moa_doubting, "high"), share)
         if second is None or _agree(first, second, self._ctx):
             return first
         drafts = render({"drafts": [_as_data(first), _as_data(second)]})
-        merged = await self._draft(talk, "merged", talk.request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), purse)
+        merged = await self._draft(talk, "merged", talk.request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share)
         return merged or first
 
     def _is_decisive(self, reply: ModelReply, talk: Talk) -> bool:
@@ -194,18 +194,18 @@ class TwoDrafts(OneReply):
         """Whether the reply has calls, and none of a server's tool."""
         return bool(reply.tool_uses) and not any(unwrap(use).name in self._ctx.toolbox.tools for use in reply.tool_uses)
 
-    async def _affords(self, talk: Talk, purse: BudgetShare) -> bool:
+    async def _affords(self, talk: Talk, share: BudgetShare) -> bool:
         """Whether the budget has room for both drafts; decided once, whichever attempt goes on with the run."""
 
         async def decide() -> str:
             draft = talk.request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
-            return "both" if affords_all(self._ctx, (draft, draft), purse) else "one"
+            return "both" if affords_all(self._ctx, (draft, draft), share) else "one"
 
         return await self._ctx.journal.run_step(f"{talk.key}:drafts", "note", decide) == "both"
 
-    async def _draft(self, talk: Talk, name: str, request: ModelRequest, purse: BudgetShare) -> ModelReply | None:
+    async def _draft(self, talk: Talk, name: str, request: ModelRequest, share: BudgetShare) -> ModelReply | None:
         key = f"{talk.key}:draft:{name}"
-        return await self._ask_beside(self._ctx, key, f"{key}:model", request, purse, talk.request())
+        return await self._ask_beside(self._ctx, key, f"{key}:model", request, share, talk.request())
 
 
 def drafting_for(ctx: TurnContext, progress: Progress) -> OneReply:

@@ -16,21 +16,19 @@ from services.executor.core.model.model_calls import (
     helper_request,
     parse_reply,
 )
-from services.executor.core.prime.known import learned_sections, recall, with_thresholds
-from services.executor.core.prime.prime import with_strategy
+from services.executor.core.prime.known import learned_sections, recall, with_strategy, with_thresholds
 from services.executor.core.process.synthesis import (
     ProposedProcess,
     build_template,
     general_with_a_person,
     may_ask_a_person,
-    process_name,
     read_kept,
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, fold_words, parts_to_do
 from services.executor.core.states.prompts import PROCESS_SCHEMA
-from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template
+from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template, process_name
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.ports.orchestrators import Orchestrating

@@ -1,7 +1,7 @@
 """What an argument of a tool is for, and every scalar of an answer with its place."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
-from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit, split_name
-from services.executor.core.tools.record_tree import names_a_record
+from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit
+from services.executor.core.tools.classes import identifies
+from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject, loads
 
 
@@ -107,26 +108,23 @@ _SHAPES = {
 
 
 def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind:
-    """What the argument is for, by its schema, then its name, then the form of its value.
-
-    ``name`` may be a path, ``payee.account.iban``: its last part decides if it says something, else the part before it.
-    """
+    """What the argument is for, by its schema, the last part of its name that says something, then its value's form."""
     if isinstance(value, bool) or "enum" in schema or "const" in schema or schema.get("type") == "boolean":
         return ArgumentKind.CHOICE
     if (kind := _FORMATS.get(str(schema.get("format", "")))) is not None:
         return kind
     steps = [part for part in re.split(r"[.\[\]]", name) if part and not part.isdecimal()] or [""]
-    words = split_name(steps[-1])
+    words = words_of(steps[-1])
     is_number = isinstance(value, int | Decimal)
     kind = _kind_of_number(words, schema) if is_number else _kind_of_text(words, str(value or ""), schema)
     if kind is ArgumentKind.OTHER and len(steps) > 1:
-        return _account_or_recipient(frozenset(split_name(steps[-2]))) or kind  # ``payee.name``, ``recipients[0]``
+        return _account_or_recipient(frozenset(words_of(steps[-2]))) or kind  # ``payee.name``, ``recipients[0]``
     return kind
 
 
 def hints_of(name: str, schema: JsonObject, value: Json) -> ArgumentHints:
     """The argument's kind, and the unit and form of number that its name and description settle."""
-    words = split_name(name.rsplit(".", 1)[-1])
+    words = words_of(name.rsplit(".", 1)[-1])
     said = str(schema.get("description", ""))
     return ArgumentHints(
         kind=kind_of_argument(name, schema, value),
@@ -140,20 +138,11 @@ def hints_of(name: str, schema: JsonObject, value: Json) -> ArgumentHints:
 @lru_cache(maxsize=4096)
 def is_free_text_name(name: str) -> bool:
     """Whether a field of this name holds prose: ``body``, ``internal_note``, ``comments[0]``; not ``note_id``."""
-    words = split_name(name.partition("[")[0])
+    words = words_of(name.partition("[")[0])
     return bool(words) and words[-1] in _FREE_TEXT
 
 
-@lru_cache(maxsize=4096)
-def identifies_a_record(name: str) -> bool:
-    """Whether a field of this name tells one record from another: ``id``, ``claimId``, ``invoice_number``, ``ref``."""
-    words = split_name(name)
-    if not words or words[-1] not in _IDENTIFIER:
-        return len(words) == 1 and names_a_record(name)
-    return _NO_IDENTIFIER.isdisjoint(words[:-1]) and not _RECIPIENT.intersection(words)
-
-
-def _kind_of_number(words: tuple[str, ...], schema: JsonObject) -> ArgumentKind:
+def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
     given = frozenset(words)
     last = words[-1] if words else ""
     if last in ("id", "ids") or (last in _IDENTIFIER and given.isdisjoint(_QUANTITY) and "of" not in given):
@@ -177,7 +166,7 @@ def _account_or_recipient(given: frozenset[str]) -> ArgumentKind | None:
     return ArgumentKind.RECIPIENT if given & _RECIPIENT else None
 
 
-def _kind_of_text(words: tuple[str, ...], value: str, schema: JsonObject) -> ArgumentKind:
+def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> ArgumentKind:
     given = frozenset(words)
     last = words[-1] if words else ""
     if last in _FREE_TEXT:
@@ -200,7 +189,7 @@ def _kind_of_text(words: tuple[str, ...], value: str, schema: JsonObject) -> Arg
     return _kind_of_short_text(words, value, schema)
 
 
-def _kind_of_short_text(words: tuple[str, ...], value: str, schema: JsonObject) -> ArgumentKind:
+def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) -> ArgumentKind:
     given = frozenset(words)
     digits = sum(mark.isdecimal() for mark in value)
     if given & _AMOUNT and digits and not given & _QUANTITY - _AMOUNT:
@@ -215,7 +204,7 @@ def _kind_of_short_text(words: tuple[str, ...], value: str, schema: JsonObject) 
     return ArgumentKind.OTHER
 
 
-def _unit_of(words: tuple[str, ...], said: str) -> Unit | None:
+def _unit_of(words: Sequence[str], said: str) -> Unit | None:
     """The unit in the name, ``duration_minutes``, or else in the description, "in minutes"."""
     for word in reversed(words[1:] or words):
         if word in UNITS:
@@ -272,9 +261,8 @@ _OWN_ID = ("id", "uuid")
 
 
 def read_fields(fact_id: str, answer: Json) -> Iterator[ReadField]:
-    """Yields every scalar of an answer once, whatever the nesting; JSON within strings is read as well.
-
-    JSON within somebody's text, such as a mail's body, stays free text. Keys that are identifiers count as values, too.
+    """Yields every scalar of an answer, also of JSON within strings, and keys that are identifiers. JSON within
+    somebody's text stays free text.
     """
     walk = [_FieldStep("", "", answer, None, 0, is_free=False)]
     while walk:
@@ -358,7 +346,7 @@ def _record_of(item: JsonObject, path: str, name: str) -> FieldRecord | None:
     """The object as a record, if one of its fields or its key identifies it; a field ``id`` counts before any other."""
     best = ""
     for key, value in item.items():
-        if identifies_a_record(key) and isinstance(value, str | int) and not isinstance(value, bool):
+        if identifies(key) and isinstance(value, str | int) and not isinstance(value, bool):
             if key.lower() in _OWN_ID:
                 return FieldRecord(path, str(value))
             best = best or key

@@ -8,7 +8,6 @@ from datetime import date
 from pydantic import JsonValue
 
 from services.executor.core.figures.calculator import NOTHING, CannotCalculate, MadeToolResults
-from services.executor.core.figures.catalogue import CALCULATORS, describe_calculators
 from services.executor.core.figures.columns import (
     IS_EMPTY,
     IS_NOT_EMPTY,
@@ -22,7 +21,7 @@ from services.executor.core.figures.columns import (
     plain_name,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_moment, read_possible_dates
-from services.executor.core.figures.evaluate import evaluate_over
+from services.executor.core.figures.evaluate import evaluate
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     KnownFigures,
@@ -34,8 +33,10 @@ from services.executor.core.figures.operands import (
     select_rows,
 )
 from services.executor.core.figures.operations import (
+    CALCULATORS,
     FREE_LIMITS,
     OPERATIONS,
+    OPERATIONS_TOLD,
     WORDS_ALLOWED,
     free_numbers,
     takes_percent,
@@ -84,19 +85,10 @@ WHERE: Mapping[str, JsonValue] = {
 }
 
 
-def operations_in_words() -> str:
-    """A text that lists every operation with its operands, in order."""
-    named: dict[str, list[str]] = {}
-    for name, operation in OPERATIONS.items():
-        named.setdefault(operation.arguments, []).append(name)
-    plain = "; ".join(f"{', '.join(names)} ({arguments})" for arguments, names in named.items())
-    return f"Operands in this order. {plain}; {describe_calculators()}"
-
-
 def calculate_tool(made: MadeToolResults = NOTHING) -> ToolDefinition:
     """The definition of the tool ``calculate``, with the built-in operations and those that were made at run time."""
     extra = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in made.tools.values())
-    told = operations_in_words() + (f"; made for this: {extra}" if extra else "")
+    told = f"Operands in this order. {OPERATIONS_TOLD}" + (f"; made for this: {extra}" if extra else "")
     properties: dict[str, JsonValue] = {
         "name": {**TEXT, "description": "of the value, to use it later: total_due"},
         "operation": {**TEXT, "description": told},  # each name stands there once, with what it takes
@@ -115,10 +107,8 @@ CALCULATE = calculate_tool()
 
 
 def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NOTHING) -> NamedValue:
-    """The value of one calculation, with the places of its operands, so that ``evaluate`` gives it again.
-
-    Raises ``CannotCalculate`` with a sentence by which a model can mend its call, and ``NotRun`` where a made tool has
-    to run first.
+    """The value of one calculation, with its operands' places. Raises ``CannotCalculate``, by which a model can mend
+    its call, and ``NotRun`` where a made tool has to run first.
     """
     operation = _operation(given.get("operation"), made)
     sources = OperandSources(known)
@@ -138,7 +128,7 @@ def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NO
             date_order=_DATE_ORDERS.get(read_text(given.get("date_order")), ""),
             made_by=made.tools[operation].by if operation in made.tools else None,
         )
-        return evaluate_over(sources, asked, made)
+        return evaluate(sources, asked, made)
     except (NoSuchPath, ValueError) as error:
         raise CannotCalculate(str(error)) from error
 
@@ -184,9 +174,7 @@ def _read_list(given: Json) -> Json:
 
 
 def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
-    """Yields field, sign and value of each condition, whether written as an object or as ``status = open``. Raises
-    ``CannotCalculate``.
-    """
+    """Yields field, sign and value of each condition, an object or ``status = open``. Raises ``CannotCalculate``."""
     read = _read_list(given)
     for one in read if isinstance(read, list) else [] if read in (None, "") else [read]:
         if isinstance(one, dict):
@@ -265,10 +253,7 @@ LOOK = ToolDefinition(
 
 
 def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
-    """The rows that are asked for, within ``MOST_SHOWN`` characters, and a note on what is left out.
-
-    Raises ``CannotCalculate`` with a sentence by which a model can mend its call.
-    """
+    """The rows that are asked for, as many as fit, and a note on the rest. Raises ``CannotCalculate``."""
     try:
         fact, cells = _rows(given, facts)
         kept = _filter(cells, given.get("where"), today)

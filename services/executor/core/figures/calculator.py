@@ -31,10 +31,7 @@ class CalculatorResult(StrEnum):
 
 @dataclass(frozen=True)
 class Calculator:
-    """A formula with its arguments. ``arguments``: names by comma, in brackets if it may be left out; the last ends in
-    ``...`` if it may repeat.
-    ``dates``: its figures are days.
-    """
+    """A formula. ``arguments``: names, in brackets if optional, with ``...`` if repeated; ``dates``: of days."""
 
     arguments: str
     result: CalculatorResult
@@ -45,15 +42,9 @@ class Calculator:
     def __call__(self, *figures: Decimal, places: int = 2) -> Decimal:
         return self.function(*figures, places=places) if self.rounds_parts else self.function(*figures)
 
-    def fits(self, number: int) -> bool:
-        """Whether it takes this number of figures."""
-        return takes(self.arguments, number)
-
 
 def takes(arguments: str, number: int) -> bool:
-    """Whether a call with these arguments takes this number of figures: those in brackets may be left out, and the last
-    may repeat where it ends in ``...``.
-    """
+    """Whether a call takes this number of figures: of ``x, [y], z...`` y may be left out, and z may repeat."""
     names = arguments.split(", ")
     needed = sum(not name.startswith("[") for name in names)
     return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
@@ -110,9 +101,7 @@ def total(figures: Figures) -> Decimal:
 
 
 def divide_lists(figures: Figures, number: int) -> list[Figures]:
-    """The figures divided into this number of lists of equal length; raises ``CannotCalculate`` if that is not
-    possible.
-    """
+    """The figures divided into so many lists of equal length; raises ``CannotCalculate`` if that is not possible."""
     size, odd = divmod(len(figures), number)
     if odd or not size:
         lists = {2: "two", 3: "three"}[number]
@@ -121,10 +110,8 @@ def divide_lists(figures: Figures, number: int) -> list[Figures]:
 
 
 def split(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
-    """The amount split in proportion to the weights: each part is the step between two rounded running shares.
-
-    The parts sum to the whole. No part is more than one minor unit from its exact share. The whole's own excess places
-    stay in the last part.
+    """The amount split by weights: each part, the step between two rounded running shares, is at most one minor unit
+    off, and the parts sum to the whole.
     """
     sum_of_weights = positive(total([not_negative(weight, "a weight") for weight in weights]), "the weights")
     parts, seen, given = [], Decimal(0), Decimal(0)
@@ -143,6 +130,14 @@ def fits(number: Decimal, most: int = MOST_DIGITS) -> bool:
     """Whether the number has at most ``most`` digits, none of them farther than that from its decimal point."""
     _, digits, exponent = number.as_tuple()
     return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
+
+
+def check_operands(operation: str, arguments: str, operands: Figures) -> None:
+    """Raises ``CannotCalculate`` for a number of figures that the arguments do not take, or one that is too long."""
+    if not takes(arguments, len(operands)):
+        raise CannotCalculate(f"{operation} needs {arguments}; got {len(operands)} operands")
+    if (too_long := next((operand for operand in operands if not fits(operand)), None)) is not None:
+        raise CannotCalculate(f"{operation} takes figures of up to {MOST_DIGITS} digits, and {too_long} has more")
 
 
 def decimal_text(value: Decimal) -> str:
@@ -176,9 +171,7 @@ class NotRun(Exception):
 
 
 class MadeToolResults:
-    """The made tools of a task with the results of their runs. ``fresh`` has the tools and no results, so that an audit
-    works out everything again.
-    """
+    """The made tools of a task with the results of their runs. ``fresh`` has no results, for an audit."""
 
     def __init__(self, tools: Iterable[MadeTool] = ()) -> None:
         self.tools: Mapping[str, MadeTool] = {tool.name: tool for tool in tools}
@@ -191,16 +184,9 @@ class MadeToolResults:
         self._outcomes[call.tool.name, call.figures] = outcome
 
     def calculate(self, operation: str, operands: Sequence[Decimal], places: int) -> Decimal:
-        """The result, rounded once and half up: money to ``places``, all else to six.
-
-        Raises ``CannotCalculate``, and ``NotRun`` if the tool has not been run on these figures yet.
-        """
+        """The result, rounded once. Raises ``CannotCalculate``, and ``NotRun`` if the tool was not run on these."""
         tool = self.tools[operation]
-        if not tool.fits(len(operands)):
-            raise CannotCalculate(f"{operation} needs {', '.join(tool.arguments)}; got {len(operands)} operands")
-        too_long = next((operand for operand in operands if not fits(operand)), None)
-        if too_long is not None:
-            raise CannotCalculate(f"{operation} takes figures of up to {MOST_DIGITS} digits, and {too_long} has more")
+        check_operands(operation, ", ".join(tool.arguments), operands)
         call = ToolRun(tool, tuple(map(decimal_text, operands)))
         outcome = self._outcomes.get((operation, call.figures))
         if outcome is None:

@@ -29,9 +29,7 @@ _AMOUNT = ("amount", "value", "total", "units")
 
 
 class Cell(NamedTuple):
-    """One value with its place. ``records``: the objects that it stands in, the outermost first; ``field``: its name in
-    the last.
-    """
+    """One value with its place. ``records``: those that it stands in, the outermost first; ``field``: its name."""
 
     value: Json
     records: tuple[JsonObject, ...] = ()
@@ -46,9 +44,7 @@ class Cell(NamedTuple):
 
 
 def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
-    """The name and value of a record's field, however the name is written: ``due date``, ``dueDate``, ``due_date``;
-    None if it has none.
-    """
+    """The name and value of a record's field, ``due date`` or ``dueDate`` alike; None if it has none."""
     if name in record:
         return name, record[name]
     wanted = plain_name(name)
@@ -56,10 +52,7 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
 
 
 def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
-    """The name and value of a field in the record of a cell, or else in the nearest one around it that has it.
-
-    ``name`` may be a path with dots.
-    """
+    """The name and value of a field, or of a path with dots, in a cell's record or the nearest one around it."""
     own = [cell.value] if isinstance(cell.value, dict) else []
     for record in (*own, *reversed(cell.records)):
         found = _find_field_inside(record, name)
@@ -69,9 +62,7 @@ def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
 
 
 def find_currency_name(cell: Cell) -> str:
-    """The currency that a cell's own record names, else the nearest record around it that names one; empty if none
-    does.
-    """
+    """The currency that the cell's own record names, else the nearest one around it; empty if none does."""
     for record in reversed(cell.records):
         value = record.get("currency") or next((record[key] for key in record if plain_name(key) in _CURRENCY), None)
         if isinstance(value, str) and value:
@@ -80,9 +71,7 @@ def find_currency_name(cell: Cell) -> str:
 
 
 def unwrap_money(cell: Cell) -> Cell:
-    """The cell; for an amount that is written as an object, ``{"amount": 5, "currency": "EUR"}``, the cell of the
-    amount in it.
-    """
+    """The cell; for an object such as ``{"amount": 5, "currency": "EUR"}`` the cell of the amount in it."""
     if not isinstance(cell.value, dict) or not any(plain_name(key) in _CURRENCY for key in cell.value):
         return cell
     for name in _AMOUNT:
@@ -93,9 +82,7 @@ def unwrap_money(cell: Cell) -> Cell:
 
 
 def rank_naming_field(field: str) -> int | None:
-    """How well a field names its record, lower is better: ``id`` before ``order_id`` before ``name``; None if it does
-    not.
-    """
+    """How well a field names its record, lower is better: ``id``, ``order_id``, ``name``; None if it does not."""
     words = plain_name(field).split(" ")
     return 2 * _NAMING.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING else None
 
@@ -214,9 +201,7 @@ def drop_empty_cells(column: ListColumn) -> ListColumn:
 
 
 def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
-    """The currency of all amounts, empty if none has one; raises ``CannotCalculate`` if they differ, unless the
-    operation multiplies by rates.
-    """
+    """The currency of all amounts, or empty. Raises ``CannotCalculate`` if they differ, unless rates are multiplied."""
     cells = [cell for column in columns for cell in column.cells]
     hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
     currency = one_currency(hints)
@@ -230,9 +215,7 @@ def find_currency(columns: Sequence[ListColumn], operation: str) -> str:
 
 
 def find_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
-    """The unit of all amounts; raises ``CannotCalculate`` if two differ. A number without a unit has that of the
-    others, except beside cents, where it counts as whole units.
-    """
+    """The unit of all amounts, also of those without one, but for cents. Raises ``CannotCalculate`` if two differ."""
     units = dict.fromkeys(amount.unit for amount in amounts if amount.number)
     named = [unit for unit in units if unit]
     if len(named) > 1 or ("cents" in units and "" in units):
@@ -310,9 +293,7 @@ _UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 
 
 def same(shown: Json, claimed: Json) -> bool:
-    """Whether two values are equal, or are the same figure in the same unit, the same moment or day, or the same text
-    but for case and space.
-    """
+    """Whether two values are equal: as figures of one unit, moments, days, or texts but for case and space."""
     if shown == claimed:
         return True
     moment = _moment(shown)
@@ -327,9 +308,7 @@ def same(shown: Json, claimed: Json) -> bool:
 
 
 def _moment(value: Json) -> datetime | None:
-    """A date with a time as a datetime, however it and its zone are written; None for anything else. One without a zone
-    equals none that has one.
-    """
+    """A date with a time, however it and its zone are written; None for anything else."""
     if not isinstance(value, str) or not _MOMENT.match(value):
         return None
     try:
@@ -390,9 +369,7 @@ def _meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool
 
 
 def find_meeting(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:
-    """For each value of a list whether it stands in the relation. Words that differ in case are the same only if none
-    has the same case.
-    """
+    """Whether each value stands in the relation. Words in another case are the same only if none has the same case."""
     pairs = list(zip(values, against, strict=True))
     if sign not in ("=", "!="):
         return [_meets(value, sign, other, order) for value, other in pairs]
@@ -421,9 +398,7 @@ def are_same(value: Json, other: Json, order: DateOrder = "") -> bool:
 
 
 def compare(value: Json, other: Json, order: DateOrder = "") -> int | None:
-    """-1, 0 or 1 as the first of two numbers or two dates is less, the same or more; None if they cannot be
-    compared.
-    """
+    """-1, 0 or 1 as the first of two numbers or dates is less, the same or more; None if they cannot be compared."""
     one, two = read_amount(value), read_amount(other)
     if one is not None and two is not None:
         return (one.number > two.number) - (one.number < two.number)

@@ -113,10 +113,7 @@ def variance_exceeds(invoiced: Decimal, ordered: Decimal, threshold: Decimal) ->
 def sla_credit(
     invoice: Decimal, credit_percent: Decimal, cap_percent: Decimal, allowed: Decimal, *downtimes: Decimal
 ) -> Decimal:
-    """min(breaches x credit %, cap %) of the invoice.
-
-    A breach is a period whose downtime is above what is allowed.
-    """
+    """min(breaches x credit %, cap %) of the invoice; a breach is a period with more downtime than allowed."""
     breaches = sum(downtime > allowed for downtime in downtimes)
     credit = breaches * not_negative(credit_percent, "credit %")
     return percent_of(invoice, min(credit, not_negative(cap_percent, "cap %")))
@@ -163,10 +160,7 @@ class Instalment(NamedTuple):
 
 
 def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, places: int) -> list[Instalment]:
-    """Every instalment: P i / (1 - (1 + i)^-n), with i = annual rate / 1200, and interest on the balance, both rounded.
-
-    The last one pays whatever is left, so that the balance ends at 0.
-    """
+    """Every instalment: P i / (1 - (1 + i)^-n), i = annual rate / 1200, both rounded; the last pays what is left."""
     rate, number = not_negative(annual_rate, "annual rate %") / HUNDRED / 12, whole(months, "months")
     balance = positive(principal, "principal")
     level = to_minor_unit(balance * rate / (1 - (1 + rate) ** -number) if rate else balance / number, places)

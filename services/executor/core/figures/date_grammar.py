@@ -103,9 +103,7 @@ _UNITS = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H": relative
 
 
 def move_day(day: date, count: int, sign: str, is_working: bool) -> date | None:
-    """The day moved by ``count`` units, earlier if negative; None beyond the calendar's end. Working days are Mondays
-    to Fridays.
-    """
+    """The day moved by ``count`` units, or back; None beyond the calendar. Working days are Mondays to Fridays."""
     try:
         if not is_working or sign != "D":
             return day + _UNITS[sign] * count
@@ -134,9 +132,7 @@ def _fixed_periods(group: DateWords) -> Sequence[Period]:
 
 
 def _weekday(group: DateWords) -> Sequence[Period]:
-    """The days that a weekday can mean: ``Friday`` the next one, today included; ``next Friday`` that one or next
-    week's, as people differ.
-    """
+    """``Friday`` is the next one, today included; ``next Friday`` that one or next week's, as people differ."""
     ahead = (group.values["W"] - group.today.weekday()) % 7
     if "K" in group.signs:
         week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1)
@@ -187,9 +183,7 @@ def _year(group: DateWords) -> Sequence[Period]:
 
 
 def _edges(group: DateWords) -> Sequence[Period]:
-    """The days at an edge of a period: ``end of March`` is its last day or last working day, ``beginning of next
-    month`` its first.
-    """
+    """The days at an edge of a period: ``end of March`` is its last day or its last working day."""
     inner = DateWords(group.signs[1:], group.values, group.today)
     read = (
         _month

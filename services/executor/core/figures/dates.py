@@ -87,9 +87,7 @@ def find_dates(
 
 
 def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
-    """The date that a match in digits means, by the first letters of its named groups; of ``a`` and ``b`` either may be
-    the day. None if there is no such day.
-    """
+    """The date of a match in digits, by the first letters of its groups; of ``a`` and ``b`` either may be the day."""
     periods: Sequence[Period]
     match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:
         case {"a": first, "b": second, "y": year}:
@@ -127,9 +125,7 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
 def _words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
 ) -> list[_Word]:
-    """The tokens as words of the grammar; ``.`` stands for any other word, ``|`` for the end of a sentence or
-    phrase.
-    """
+    """The tokens as words of the grammar; ``.`` stands for any other word, ``|`` for the end of a phrase."""
     numbers = {number.first: number for number in spelled if number.value <= MOST_SPELLED_DAYS}
     starts = [mention.start for mention in numeric]
     words: list[_Word] = []
@@ -217,20 +213,14 @@ def _group(match: re.Match[str], words: Sequence[_Word], today: date) -> DateWor
 
 
 def _mention(
-    words: Sequence[_Word],
-    span: tuple[int, int],
-    periods: tuple[Period, ...],
-    is_relative: bool,
-    step: str = "",
+    words: Sequence[_Word], span: tuple[int, int], periods: tuple[Period, ...], is_relative: bool, step: str = ""
 ) -> DateMention:
     start, end = words[span[0]].start, words[span[1] - 1].end
     return DateMention(start, end, periods, is_relative, step)
 
 
 def _shift_by_offsets(text: str, words: Sequence[_Word], signs: str, found: Sequence[DateMention]) -> list[DateMention]:
-    """The dates, each moved by the offset beside it: ``a week from Monday``, ``two days before 4 March``, ``Montag in
-    einer Woche``.
-    """
+    """The dates, each moved by the offset beside it: ``two days before 4 March``, ``Montag in einer Woche``."""
     starts, backwards = [word.start for word in words], signs[::-1]
     shifted: list[DateMention] = []
     for mention in found:
@@ -251,9 +241,7 @@ def _offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | No
 
 
 def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> re.Match[str] | None:
-    """The offset directly after a weekday or a day such as today: ``Montag in einer Woche``, ``heute in 14 Tagen``;
-    else None.
-    """
+    """The offset directly after a weekday or a day such as today, ``heute in 14 Tagen``; else None."""
     if not 0 < place < len(words) or signs[place - 1] not in "TW":
         return None
     is_joined = text[words[place - 1].end : words[place].start].isspace()
@@ -283,17 +271,13 @@ def _join_ranges(words: Sequence[_Word], signs: str, found: Sequence[DateMention
 
 
 def _not_before(end: Period, start: Period) -> date:
-    """The last day of a range, moved on a week where it lies before the start: "Monday to Friday", said on a
-    Tuesday.
-    """
+    """The last day of a range, a week later where it lies before the start: "Monday to Friday", said on a Tuesday."""
     is_within_a_week = timedelta(0) < start.first - end.last < timedelta(weeks=1)
     return end.last + timedelta(weeks=1) if is_within_a_week else end.last
 
 
 def _repetitions(words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
-    """Yields repetitions, which have a distance between days and no days of their own: ``every Monday``, ``one per
-    working day``.
-    """
+    """Yields repetitions, which have a distance between days and no days: ``every Monday``, ``one per working day``."""
     for match in _REPEATED.finditer(signs):
         step = "K" if match["day"] else "w" if match["w"] else match["u"]
         yield _mention(words, match.span(), (), True, step)
@@ -322,9 +306,7 @@ _HOUR = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 
 def read_possible_dates(value: Json) -> tuple[date, ...]:
-    """The date that a value is and nothing else, empty if none; two dates, the day first, where day and month may be in
-    either order.
-    """
+    """The date that a value is; two, the day first, where day and month may be in either order; empty if none."""
     if not isinstance(value, str) or len(value) > _LONGEST or not _YEAR.search(value):
         return ()
     return _read_days(value.strip())

@@ -52,15 +52,10 @@ _NO_GROUP = "(none)"
 _AS_IT_IS = Context(prec=1000)
 
 
-def evaluate(asked: NamedValue, known: KnownFigures) -> NamedValue:
-    """The value as computed from its operands over these facts. Raises ``CannotCalculate`` or ``NoSuchPath``, which
-    name what does not fit, and ``NotRun`` for a made tool that has to run first.
+def evaluate(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
+    """The value as computed from its operands. Raises ``CannotCalculate`` or ``NoSuchPath``, which name what does not
+    fit, and ``NotRun`` for a made tool that has to run first.
     """
-    return evaluate_over(OperandSources(known), asked)
-
-
-def evaluate_over(sources: OperandSources, asked: NamedValue, made: MadeToolResults = NOTHING) -> NamedValue:
-    """Does what ``evaluate`` does, with results that ``sources`` has read before."""
     known = sources.known
     columns = [_read_column(operand, place, asked, sources) for place, operand in enumerate(asked.operands)]
     if asked.where and not any(column.is_list and column.operand.source == "result" for column in columns):
@@ -82,9 +77,7 @@ def evaluate_over(sources: OperandSources, asked: NamedValue, made: MadeToolResu
 
 
 def audit(values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING) -> tuple[str, ...]:
-    """A sentence for each thing that is wrong with the values; empty if they are clean. ``known.values`` are taken as
-    given.
-    """
+    """A sentence for each thing that is wrong with the values. ``known.values`` are taken as given."""
     problems: list[str] = []
     sources = OperandSources(known)
     for value in values:
@@ -99,13 +92,10 @@ def audit(values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResul
 def recompute(
     values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResults = NOTHING
 ) -> tuple[NamedValue, ...]:
-    """The same values over other facts, each computed anew in order.
-
-    Raises as ``evaluate`` does. A value that is equal keeps its text, however many zeros end it.
-    """
+    """The same values over other facts, computed in order; an equal one keeps its text. Raises as ``evaluate`` does."""
     sources = OperandSources(known)
     for value in values:
-        fresh = evaluate_over(sources, value, made)
+        fresh = evaluate(sources, value, made)
         is_same = fresh.kind == value.kind and _is_equal(fresh, value)
         sources = sources.with_value(fresh.model_copy(update={"value": value.value}) if is_same else fresh)
     return tuple(sources.known.values[len(known.values) :])
@@ -123,7 +113,7 @@ def _problems(value: NamedValue, sources: OperandSources, made: MadeToolResults)
     wrong_day = [one.literal for one in days if one != sources.find(one.ref or "today")]
     if wrong_day:
         return [f"{value.name}: {wrong_day[0]} is not the day that the task goes by"]
-    result = evaluate_over(sources, value, made)
+    result = evaluate(sources, value, made)
     if result.kind == value.kind and _is_equal(result, value):
         return []
     return [f"{value.name}: {value.operation} of its operands is {result.value}, not {value.value}"]
@@ -189,9 +179,7 @@ def _cell_of_group(value: NamedValue, name: str, figure: Json) -> Cell:
 
 
 def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
-    """Raises ``CannotCalculate`` unless the constant is a definition or a word to compare with: any other figure needs
-    a source.
-    """
+    """Raises ``CannotCalculate`` for a constant that is neither a definition nor a word to compare with."""
     amount = read_amount(literal)
     is_word = amount is None and not read_possible_dates(literal) and asked.operation in WORDS_ALLOWED
     if not is_word and (amount is None or amount.number not in free_numbers(asked.operation, place)):
@@ -247,9 +235,7 @@ def _check_order(values: list[Json], against: list[Json], condition: RowConditio
 
 
 def _compute_groups(call: CalculationCall, by: str, made: MadeToolResults) -> OperationResult:
-    """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group with the
-    most or least in sum.
-    """
+    """The operation over each group's rows; for ``which_has_most`` and ``_least`` the group with the most in sum."""
     if call.operation not in (*AGGREGATES, *SOUGHT):
         raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *SOUGHT))}, not with {call.operation}")
     if len(call.columns) != 1:

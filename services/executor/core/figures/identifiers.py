@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.executor.core.figures.vocabulary import fold, split_name
+from services.executor.core.figures.vocabulary import fold
+from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import JsonObject, walk_json
 
 
@@ -51,9 +52,7 @@ _LINK_END = ".,;:!?)]}"
 
 
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
-    """Yields the links, addresses, accounts and telephone numbers of a text: what is never read as a number or a
-    date.
-    """
+    """Yields links, addresses, accounts and telephone numbers of a text, which are never a number or a date."""
     for match in _SPECIAL.finditer(text):
         form = IdentifierForm(match.lastgroup or IdentifierForm.CODE)
         written = match[0].rstrip(_LINK_END) if form in (IdentifierForm.LINK, IdentifierForm.EMAIL) else match[0]
@@ -87,10 +86,8 @@ def has_digit(text: str) -> bool:
 
 
 def identifier_key(text: str) -> tuple[str, ...]:
-    """The key by which identifiers are compared: the runs of letters and of digits, whatever stands between them.
-
-    ``EXP-1006``, ``exp 1006`` and ``EXP1006`` are one; ``1-12`` and ``11-2`` are two. Telephone numbers, IBANs and long
-    digits in groups are compared without their gaps; mail addresses and links with every mark.
+    """The key by which identifiers are compared: ``EXP-1006`` and ``exp 1006`` are one, ``1-12`` and ``11-2`` two.
+    Phone numbers and accounts are compared without gaps, addresses with every mark.
     """
     form = whole_form(text)
     parts = _PARTS.findall(fold(text))
@@ -126,7 +123,7 @@ def opened_addresses(arguments: JsonObject) -> Iterator[str]:
         value = text.strip() if isinstance(text, str) else ""
         links = [found.text for found in find_special_identifiers(value) if found.form is IdentifierForm.LINK]
         yield from links
-        if not links and value and not _OPENED.isdisjoint(split_name(name)):
+        if not links and value and not _OPENED.isdisjoint(words_of(name)):
             yield value
 
 

@@ -53,11 +53,7 @@ class NumberMention(NamedTuple):
 
 
 class WrittenAmount(NamedTuple):
-    """A number as it is written.
-
-    ``style``: whether it is a percentage (20 for 20 %), or a fraction of something. ``unit`` is the English name of a
-    unit of measure, or ``cents`` for a minor unit of money.
-    """
+    """A number as written: ``style`` a percentage or a fraction, ``unit`` of measure, or ``cents`` of money."""
 
     number: Number
     style: Literal["", "percent", "fraction"] = ""
@@ -143,10 +139,8 @@ _MAY_BE_SPELLED = re.compile(
 
 
 def figure(value: Json) -> Decimal | None:
-    """The exact number that a JSON value or a written amount stands for: ``"$2,340.00"``, ``"12 USD"``, ``"3K"``,
-    ``"(5)"``.
-
-    None for anything that only contains digits: dates, identifiers, lists, ``"007"``.
+    """The exact number that a value is as programs and English write it, ``"$2,340.00"``, ``"3K"``; None for dates,
+    identifiers, ``"007"``.
     """
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
@@ -174,9 +168,7 @@ def number_bearing_tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=16_384)
 def normal(token: str) -> str:
-    """The token in a form that is equal for equal figures, so that ``$2,340`` and ``2340.00`` are the same; other
-    tokens are case-folded.
-    """
+    """The token in a form that is equal for equal figures (``$2,340``, ``2340.00``); others are case-folded."""
     number = figure(token)
     if number is None:
         return token.casefold()
@@ -185,9 +177,7 @@ def normal(token: str) -> str:
 
 
 def read_amount(value: Json) -> WrittenAmount | None:
-    """The number that a JSON value or a text consists of, with its style and unit; None for identifiers, dates,
-    prose.
-    """
+    """The number that a value consists of, with its style and unit; None for identifiers, dates, prose."""
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
     if not isinstance(value, str):
@@ -261,9 +251,7 @@ def read_machine_number(text: str) -> Decimal | None:
 
 
 def find_numbers(text: str) -> list[NumberMention]:
-    """Every number of a text that has no dates and the like in it: in digits or in words, also major with minor units
-    of money.
-    """
+    """Every number of a text that has no dates and the like in it, in digits or in words."""
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
@@ -272,9 +260,7 @@ def find_numbers(text: str) -> list[NumberMention]:
 
 
 def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = False) -> Iterator[NumberMention]:
-    """Yields the numbers written in digits. ``language`` settles which mark parts the thousands where both readings
-    fit.
-    """
+    """Yields the numbers in digits. ``language`` settles which mark parts the thousands where both may."""
     for match in _SLASH.finditer(text):
         whole, over, under = (int(group or 0) for group in match.groups())
         if 0 < over < under:
@@ -373,10 +359,7 @@ def _next_word(text: str, end: int) -> tuple[str, int]:
 
 
 def _read_digits(body: str, language: str) -> tuple[Decimal, ...]:
-    """Every number that digits with points, commas, gaps or apostrophes can mean, likeliest first; none for ``1.2.3``.
-
-    ``1.234`` is two numbers, and so is ``1,234`` outside English; ``1.234,5`` and ``12 400`` are one.
-    """
+    """Every number that digits with marks can mean, likeliest first: ``1.234`` two, ``1.234,5`` one, ``1.2.3`` none."""
     marks = [mark for mark in body if not mark.isdecimal()]
     groups = re.split(r"\D", body)
     if not marks:
@@ -407,9 +390,7 @@ def _are_groups(groups: Sequence[str], marks: Sequence[str]) -> bool:
 def find_numbers_in_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]
 ) -> Iterator[NumberMention]:
-    """Yields the numbers in words, with fractions: ``five hundred euros``, ``two and a half``, ``a third``,
-    ``half``.
-    """
+    """Yields the numbers in words, with fractions: ``five hundred euros``, ``two and a half``, ``half``."""
     begins = {number.first: number for number in spelled}
     place = 0
     while place < len(tokens):
@@ -463,9 +444,7 @@ def _read_words(
 
 
 def _with_fraction(tokens: Sequence[WrittenToken], value: Decimal, after: int) -> tuple[Number, int]:
-    """The number with the words after it, ``two thirds`` as 2/3, ``two and a half`` as 5/2, ``two dozen`` as 24; and
-    the place after them.
-    """
+    """The number with the words after it, ``two thirds`` or ``two and a half``, and the place after them."""
     rest = [token.folded for token in tokens[after : after + 3]]
     if rest[:1] and rest[0] in _DOZENS:
         return value * 12, after + 1

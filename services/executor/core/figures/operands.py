@@ -1,6 +1,4 @@
-"""Finds an operand's values: at a path into a result, in the task's words or in an earlier figure; and which rows
-count.
-"""
+"""Finds an operand's values, at a path, in the task's words or in an earlier figure; and which rows count."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -34,9 +32,7 @@ _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
 
 
 class Selection(NamedTuple):
-    """The cells at a path. ``is_list``: whether the path leads through a list; ``missing``: how many rows lack the
-    field.
-    """
+    """The cells at a path. ``is_list``: whether it leads through a list; ``missing``: how many rows lack the field."""
 
     cells: list[Cell]
     is_list: bool = False
@@ -50,9 +46,7 @@ class _PathStep(NamedTuple):
 
 
 def select_cells(result: Json, path: str) -> Selection:
-    """The cells at a path. Rows without the last field are counted and left out; raises ``NoSuchPath`` if none
-    has it.
-    """
+    """The cells at a path; rows without the last field are counted. Raises ``NoSuchPath`` if none has it."""
     selection = Selection([Cell(result)])
     for step in _steps(path):
         selection = _take(selection, step, path)
@@ -145,10 +139,7 @@ def _find_rows(cell: Cell) -> list[Cell] | None:
 
 
 def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
-    """The records of a table that is an object, each under its identifier: ``{"LN-17": {...}, "LN-18": {...}}``.
-
-    They may stand one level deeper, as the only table of the answer. A row gets its key as ``id`` if it has none.
-    """
+    """The records of a table such as ``{"LN-17": {...}}``, also one level deeper; a row gets its key as ``id``."""
     if not isinstance(cell.value, dict):
         return None
     inner = {name: one for name, one in cell.value.items() if isinstance(one, dict)}
@@ -220,9 +211,7 @@ _DAYS = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
 class KnownFigures(NamedTuple):
-    """What a calculation may take its operands from. ``texts``: the task and the earlier turns of the user; ``today``:
-    its day.
-    """
+    """Where operands may come from. ``texts``: the task and the user's earlier turns; ``today``: the task's day."""
 
     facts: Sequence[Fact] = ()
     values: Sequence[NamedValue] = ()
@@ -316,9 +305,7 @@ class OperandSources:
         return Operand(source="result", ref=fact.ref, path=path)
 
     def _check_stated(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
-        """The operand for a plain figure, date or currency, from what the user says, a value, a result, or by
-        definition.
-        """
+        """The operand for a plain figure, date or currency: said, calculated, read, or so by definition."""
         literal = self._in_texts(asked)
         if literal is not None:
             return Operand(source="task", literal=literal if as_percent or _states_same(literal, asked) else asked)
@@ -331,9 +318,7 @@ class OperandSources:
         return None
 
     def _in_texts(self, asked: str) -> str | None:
-        """The figure, date or currency as the user writes it, a number with its percent sign or currency; None if no
-        text has it.
-        """
+        """The figure, date or currency as the user writes it, with its percent sign or currency; else None."""
         for text in self.known.texts:
             if is_currency(asked):
                 if re.search(rf"\b{re.escape(asked)}\b", text):
@@ -375,9 +360,7 @@ class OperandSources:
 
 
 def find_paths(value: Json, wanted: str) -> Iterator[str]:
-    """Yields the paths at which a figure, a date or a currency stands by itself; rows are named by what identifies
-    them.
-    """
+    """Yields the paths at which a figure, date or currency stands by itself; rows are named by their identifiers."""
     amount, days = read_amount(wanted), read_possible_dates(wanted)
     yield from _find_places(value, Fraction(amount.number) if amount else None, days, wanted, "")
 
@@ -408,9 +391,7 @@ def _states(value: Json, number: object, days: tuple[date, ...], wanted: str) ->
 
 
 def _write_row_step(rows: Sequence[Json], index: int) -> str:
-    """The path step to a row by its own identifier, so that it is found again in another order; empty if none is
-    unique.
-    """
+    """The path step to a row by its own identifier, which holds in any order; empty if none is unique."""
     row = rows[index]
     if not isinstance(row, dict):
         return ""

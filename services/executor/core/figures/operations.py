@@ -3,19 +3,22 @@
 import calendar
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal, Inexact
+from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
 from typing import NamedTuple
 
+from services.executor.core.figures import contracts, valuation
 from services.executor.core.figures.calculator import (
     RATIO_PLACES,
+    Calculator,
     CalculatorResult,
     CannotCalculate,
     MadeToolResults,
+    check_operands,
     decimal_text,
     takes,
+    to_minor_unit,
 )
-from services.executor.core.figures.catalogue import CALCULATORS, calculate
 from services.executor.core.figures.columns import (
     Cell,
     ListColumn,
@@ -94,9 +97,7 @@ class CalculationCall(NamedTuple):
 
 
 class CalculationOperation(NamedTuple):
-    """What an operation takes and does. ``arguments``: its operands in order; the last ends in ``...`` if it may
-    repeat.
-    """
+    """What an operation takes and does. ``arguments``: in order; the last ends in ``...`` if it may repeat."""
 
     arguments: str
     act: Callable[[CalculationCall], OperationResult]
@@ -105,6 +106,10 @@ class CalculationOperation(NamedTuple):
 
 
 OPERATIONS: dict[str, CalculationOperation] = {}
+CALCULATORS: Mapping[str, Calculator] = {
+    name: one for module in (contracts, valuation) for name, one in vars(module).items() if isinstance(one, Calculator)
+}
+_ROUNDING = Context(prec=_LONGEST, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
 _Act = Callable[[CalculationCall], OperationResult]
 
 
@@ -139,9 +144,7 @@ _SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
 def perform(call: CalculationCall, made: MadeToolResults) -> OperationResult:
-    """The result of the operation. Raises ``CannotCalculate``, which names what does not fit, and ``NotRun`` for a made
-    tool that was not run yet.
-    """
+    """The result of the operation. Raises ``CannotCalculate``, and ``NotRun`` for a made tool that was not run yet."""
     if call.operation in made.tools:
         currency = call.currency()
         figures = [to_decimal(amount.number) for amount in call.amounts()]
@@ -164,18 +167,31 @@ def _perform_calculator(call: CalculationCall) -> OperationResult:
     if calculator.dates:
         days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.cells()]
         unit = "" if "bucket" in call.operation else "days"
-        return OperationResult(calculate(call.operation, list(map(Decimal, days))), unit=unit)
+        return OperationResult(run_calculator(call.operation, list(map(Decimal, days))), unit=unit)
     amounts = call.amounts()
     if any(amount.unit == "cents" for amount in amounts):
         raise CannotCalculate(f"{call.operation} is of whole units, not cents: convert with cents_to_units first")
     try:
-        value = calculate(call.operation, [to_decimal(one.number) for one in amounts], places(currency))
+        value = run_calculator(call.operation, [to_decimal(one.number) for one in amounts], places(currency))
     except CannotCalculate as error:
         raise CannotCalculate(f"{error} (operands in this order: {calculator.arguments})") from None
     note = f"taken as {_describe_arguments(calculator.arguments, amounts)}" if len(amounts) <= 8 else ""
     return OperationResult(
         value, currency if calculator.result is CalculatorResult.MONEY else "", "", note, keeps_places=True
     )
+
+
+def run_calculator(name: str, operands: Sequence[Decimal], places: int = 2) -> Decimal:
+    """The answer of a calculator, rounded once: money to ``places``, else to six. Raises ``CannotCalculate``."""
+    calculator = CALCULATORS[name]
+    check_operands(name, calculator.arguments, operands)
+    try:
+        with localcontext(_ROUNDING):
+            result = calculator(*operands, places=places)
+            return to_minor_unit(result, places if calculator.result is CalculatorResult.MONEY else RATIO_PLACES)
+    except ArithmeticError as error:
+        figures = ", ".join(map(decimal_text, operands))
+        raise CannotCalculate(f"{name} of {figures[:120]}: {type(error).__name__}") from None
 
 
 def _describe_arguments(arguments: str, amounts: Sequence[WrittenAmount]) -> str:
@@ -269,10 +285,7 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
 
 
 def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decimal:
-    """The value, padded with zeros to the places of the number that has most, but to no more than two.
-
-    0.10 + 0.20 is 0.30. Places of its own stay, and nothing is padded if one of the numbers is a fraction.
-    """
+    """The value padded to the places of the number that has most, at most two (0.10 + 0.20 is 0.30); no fractions."""
     settled = to_result(value)
     if any(isinstance(number, Fraction) for number in numbers):
         return settled
@@ -287,9 +300,7 @@ def count_places(number: Number) -> int:
 
 
 def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | Decimal:
-    """The result of an arithmetic operation: exact, but for quotients and averages, which are rounded half up to six
-    places.
-    """
+    """The result of an operation, exact; quotients and averages are rounded half up to six places."""
     least = {"sum": 0, "product": 1, "average": 1, "minimum": 1, "maximum": 1}.get(operation, 2)
     if len(numbers) < least or (operation in ("quotient", "percentage") and len(numbers) > least):
         raise CannotCalculate(f"{operation} needs {least} operands or more, got {len(numbers)}")
@@ -541,9 +552,7 @@ def _shift_date(call: CalculationCall) -> OperationResult:
 
 
 def _shift_by(day: date, count: int, unit: str, holidays: set[date]) -> date:
-    """The day moved by ``count`` units. A day that the month does not have becomes its last one; working days leave out
-    the holidays.
-    """
+    """The day moved by ``count`` units. What a month does not have becomes its last day; working days skip holidays."""
     if unit in ("months", "years"):
         year, month = divmod(day.year * 12 + day.month - 1 + count * (12 if unit == "years" else 1), 12)
         return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
@@ -588,3 +597,15 @@ def _measure_time(call: CalculationCall) -> OperationResult:
     seconds = Fraction((last - first) // timedelta(microseconds=1), 1_000_000)
     unit = call.operation.removesuffix("_between")
     return OperationResult(to_result(seconds / UNITS[unit].size), unit=unit)
+
+
+def _list_by_arguments(table: Mapping[str, Calculator] | Mapping[str, CalculationOperation], between: str) -> list[str]:
+    """The names in a table, those that take the same arguments joined, each group with these in brackets."""
+    named: dict[str, list[str]] = {}
+    for name, one in table.items():
+        named.setdefault(one.arguments, []).append(name)
+    return [f"{between.join(names)}{between[1:]}({arguments})" for arguments, names in named.items()]
+
+
+CALCULATORS_TOLD = "; ".join(_list_by_arguments(CALCULATORS, "/"))  # for a model: npv(rate %, flow...)
+OPERATIONS_TOLD = "; ".join([*_list_by_arguments(OPERATIONS, ", "), CALCULATORS_TOLD])

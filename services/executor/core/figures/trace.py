@@ -1,6 +1,4 @@
-"""Finds where each argument of a proposed call comes from: task, earlier turns, tools' answers, calculations,
-schema.
-"""
+"""Finds where each argument of a call comes from: task, earlier turns, answers, calculations, schema."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +17,10 @@ from services.executor.core.figures.arguments import (
     kind_of_argument,
 )
 from services.executor.core.figures.dates import read_machine_moment
-from services.executor.core.figures.facts import FactOrigin, FactsIndex
+from services.executor.core.figures.facts import FactOrigin, FactsIndex, is_supported
 from services.executor.core.figures.identifiers import identifier_key, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import Number, NumberMention, read_number
-from services.executor.core.figures.support import is_supported
 from services.executor.core.figures.vocabulary import Unit
 from shared.domain.exact_json import Json, JsonObject
 
@@ -191,9 +188,7 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
 
 
 def _is_enough(origin: FactOrigin, kind: ArgumentKind) -> bool:
-    """Whether a field is a source for such an argument: it holds nothing else, and is not of another kind (an id is no
-    amount).
-    """
+    """Whether a field is a source for such an argument: it holds nothing else, and an id is no amount."""
     if not origin.is_whole or origin.standing is not FieldStanding.STRUCTURED:
         return False
     return kind not in _CLASHES or kind_of_argument(origin.field, {}, origin.value) not in _CLASHES[kind]
@@ -221,9 +216,7 @@ def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime
 
 
 def _trace_built(name: str, value: Json, kind: ArgumentKind, sources: TraceSources) -> Trace | None:
-    """The source of a value that is put together: the names of a person of one record, a name with an address. None if
-    a part has no source.
-    """
+    """The source of a value that is put together, a person's names or an address with a name; else None."""
     if not isinstance(value, str):
         return None
     if (person := _words_of_one_record(value, sources.facts)) is not None:
@@ -241,9 +234,7 @@ def _trace_address(name: str, value: str, sources: TraceSources) -> Trace | None
 
 
 def _words_of_one_record(value: str, facts: FactsIndex) -> FactOrigin | None:
-    """A field of the one record whose whole fields are the words of the text: "Ada Lovelace" of a first and a last
-    name.
-    """
+    """A field of the one record whose whole fields are the words of the text: "Ada Lovelace" of two names."""
     words = value.split()
     if not 2 <= len(words) <= 5:
         return None

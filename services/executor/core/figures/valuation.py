@@ -142,10 +142,8 @@ def cumulative(point: Decimal) -> Decimal:
 
 
 def quantile(probability: Decimal) -> Decimal:
-    """The point at which the cumulative share is ``probability`` (above 0, below 1): Wichura's AS241, refined by two
-    Newton steps.
-
-    The refinement makes the answer the same on every machine, to more places than anything here keeps.
+    """The point at which the cumulative share is ``probability``: Wichura's AS241, and two Newton steps, so that the
+    answer is the same on every machine.
     """
     point = Decimal(str(NormalDist().inv_cdf(float(probability))))
     for _ in range(2):

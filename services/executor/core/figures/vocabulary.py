@@ -28,9 +28,7 @@ def fold(word: str) -> str:
 
 
 class WordRole(NamedTuple):
-    """The role of a word in a date: one character of the patterns in ``date_grammar``, and the number that it stands
-    for.
-    """
+    """A word's role in a date: one character of the patterns in ``date_grammar``, and the number that it means."""
 
     sign: str
     value: int = 0
@@ -150,10 +148,7 @@ _LEAST_ALONE = 0.0  # the least number that text2num reports alone
 
 
 class WrittenToken(NamedTuple):
-    """A run of letters (hyphens inside kept) or of digits; ``folded`` is without case and accents.
-
-    The ending of an ordinal in digits, ``4th``, belongs to its place and not to what is ``written``.
-    """
+    """A run of letters or of digits; ``folded`` is without case and accents. An ordinal's ending is not ``written``."""
 
     written: str
     folded: str
@@ -353,17 +348,11 @@ def agree_in_currency(one: Money | None, other: Money | None) -> bool:
 
 
 PIECE = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def spaced_words(text: str) -> str:
     """The runs of letters and of digits of a text, folded, with a space around each: ``in_progress`` is two words."""
     return f" {' '.join(PIECE.findall(fold(text)))} "
-
-
-def split_name(name: str) -> tuple[str, ...]:
-    """The words of a field's name: ``vendorIban``, ``vendor_iban`` and ``Vendor IBAN`` are the same two."""
-    return tuple(fold(piece) for piece in PIECE.findall(_HUMP.sub(" ", name)))
 
 
 # A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
@@ -372,8 +361,6 @@ CHOOSES = re.compile(
     r"worse|cheap\w*|(?:larg|small|high|low|new|old|lat|earli)(?:er|est)|merge|same|difference)\b",
     re.IGNORECASE,
 )
-
-
 _OPEN_CHOICE = re.compile(
     r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE
 )

@@ -14,14 +14,16 @@ _MOST_ARGUMENTS = 8
 _LONGEST_PURPOSE = 400
 
 
-class BadSpec(ValueError):
+class NotMade(Exception):
+    """No tool was made; the message says why."""
+
+
+class BadSpec(NotMade):
     """The description is of no calculator that could be made."""
 
 
 class Spec(NamedTuple):
-    """What a missing calculator has to do. ``by_words``: its words always mean the same, so its purpose is always
-    worded the same.
-    """
+    """What a missing calculator has to do. ``by_words``: its words always mean the same, so its purpose does."""
 
     name: str
     purpose: str
@@ -77,8 +79,12 @@ def _raised(one, other):
 """
 
 
-class BadCode(ValueError):
-    """The code is no pure function over decimals; the message says what is in it."""
+class BadCode(NotMade):
+    """The code is no pure function over decimals."""
+
+    def __init__(self, why: str) -> None:
+        """``why``: what is in it."""
+        super().__init__(f"the function is not one that may be run: {why}")
 
 
 def admit_code(code: str, spec: Spec) -> str:

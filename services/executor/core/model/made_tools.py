@@ -1,6 +1,4 @@
-"""Finds, makes and runs made tools: each result is a journal step, so that a resumed turn and a replay have the
-same.
-"""
+"""Finds, makes and runs made tools: each result is a journal step, which a resumed turn and a replay find."""
 
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
@@ -9,11 +7,10 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.calculator import NOTHING, MadeToolResults, NotRun, Outcome, ToolRun, parse_outcome
-from services.executor.core.figures.catalogue import CALCULATORS, describe_calculators
-from services.executor.core.figures.operations import OPERATIONS
+from services.executor.core.figures.operations import CALCULATORS, CALCULATORS_TOLD, OPERATIONS
 from services.executor.core.model.made_code import (
-    BadCode,
     BadSpec,
+    NotMade,
     Spec,
     admit_code,
     check_spec,
@@ -90,9 +87,7 @@ class _UnfilledGap(Contract):
 
 
 class _FoundTools(Contract):
-    """What finding and making the task's tools gave, as its journal step stores it. The code is stored too, so that a
-    replay needs neither the store nor a model.
-    """
+    """What finding and making the task's tools gave, with their code, as its journal step stores it."""
 
     tools: tuple[MadeTool, ...] = ()
     fresh: tuple[str, ...] = ()  # the names of those that were made now
@@ -114,7 +109,7 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
     told = _describe_found(found)
     if told:
         ctx.journal.tell("note", made_tools=told)
-        progress = progress.model_copy(update={"notes": {**progress.notes, "made_tools": told}})
+        progress = progress.note(made_tools=told)
     counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
     return counted, MadeToolResults(found.tools)
 
@@ -141,7 +136,7 @@ class _ToolMaking:
                     continue
                 tools.append(await self._make_tool(f"{self._key}:{number}", spec, every))
                 fresh.append(spec.name)
-            except (NotMade, BadSpec) as error:
+            except NotMade as error:
                 self._gaps.append(_UnfilledGap(name=spec.name, why=str(error)))
         return _FoundTools(tools=tuple(tools), fresh=tuple(fresh), gaps=tuple(self._gaps), model_calls=self._calls)
 
@@ -163,15 +158,13 @@ class _ToolMaking:
             for one in newest.values()
         ]
         try:
-            return await ask_gaps(self._ctx, f"{self._key}:gap", describe_calculators(), listed)
+            return await ask_gaps(self._ctx, f"{self._key}:gap", CALCULATORS_TOLD, listed)
         except NotMade as error:
             self._gaps.append(_UnfilledGap(name="?", why=f"whether a calculator is missing is not known: {error}"))
             return ()
 
     async def _make_tool(self, key: str, spec: Spec, every: tuple[MadeTool, ...]) -> MadeTool:
-        """Makes a tool and proves it by its cases; raises ``NotMade``. The two requests for code and cases do not know
-        each other.
-        """
+        """Makes a tool and proves it by its cases, asked for separately from the code; raises ``NotMade``."""
         self._calls += 2
         code, cases = await run_together(
             ask_function(self._ctx, f"{key}:function", spec), ask_cases(self._ctx, f"{key}:cases", spec)
@@ -197,9 +190,7 @@ class _ToolMaking:
             raise NotMade(f"it could not be kept: {error}") from error
 
     async def _prove(self, tool: MadeTool, case: MadeCase) -> None:
-        """Runs the case twice, each time in a fresh sandbox, since a result that differs between runs is no
-        calculator's. Raises ``NotMade``.
-        """
+        """Runs the case twice, since a calculator gives the same result each time. Raises ``NotMade``."""
         try:
             outcomes: list[Outcome] = [await run(self._ctx.ports.sandbox, ToolRun(tool, case.inputs)) for _ in range(2)]
         except SandboxUnavailable as error:
@@ -232,34 +223,26 @@ FEWEST, MOST = 3, 8
 _FEWEST_PLACES, _FEWEST_DIGITS, _MOST_DIGITS = 2, 4, 24
 
 
-class BadCases(ValueError):
-    """The cases prove nothing; the message says why."""
-
-
 def checked_cases(cases: Sequence[MadeCase], spec: Spec) -> tuple[MadeCase, ...]:
-    """The cases, if they can prove something: enough, all different, of figures that the function takes. Raises
-    ``BadCases``.
-    """
+    """The cases, if they can prove something: enough, all different, and such as the function takes."""
     if not FEWEST <= len(cases) <= MOST:
-        raise BadCases(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
+        raise NotMade(f"{FEWEST} to {MOST} cases are needed, and there are {len(cases)}")
     fixed, repeats = len(spec.arguments), spec.arguments[-1].endswith("...")
     for case in cases:
         if len(case.inputs) < fixed or (len(case.inputs) > fixed and not repeats):
-            raise BadCases(f"a case has {len(case.inputs)} figures, and {spec.name} takes {', '.join(spec.arguments)}")
+            raise NotMade(f"a case has {len(case.inputs)} figures, and {spec.name} takes {', '.join(spec.arguments)}")
         for text in (*case.inputs, case.expected):
             decimal(text)
     if len({tuple(map(decimal, case.inputs)) for case in cases}) < len(cases):
-        raise BadCases("a case stands there twice")
+        raise NotMade("a case stands there twice")
     if len({decimal(case.expected) for case in cases}) < 2:
-        raise BadCases("all cases come to the same, which any constant would")
+        raise NotMade("all cases come to the same, which any constant would")
     return tuple(cases)
 
 
 def agrees(result: Decimal, expected: Decimal) -> bool:
-    """Whether the result is the expected one, or rounds half up to it at the last place that the case states.
-
-    A case whose last place may round states two places and four digits at least, so what may differ is at most a
-    thousandth part: how much is ours to say, and not the model's.
+    """Whether the result is the expected one, or rounds half up to it at its last place. It then states two places and
+    four digits, so they differ by a thousandth at most.
     """
     if result == expected:
         return True
@@ -272,24 +255,20 @@ def agrees(result: Decimal, expected: Decimal) -> bool:
 
 
 def decimal(text: str) -> Decimal:
-    """A plain decimal of at most 24 digits; raises ``BadCases``."""
+    """A plain decimal of at most 24 digits; raises ``NotMade``."""
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise BadCases(f"{text[:40]!r} is no decimal") from None
+        raise NotMade(f"{text[:40]!r} is no decimal") from None
     _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
-        raise BadCases(f"{text[:40]!r} is too long for a figure")
+        raise NotMade(f"{text[:40]!r} is too long for a figure")
     return number
 
 
 _GAP_SECONDS, _MAKE_SECONDS = 8.0, 10.0
 _MOST_GAPS = 2
 Shape = TypeVar("Shape", bound=BaseModel)
-
-
-class NotMade(Exception):
-    """No tool was made; the message says why."""
 
 
 class _Gap(BaseModel):
@@ -318,10 +297,7 @@ async def ask_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json
     sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": kept}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     found = await _ask_model(ctx, key, request, _GAP_SECONDS, _Gaps)
-    try:
-        return tuple(_generalize(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
-    except BadSpec as error:
-        raise NotMade(str(error)) from error
+    return tuple(_generalize(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
 
 
 async def ask_function(ctx: TurnContext, key: str, spec: Spec) -> str:
@@ -331,10 +307,7 @@ async def ask_function(ctx: TurnContext, key: str, spec: Spec) -> str:
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Function)
     if found.cannot or not found.code.strip():
         raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
-    try:
-        return admit_code(found.code, spec)
-    except BadCode as error:
-        raise NotMade(f"the function is not one that may be run: {error}") from error
+    return admit_code(found.code, spec)
 
 
 async def ask_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, ...]:
@@ -344,10 +317,7 @@ async def ask_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, .
     found = await _ask_model(ctx, key, request, _MAKE_SECONDS, _Cases)
     if found.cannot:
         raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
-    try:
-        return checked_cases(found.cases, spec)
-    except BadCases as error:
-        raise NotMade(f"the cases cannot be used: {error}") from error
+    return checked_cases(found.cases, spec)
 
 
 def _generalize(gap: _Gap, task: str) -> Spec:
@@ -366,9 +336,7 @@ def _particulars_of(text: str) -> frozenset[str]:
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:
-    """The model's answer; raises ``NotMade`` if it is late, down, not affordable or unusable: the run goes on without
-    it.
-    """
+    """The model's answer; raises ``NotMade`` if it is late, down, not affordable or unusable."""
     try:
         return parse_reply(await ask_if_possible(ctx, key, request, seconds=seconds), shape)
     except UnusableAnswer as error:

@@ -47,10 +47,8 @@ class MaskedText(NamedTuple):
 
 
 def mask_request(request: ModelRequest, task: str) -> MaskedText:
-    """The request without anything that the guard marks; values that the task's text marks are masked from the start.
-
-    A message is masked by what is known up to it, and never otherwise later: the masked messages of a history that grew
-    begin with those that were sent before, byte for byte.
+    """The request without anything that the guard marks. A message is masked by what is known up to it, never otherwise
+    later, so that a history stays the same, byte for byte.
     """
     hidden = _Hidden()
     hidden.add(marked_values(task))
@@ -83,10 +81,7 @@ def restore_values(reply: ModelReply, masked: MaskedText) -> ModelReply:
 
 
 class _Hidden:
-    """What is kept back so far: values by placeholders, which are numbered as they come.
-
-    A text's own word that looks like a placeholder is kept back too: it is never taken for one of ours.
-    """
+    """The values kept back so far, by placeholders. A text's own word that looks like one is kept back too."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, MarkKind] = {}
@@ -213,8 +208,6 @@ def _leaves(value: Json) -> Iterator[str]:
 _BETWEEN = "\0"
 _marks_of_tool = IdentityCache(_find_tool_marks, 8_192)
 _words_of_tool = IdentityCache(_join_words, 8_192)
-
-
 # A conversation asks with the same tuple each time.
 _marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundMarks, ...]](
     lambda tools: tuple(found for tool in tools for found in _marks_of_tool(tool)), 32
@@ -273,9 +266,7 @@ def _masked_tools(tools: tuple[ToolDefinition, ...], hidden: _Hidden) -> tuple[T
 
 
 def _mask_tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinition:
-    """The tool with masked texts. In its schema only values that show by themselves are masked: the schema's own words
-    may well be somebody's password.
-    """
+    """The tool with masked texts; in its schema only values that show by themselves: its own words stay."""
     schema = cast("Mapping[str, JsonValue]", plain_to_see.json(cast(Json, dict(tool.input_schema))))
     return tool._replace(description=mask.text(tool.description), input_schema=schema)
 

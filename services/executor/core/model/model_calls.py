@@ -1,6 +1,4 @@
-"""Asks a model: each call is paid for, masked, awaited and stored in the journal; a structured answer that does not fit
-is asked for once more.
-"""
+"""Asks a model: each call is paid for, masked and journaled; an answer that does not fit is asked for again."""
 
 import asyncio
 import hashlib
@@ -18,7 +16,6 @@ from services.executor.core.model.masking import mask_before, mask_request, rest
 from services.executor.core.session.budget import (
     BudgetShare,
     BudgetSpent,
-    Pressure,
     Reservation,
     Settlement,
     Thrift,
@@ -70,25 +67,21 @@ class UnusableAnswer(ValueError):
 
 
 class Payment:
-    """The payment of one call: ``reserve`` before it, ``cost`` when its reply is there. The tenant's day is told with a
-    later call, or when the turn has ended.
-    """
+    """The payment of one call: ``reserve`` before it, ``cost`` when its reply is there."""
 
     def __init__(
         self,
         ctx: TurnContext,
         key: str,
         request: ModelRequest,
-        purse: BudgetShare,
+        share: BudgetShare,
         *,
         cheaper: bool = False,
         before: ModelRequest | None = None,
     ) -> None:
-        """``cheaper``: the request is put to a lower tier than its state's. ``before``: the request, as it was sent, of
-        the same history that was answered last.
-        """
+        """``cheaper``: on a lower tier than its state's. ``before``: the same history's last answered request."""
         self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
-        self._key, self._request, self._purse, self._cheaper = key, request, purse, cheaper
+        self._key, self._request, self._share, self._cheaper = key, request, share, cheaper
         self._size = size_of(request, before)
         self._ceilings = ctx.limits.ceilings
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
@@ -102,12 +95,10 @@ class Payment:
         return self._request._replace(max_tokens=self._reserved.max_tokens)
 
     async def reserve(self) -> None:
-        """Reserves the cost of the call. Raises ``BudgetSpent``, or whatever says that this run may not go on; then
-        nothing stays reserved.
-        """
+        """Reserves the cost of the call. Raises ``BudgetSpent``, or what says that this run may not go on."""
         price = self._ceilings.tariff.of_tier(self._request.tier)
         output, spending = self._request.max_tokens, self._journal.spending
-        self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._purse)
+        self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._share)
         if self._caps and not await self._reserve_in_day(self._caps):
             spending.release(self._reserved.name)
             raise BudgetSpent(_day_is_spent(self._caps, self._day[1]))
@@ -128,9 +119,7 @@ class Payment:
         return settlement
 
     async def _reserve_in_day(self, caps: DayCaps) -> bool:
-        """Whether the call fits in the tenant's day, in which it is then reserved. The same step settles earlier calls
-        of this run whose replies are stored.
-        """
+        """Whether the call fits in the tenant's day, where it is reserved; the same step settles earlier calls."""
         over = [settlement.charge(self._task) for settlement in self._journal.take_counted(self._day[1])]
         return await self._daily.reserve(*self._day, self._charge(), caps, over)
 
@@ -182,7 +171,7 @@ async def ask(
     ctx: TurnContext,
     key: str,
     request: ModelRequest,
-    purse: BudgetShare = BudgetShare.READING,
+    share: BudgetShare = BudgetShare.READING,
     before: ModelRequest | None = None,
     *,
     seconds: float = math.inf,
@@ -196,10 +185,10 @@ async def ask(
     """
     hidden = mask_request(request, ctx.task)
     ctx.journal.hide(hidden.kinds)
-    way = thrift_of(ctx, key, request.tier, purse)
+    way = thrift_of(ctx, key, request.tier, share)
     cheaper = way.tier is not request.tier
     paid = before and mask_before(before, request, hidden, ctx.task)
-    payment = Payment(ctx, key, _with_budget_hint(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
+    payment = Payment(ctx, key, _with_budget_hint(ctx, hidden.request, way), share, cheaper=cheaper, before=paid)
 
     async def call() -> str:
         with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
@@ -247,16 +236,14 @@ async def ask_if_possible(
     ctx: TurnContext,
     key: str,
     request: ModelRequest,
-    purse: BudgetShare = BudgetShare.READING,
+    share: BudgetShare = BudgetShare.READING,
     before: ModelRequest | None = None,
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
-    """Does what ``ask`` does, for a request that the task can do without. Raises ``NotAnswered`` if the model cannot be
-    had or paid for.
-    """
+    """Asks as ``ask`` does. Raises ``NotAnswered`` if the model cannot be had or paid for: the task goes on."""
     try:
-        return await ask(ctx, key, request, purse, before, seconds=seconds)
+        return await ask(ctx, key, request, share, before, seconds=seconds)
     except (Failed, BudgetSpent) as error:
         if isinstance(error, Failed) and error.part != "model":
             raise
@@ -264,12 +251,10 @@ async def ask_if_possible(
         raise NotAnswered(error.reason) from error
 
 
-def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: BudgetShare) -> Thrift:
-    """The tier and pressure with which the call for ``key`` was made, if it was answered before; else with which it
-    will be.
-    """
-    used = ctx.journal.spending.used_share(ctx.limits.ceilings, purse)
-    now = thrift(tier, used, keeps_tier=purse.keeps_tier)
+def thrift_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> Thrift:
+    """The tier and pressure with which the call for ``key`` was made, if it was; else with which it will be."""
+    used = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
+    now = thrift(tier, used, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
     if stored is None:
         return now
@@ -281,9 +266,7 @@ def user(text: str) -> Message:
 
 
 def sections_message(sections: Mapping[str, Json]) -> Message:
-    """The sections as a message of the user; those that are the same for many tasks come first, as a block of their
-    own.
-    """
+    """The sections as the user's message; those that many tasks share come first, as a block of their own."""
     stable = render({name: sections[name] for name in STABLE if name in sections})
     text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
     return Message("user", (StableText(stable), text) if stable else (text,))
@@ -345,15 +328,8 @@ def _note_usage(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) ->
 
 
 def _with_budget_hint(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
-    """The request on its tier, with the budget's hint as its very last text, so that what stands before it stays the
-    same.
-    """
-    efficiency = {
-        Pressure.MILD: ctx.prompts.efficiency_mild,
-        Pressure.STRICT: ctx.prompts.efficiency_strict,
-        Pressure.EMERGENCY: ctx.prompts.efficiency_emergency,
-    }
-    hint = render({"efficiency": efficiency[way.pressure]})
+    """The request on its tier, with the budget's hint as its very last text: what stands before it stays the same."""
+    hint = render({"efficiency": ctx.prompts._asdict()[f"efficiency_{way.pressure}"]})
     *before, last = request.messages
     told = last._replace(blocks=(*last.blocks, PassingText(hint)))
     return request._replace(tier=way.tier, messages=(*before, told))
@@ -417,13 +393,13 @@ def _block(packed: JsonObject) -> ReplyBlock:
     return ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))
 
 
-def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], purse: BudgetShare) -> bool:
+def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: BudgetShare) -> bool:
     """Whether the task's ceilings have room for all these requests, each with the longest answer."""
     ceilings = ctx.limits.ceilings
     costs = (estimate_cost(size_of(one), one.max_tokens, ceilings.tariff.of_tier(one.tier)) for one in requests)
     total = sum(costs, ctx.journal.spending.counted)
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
-    return all(most is None or used <= purse.share(most) for used, most in bounds)
+    return all(most is None or used <= share.portion_of(most) for used, most in bounds)
 
 
 Checked = TypeVar("Checked")
@@ -440,7 +416,7 @@ class ModelQuestion(NamedTuple):
     sections: dict[str, Json]
     schema: Mapping[str, JsonValue]
     max_tokens: int = 2048
-    purse: BudgetShare = BudgetShare.READING
+    share: BudgetShare = BudgetShare.READING
     effort: Effort | None = None
 
     def request(self, problem: str = "") -> ModelRequest:
@@ -466,20 +442,13 @@ class Unanswered(RunEnds):
 
 
 async def ask_checked(
-    ctx: TurnContext,
-    question: ModelQuestion,
-    shape: type[Shape],
-    check: Callable[[Shape], Checked],
+    ctx: TurnContext, question: ModelQuestion, shape: type[Shape], check: Callable[[Shape], Checked]
 ) -> StructuredAnswer[Checked]:
-    """The result of ``check`` on the answer. If ``check`` raises ``UnusableAnswer``, the question is put once more,
-    with the reason.
-
-    Raises ``Unanswered`` after two attempts.
-    """
+    """The result of ``check`` on the answer, which is asked for once more if unusable. Then raises ``Unanswered``."""
     problem = ""
     for attempt in range(ATTEMPTS):
         request = question.request(problem)
-        reply = await ask(ctx, f"{question.step}:try{attempt}:model", request, question.purse)
+        reply = await ask(ctx, f"{question.step}:try{attempt}:model", request, question.share)
         try:
             return StructuredAnswer(check(parse_reply(reply, shape)), attempt + 1)
         except UnusableAnswer as error:

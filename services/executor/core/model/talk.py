@@ -36,10 +36,7 @@ _MOST_RULES, _MOST_RULE = 60, 300
 
 
 async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
-    """The sections of the first message; journaled, so that the conversation keeps its beginning to the byte.
-
-    A turn after files came with a later message has these too: what was asked before it is not asked again.
-    """
+    """The first message's sections, journaled to keep them to the byte; after later files a turn has these too."""
 
     async def compose() -> str:
         # The kinds of task that were designed for the tenant keep their names.
@@ -74,10 +71,7 @@ def _now(ctx: TurnContext) -> Json:
 
 
 def local_now(ctx: TurnContext) -> datetime:
-    """The time at which the task is read, where the user is: when the task was accepted, in the tenant's zone.
-
-    In a world with a time of its own it is that world's, in its zone.
-    """
+    """The time at which the task is read: of its acceptance in the tenant's zone, or of a world with its own time."""
     return ctx.clock or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 
@@ -127,8 +121,6 @@ def _tool_rule_in_words(rule: ToolRule) -> str:
 
 
 _NOT_MADE = "Not made: propose it again."
-
-
 _LONGEST_REPLY = 4_096
 _MOST_PAUSES = 4  # times that a model may pause within one reply
 _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
@@ -159,18 +151,18 @@ class Talk:
         """The journal's name for the present reply; the steps that belong to it are named after it."""
         return f"{self._prefix}:{self.replies}"
 
-    async def ask(self, purse: BudgetShare, tier: Tier) -> ModelReply:
+    async def ask(self, share: BudgetShare, tier: Tier) -> ModelReply:
         """The model's next reply. Raises ``Failed`` if the conversation has become too long."""
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
-        now = thrift_of(self._ctx, f"{self.key}:model", tier, purse).tier
+        now = thrift_of(self._ctx, f"{self.key}:model", tier, share).tier
         if now is not self.tier or (self._is_long() and not self.waits):
             self.begin_anew(now)
         request, before = self.request(), self._before
         self._before = request
         wanted = request._replace(tier=tier)  # where it is put to a lower one, that is counted
-        return await self._ask_model(f"{self.key}:model", wanted, purse, before)
+        return await self._ask_model(f"{self.key}:model", wanted, share, before)
 
     def request(self, said: str = "", effort: Effort | None = None) -> ModelRequest:
         """The next request; ``said``: a text at its end for this request only."""
@@ -202,9 +194,8 @@ class Talk:
         self.messages = (*self.messages, Message("user", (TextBlock(text),)))
 
     def begin_anew(self, tier: Tier) -> None:
-        """Begins a new history: the first message, the parts, and what was called so far as data (caches are by model).
-
-        The text beside the last results goes with it, and the process's figures as they were told last.
+        """Begins a new history: first message, parts, what was called so far, the last text and figures (caches are by
+        model).
         """
         self.tier = tier
         if len(self.messages) > 1:
@@ -217,15 +208,15 @@ class Talk:
             self._before = None
 
     async def _ask_model(
-        self, key: str, request: ModelRequest, purse: BudgetShare, before: ModelRequest | None
+        self, key: str, request: ModelRequest, share: BudgetShare, before: ModelRequest | None
     ) -> ModelReply:
         """One reply; a model that pauses is asked to go on where it was."""
-        reply = await ask(self._ctx, key, request, purse, before)
+        reply = await ask(self._ctx, key, request, share, before)
         for number in range(_MOST_PAUSES):
             if reply.stop_reason != "pause_turn":
                 break
             said = (*request.messages, Message("assistant", reply.blocks))
-            more = await ask(self._ctx, f"{key}:more{number}", request._replace(messages=said), purse, request)
+            more = await ask(self._ctx, f"{key}:more{number}", request._replace(messages=said), share, request)
             reply = more._replace(blocks=(*reply.blocks, *more.blocks))
         return reply
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from services.executor.core.authorize.policy import verdict_on
-from services.executor.core.authorize.verdicts import refuse_if_blocked
+from services.executor.core.authorize.policy import refuse_if_blocked, verdict_on
 from services.executor.core.figures.calculator import MadeToolResults
 from services.executor.core.figures.evaluate import audit
 from services.executor.core.model.made_tools import compute_with_tools
@@ -112,7 +111,7 @@ def _question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -
         sections={"task": ctx.task, "now": ctx.sections.get("now"), "parts": parts, "values": values, "calls": calls},
         schema=COVERAGE_SCHEMA,
         max_tokens=512,
-        purse=BudgetShare.WHOLE,
+        share=BudgetShare.WHOLE,
     )
 
 

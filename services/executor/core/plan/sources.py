@@ -12,12 +12,11 @@ from typing import NamedTuple
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, ReadField, read_fields
 from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
-from services.executor.core.figures.facts import FactOrigin, index_facts
+from services.executor.core.figures.facts import FactOrigin, duration_of, index_facts
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention
 from services.executor.core.figures.operands import KnownFigures
-from services.executor.core.figures.support import duration_of
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import leaves_open
 from services.executor.core.model.talk import local_now

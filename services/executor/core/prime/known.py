@@ -1,31 +1,44 @@
-"""What is known of tasks like this one: what was learned, as sections of prompts, and the limits that apply to it."""
+"""What is known before a task begins: what was learned of tasks like it, its limits, and what was said before.
 
+A conversation is kept within bounds: recent turns whole, older ones as a summary. The history that a client of the
+solver endpoint brings along is summarized for that one task (seed 001). What a session remembers is summarized once,
+where a message begins a turn (seeds 002 and 003): so a session that never speaks again pays nothing, no answer waits
+for it, and no call stands between a tool's call and its result.
+"""
+
+import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import cast
+from typing import NamedTuple, cast
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
+from services.executor.core.model.model_calls import NotAnswered, ask, ask_if_possible, helper_request
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.past_calls import tool_of_condition
 from services.executor.core.session.values import kind_of
 from services.executor.core.states.template import Template
 from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule
-from shared.domain.bandit import Arm
+from shared.contracts.task import Turn, TurnKind
+from shared.domain.bandit import Arm, Arms, Choice, choose
 from shared.domain.cases import CaseOutcome, prune_log, relevant
+from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, concatenate_turns, is_long
 from shared.domain.estimates import Trust, recent, trust
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import keywords
 from shared.domain.known import known_entities, known_facts
 from shared.domain.words import Strategy
+from shared.ports.models import ModelReply, ModelRequest
 from shared.ports.store import StoreUnavailable
 
 _CASES = TypeAdapter(tuple[CaseEntry, ...])
@@ -37,10 +50,8 @@ _USE = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOu
 
 
 async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
-    """The arms of the process's kind, and the few learned cases, facts and entities about this task.
-
-    Empty, with a note that says so, if it cannot be had: no task fails for want of it. What is returned is noted for a
-    replay.
+    """The arms of the process's kind, and what was learned about this task, noted for a replay; empty, with a note, if
+    it cannot be had.
     """
     try:
         experience = await learned.recall(tenant, process_type)
@@ -76,6 +87,28 @@ def read_experience(text: str, recalled: str | None) -> Experience:
     )
 
 
+async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with its strategy, drawn by the arms of its kind of process; the first for an assessment's turns."""
+    practice = ctx.record.request.practice
+    is_turn = practice is not None and practice.turn > 0
+    choice = choose({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
+    choice = choice._replace(why="one strategy for every turn of an assessment") if is_turn else choice
+    bandit = _describe_arms(choice, ctx.experience.arms)
+    ctx.journal.tell("note", process_type=progress.process_type, read_only=progress.read_only)
+    ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
+    update = {"strategy": choice.strategy, "strategy_why": choice.why, "bandit_json": json.dumps(bandit)}
+    return progress.model_copy(update=update)
+
+
+def _describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
+    """Each arm's pulls, mean reward and score, as the task's metadata shows them."""
+    told = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
+    return {
+        name: {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
+        for name, arm, score in told
+    }
+
+
 async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
     """Adds these tools to the tenant's statistics; no task fails if that is not possible."""
     try:
@@ -85,10 +118,7 @@ async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journ
 
 
 def primer(experience: Experience, task: str, journal: Journal, told: Json = None) -> list[Json]:
-    """The three past cases most relevant to this task, as data for the prompts; notes which they are.
-
-    ``told``: the cases of an earlier prompt.
-    """
+    """The three past cases most relevant to the task, for prompts, and noted. ``told``: those of an earlier prompt."""
     found = primer_cases(experience.cases, task, journal.now)
     if found and [_describe_case(case) for case in found] != told:
         journal.tell("note", primer=[{"case": case.case_id, "use": _USE[case.outcome]} for case in found])
@@ -115,9 +145,7 @@ def _describe_case(case: CaseEntry) -> Json:
 def learned_sections(
     experience: Experience, task: str, process_type: str, journal: Journal, told: Json = None
 ) -> dict[str, Json]:
-    """The prompt sections with the most relevant cases, facts and entities. ``told``: the cases of an earlier
-    prompt.
-    """
+    """The prompt sections of the most relevant cases, facts and entities. ``told``: an earlier prompt's cases."""
     facts = select_experience(experience, task, process_type, journal.now)
     return {
         "primer": primer(experience, task, journal, told),
@@ -133,9 +161,7 @@ def select_experience(experience: Experience, task: str, process_type: str, now:
 
 
 def _describe_known_fact(fact: KnownFact) -> Json:
-    """A fact with its age and certainty, and the value that it replaced, so that nobody takes the older one for a
-    second one.
-    """
+    """A fact with its age, its certainty and the value that it replaced."""
     said: JsonObject = {"fact": fact.text, "process": fact.domain, "as_of": fact.at.date().isoformat()}
     sure: JsonObject = {"confidence": f"{fact.confidence:.2f}"}
     return {**said, **sure, **({"no_longer_true": fact.replaces} if fact.replaces else {})}
@@ -180,10 +206,7 @@ def describe_limits(found: Iterable[Threshold], accuracy: Mapping[ThresholdKind,
 def thresholds(
     policies: Iterable[Policy], texts: Mapping[str, str], offered: Collection[str] | None = None
 ) -> tuple[Threshold, ...]:
-    """The limits of the rules, then those in the texts (each under its name), each once.
-
-    ``offered``: only limits of rules that can concern a tool of one of these names.
-    """
+    """The limits of rules, of those that can concern a tool ``offered`` if that is given, then those in the texts."""
     found = [
         *(one for policy in policies for tool, one in _thresholds_of(policy) if offered is None or tool in offered),
         *(limit for name, text in texts.items() for limit in _in_words(name, text[:_TEXT_LOOKED_AT])),
@@ -192,10 +215,7 @@ def thresholds(
 
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
-    """The context with the limits from the rules of tenant, request and process, and from the words of policy and task.
-
-    The prompt has only those that can concern a tool of the task.
-    """
+    """The context with the limits of rules and words; its prompt has only those that can concern a tool of the task."""
     template = ctx.process.template
     own = _policy_of(template)
     advice = ctx.sections.get("policy_advice")
@@ -243,9 +263,7 @@ def _describe_limit(limit: Threshold, known: Accuracy) -> JsonObject:
 
 
 def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
-    """Yields the comparisons of a rule with a number. One that is the whole condition decides the rule, for its tool or
-    for all.
-    """
+    """Yields a rule's comparisons with a number. One that is the whole condition decides the rule."""
     of_tool = _OF_TOOL.match(rule.condition)
     condition = _STRING.sub('""', rule.condition[of_tool.end() :] if of_tool else rule.condition)
     then = " ".join(filter(None, (rule.action, rule.level)))
@@ -296,3 +314,120 @@ def _in_words(name: str, text: str) -> Iterator[Threshold]:
                 value=f"{value * _TIMES.get(unit, 1):f}{'%' if unit in ('%', 'percent') else ''}",
                 source=f"{name}: {said}",
             )
+
+
+_SOLVER_TURNS = 8
+_SESSION_TURNS = 20
+_SOLVER_STEP = "memory:summary"
+_SESSION_STEP = "memory:session"
+_ASKED = "asked"
+_LABEL = "[Earlier conversation summary]"
+
+
+class Split(NamedTuple):
+    """The turns of a conversation in two: ``older`` ones to summarize, ``recent`` ones to keep as they were said."""
+
+    older: Sequence[SpokenTurn]
+    recent: Sequence[SpokenTurn]
+
+
+def split(turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS) -> Split:
+    """Split a conversation into older and recent turns; nothing is older unless it is long."""
+    cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
+    return Split(turns[:cut], turns[cut:])
+
+
+async def with_history(ctx: TurnContext) -> TurnContext:
+    """The context with the earlier conversation: the request's own if one came with it, else the session's."""
+    return await (_with_session(ctx) if ctx.record.request.solver is None else _with_request_history(ctx))
+
+
+def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
+    """The session with its older turns replaced by the summary that this turn made; unchanged if it made none."""
+    made = journal.get(_session_step(turn))
+    if made is None:
+        return session
+    told = loads_object(made)
+    return session._replace(summary=str(told["summary"]), turns=session.turns[int(str(told["older"])) :])
+
+
+async def _with_session(ctx: TurnContext) -> TurnContext:
+    session, notes = ctx.session, ctx.notes
+    older, _ = split([SpokenTurn(*turn) for turn in session.turns], _SESSION_TURNS)
+    if older and ctx.turn.kind is TurnKind.MESSAGE:
+        await _compress(ctx, older)
+        session = compress_session(session, ctx.journal, ctx.turn)
+        told: dict[str, JsonValue] = {"compressed": True, "summary": session.summary}
+        notes = {**notes, "memory": told}
+    practice = ctx.record.request.practice
+    shown = _without_repeats(session, ctx.task) if practice and practice.turn else session
+    return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(shown)}, notes=notes)
+
+
+async def _compress(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
+    """Journal the summary of the older turns and of what was summarized before."""
+    step = _session_step(ctx.turn)
+    before = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
+
+    async def compress() -> str:
+        summary, by = await _summary_or_words(ctx, f"{step}:{_ASKED}", (*before, *older))
+        ctx.journal.tell("note", memory="compressed", turns=len(older), summarized_by=by)
+        return dumps({"summary": summary, "older": len(older), "by": by})
+
+    await ctx.journal.run_step(step, "note", compress)
+
+
+async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[SpokenTurn]) -> tuple[str, str]:
+    """The model's summary of the turns, or their beginnings if it gives none, and which of the two it is."""
+    try:
+        if summary := _cut_summary(await ask_if_possible(ctx, key, _summary_request(ctx, turns))):
+            return summary, "model"
+    except NotAnswered as error:
+        ctx.journal.tell("note", problem=f"the older conversation was shortened without a model: {error}")
+    return concatenate_turns(turns), "words"
+
+
+async def _with_request_history(ctx: TurnContext) -> TurnContext:
+    """The context with the conversation that came with the request; it is all that the run remembers."""
+    solver = ctx.record.request.solver
+    brought = [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
+    older, recent = split(brought)
+    summary = _cut_summary(await ask(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
+    turns = [_describe_turn(turn) for turn in recent]
+    if summary is not None:
+        turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})
+    told: dict[str, JsonValue] = {"compressed": bool(older), "summary": summary}
+    return replace(ctx, sections={**ctx.sections, "history": turns}, notes={**ctx.notes, "memory": told})
+
+
+def _summary_request(ctx: TurnContext, turns: Sequence[SpokenTurn]) -> ModelRequest:
+    return helper_request(ctx, ctx.prompts.summarize, {"history": [_describe_turn(turn) for turn in turns]}, 512)
+
+
+def _cut_summary(reply: ModelReply) -> str:
+    return " ".join(reply.text.split()[:SUMMARY_WORDS])
+
+
+def _session_step(turn: Turn) -> str:
+    return f"{_SESSION_STEP}:{turn.turn_id}"
+
+
+def _without_repeats(session: SessionState, task: str) -> SessionState:
+    """The session of one standing task without the task's words, with each paragraph only where it was said last."""
+    said: set[str] = set()
+    kept: list[tuple[str, str]] = []
+    for role, text in reversed(session.turns):
+        paragraphs = [one for one in text.split("\n\n") if one not in said] if (role, text) != ("user", task) else []
+        said.update(paragraphs)
+        kept += [(role, "\n\n".join(paragraphs))] if paragraphs else []
+    return session._replace(turns=tuple(reversed(kept)))
+
+
+def _describe_session(session: SessionState) -> list[Json]:
+    turns = [_describe_turn(SpokenTurn(*turn)) for turn in session.turns]
+    summary = _describe_turn(SpokenTurn("summary", f"{_LABEL} {session.summary}"))
+    return [summary, *turns] if session.summary else turns
+
+
+def _describe_turn(turn: SpokenTurn) -> Json:
+    return {"role": turn.role, "text": turn.text}

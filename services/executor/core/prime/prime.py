@@ -1,6 +1,5 @@
 """PRIME: everything a run needs to know before it begins, gathered at once."""
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
@@ -38,7 +37,6 @@ from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
-from shared.domain.bandit import Arm, Arms, Choice, choose
 from shared.domain.exact_json import plain
 from shared.domain.identity_cache import IdentityCache
 
@@ -46,9 +44,7 @@ NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers 
 
 
 class ForeseenRules(NamedTuple):
-    """What a provisional verdict found. ``constraints`` are sentences for every prompt; ``text`` is what the text rules
-    found, as clients see it.
-    """
+    """What a provisional verdict found: ``constraints`` for every prompt, and of the text rules what clients see."""
 
     constraints: tuple[str, ...] = ()
     text: dict[str, JsonValue] | None = None
@@ -61,15 +57,6 @@ class OpenedTurn(NamedTuple):
     store: TurnStore
     journal: Journal
     checkpoints: Checkpoints
-
-
-def describe_arms(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
-    """Each arm's pulls, mean reward and score, as the task's metadata shows them."""
-    told = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
-    return {
-        name: {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
-        for name, arm, score in told
-    }
 
 
 def foreseen_rules(verdict: Verdict) -> ForeseenRules:
@@ -91,10 +78,7 @@ async def prime(
     processes: Processes = TEMPLATES,
     known: Progress | None = None,
 ) -> TurnContext:
-    """The context of one turn. Raises ``Failed`` if a tool server or the tenant's record cannot be had.
-
-    The process of a task is named by the first reply of its conversation; a task that was begun keeps it.
-    """
+    """The context of one turn. Raises ``Failed`` if a tool server or the tenant's record cannot be had."""
     work = opened.work
     request = work.record.request
     asked = read_policy(request.policy_doc)
@@ -159,22 +143,6 @@ def first_progress(ctx: TurnContext) -> Progress:
     )
 
 
-async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its strategy, drawn by the arms of its kind of process.
-
-    The turns of an assessment, of which nothing is learned, all use the first strategy.
-    """
-    practice = ctx.record.request.practice
-    is_turn = practice is not None and practice.turn > 0
-    choice = choose({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
-    choice = choice._replace(why="one strategy for every turn of an assessment") if is_turn else choice
-    bandit = describe_arms(choice, ctx.experience.arms)
-    ctx.journal.tell("note", process_type=progress.process_type, read_only=progress.read_only)
-    ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
-    update = {"strategy": choice.strategy, "strategy_why": choice.why, "bandit_json": json.dumps(bandit)}
-    return progress.model_copy(update=update)
-
-
 def _notes(
     foreseen: ForeseenRules, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
 ) -> dict[str, JsonValue]:
@@ -186,10 +154,7 @@ def _notes(
 
 
 async def _tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
-    """The tenant's record, which is noted for a replay; raises ``Failed`` if it is not known.
-
-    A task that was begun keeps its policies; other changes of the record hold from this turn on.
-    """
+    """The tenant's record with the policies that the task began with, noted for a replay; raises ``Failed``."""
     try:
         known = await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
     except UnknownTenant as error:
@@ -203,10 +168,8 @@ _record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump
 
 
 async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> ForeseenRules:
-    """What a provisional verdict already knows: rules that are triggered, and what the text rules say of the task.
-
-    Most fields are not known yet, so it decides nothing of a plan; if it cannot be had, the binding one will say so.
-    There is no other verdict on the text: where rules ask for one, the run ends without it.
+    """What a provisional verdict knows of triggered rules and the task's text. If it cannot be had the binding one says
+    so; but where rules judge texts, the run ends without it.
     """
     if not policies:
         return ForeseenRules()
@@ -221,9 +184,7 @@ async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, 
 
 
 class RequestPolicy(NamedTuple):
-    """The policy that a request brings. ``rules`` tighten the tenant's, ``advice`` only informs, ``unread`` names
-    fields that have no effect.
-    """
+    """The policy of a request: ``rules`` tighten the tenant's, ``advice`` informs, ``unread`` has no effect."""
 
     rules: Policy | None = None
     advice: str = ""
@@ -231,10 +192,7 @@ class RequestPolicy(NamedTuple):
 
 
 def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
-    """The request's policy: a JSON object, or a text that holds one, is a set of rules; any other text is advice.
-
-    Raises ``Failed`` for rules that cannot be read: a policy that is not understood is not ignored.
-    """
+    """The request's policy: rules from JSON, alone or in a text, else advice. Raises ``Failed`` for unreadable ones."""
     if document is None or not document:
         return RequestPolicy()
     try:

@@ -50,10 +50,7 @@ _NEAR = 4  # words within which a preposition's noun is looked for
 
 
 def without_tool_names(sentence: str) -> str:
-    """The sentence with each tool's or setting's name replaced by one plain word.
-
-    A sentence about everybody, or one that has the tool's result told to whoever asks, is unchanged.
-    """
+    """The sentence with each tool's name as a plain word, unless it is about everybody or results for the asker."""
     if "_" not in sentence or _EVERYBODY.search(sentence.replace("_", " ")) or _RESULT_TO_ASKER.search(sentence):
         return sentence
     return _TOOL_NAME.sub(_plain_name, sentence)
@@ -181,9 +178,7 @@ class _Sentence:
 
 
 def _sentences(text: str) -> Iterator[_Sentence]:
-    """Yields each sentence, however its words were disguised; the items of a list belong to what introduces it. A text
-    with asides is gone through twice, with and without them.
-    """
+    """Yields each sentence, however disguised, with the items of its list; with and without its asides."""
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")
     aside = _ASIDE.sub(" ", plain)

@@ -36,11 +36,9 @@ PROTECTED: dict[str, tuple[str, ...]] = {
         "personal detail",
     ),
 }  # fmt: skip
-
 # Of these a business moves the thing itself: handing one over means that it is shown, or sent to whoever asks.
 THINGS = frozenset({"prescription", "credit card", "debit card", "bank account", "national id"})
 SHOWING = frozenset("show list give tell reveal disclose export leak publish print display expose dump what".split())
-
 # Verbs that hand something over; whoever is asked for data is asked with one of these.
 DISCLOSING = frozenset(
     """
@@ -78,16 +76,7 @@ SERVED = frozenset("ship deliver dispatch pay book".split())
 MAKING = frozenset("make create generate prepare build produce draft save".split())
 RENEWING = frozenset("reset create generate issue reissue set renew change replace rotate refill order".split())
 CONTAINING = frozenset("containing including listing holding".split())
-WISHES = (
-    "can i have",
-    "could i have",
-    "may i have",
-    "can we have",
-    "let me have",
-    "i'd like",
-    "we'd like",
-    "would like",
-)
+WISHES = tuple("can i have|could i have|may i have|can we have|let me have|i'd like|we'd like|would like".split("|"))
 COPIES = frozenset("copy list file report table dump".split())
 # The thing is then not what is handed over: it is the way, the place, the topic or the condition.
 TURNING = frozenset(

@@ -1,6 +1,4 @@
-"""Policies in plain words: each is translated once into rules that its own sentences support, then enforced or taken as
-advice.
-"""
+"""Policies in plain words: translated once into rules that their sentences support, enforced or taken as advice."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -76,10 +74,7 @@ def say_unenforced(text: str, untranslated: Sequence[str], enforced: bool) -> st
 
 
 def unenforced_sentence(ctx: TurnContext) -> str:
-    """The sentence with which an answer in prose ends if the request's own policy was not enforced; else empty.
-
-    Not for an exact-match answer: the metadata's ``policy_unenforced`` says the same there.
-    """
+    """The sentence with which prose ends if the request's own policy was not enforced; else empty."""
     said: JsonValue = ctx.notes.get(UNENFORCED)
     return said if isinstance(said, str) else ""
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate, decimal_text
-from services.executor.core.figures.evaluate import evaluate_over
+from services.executor.core.figures.evaluate import evaluate
 from services.executor.core.figures.numbers import figure as plain_figure
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.figures.operands import KnownFigures, OperandSources, select_cells
@@ -58,18 +58,14 @@ _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
 class _Subject(NamedTuple):
-    """The records of one thing that a figure is computed for. ``id`` is empty where the task is about one thing
-    only.
-    """
+    """The records of one thing that a figure is for. ``id`` is empty where the task is about one thing only."""
 
     anchors: tuple[Seen, ...]
     id: str = ""
 
 
 def compute_figures(template: Template, facts: Sequence[Fact], task: str) -> FigureResults:
-    """Computes the template's figures over the facts, in its order; of several definitions of one name the first that
-    can be computed counts.
-    """
+    """Computes the template's figures over the facts; of several definitions of one name the first possible counts."""
     return _compute_figures(template.figures, tuple(facts), task) if template.figures else FigureResults()
 
 
@@ -120,9 +116,7 @@ def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> 
 
 
 def _shared_record(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
-    """The subjects that share an operand. ``whole`` is its value, only if every difference begins with it and each read
-    gave the same.
-    """
+    """The subjects that share an operand. ``whole``: its value, if every difference begins with it and reads agree."""
     identity, key = place
     same = [record.record for record in records if record.identity == identity]
     read = {plain_figure(record[key]) for record in same if key in record}
@@ -151,9 +145,7 @@ def _subjects(figure: Figure, links: Links, task: str) -> list[_Subject]:
 
 
 def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], links: Links, task: str) -> bool:
-    """Whether the task states the amount that the record gives to the figure, and the record belongs to no other than
-    those that the task names.
-    """
+    """Whether the task states the amount that the record gives, which belongs to no record that it does not name."""
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
     wanted = [pattern(text) for text in figure.operands if not is_figure(text)]
     own = [one for one in wanted if any(record.is_called(kind) for record in same for kind in one.kinds)]
@@ -172,7 +164,7 @@ def _values(
     for group in groups([one for one in sources if isinstance(one, ChosenRows)], figure.by):
         found = [operand for one in sources for operand in _operands(one, around, figure.operation, group)]
         asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
-        result = evaluate_over(given, asked)
+        result = evaluate(given, asked)
         made.append(_value(figure, about, found, Decimal(result.value), group.value if group else None))
     return made
 
@@ -268,9 +260,7 @@ class DueRow(NamedTuple):
 
 
 def with_rows_left(progress: Progress, task: str) -> Progress:
-    """The answered progress, in whose answer the rows are named for which nothing was done; in its notes if the answer
-    is a list (I9).
-    """
+    """The answered progress; its answer, or its notes if that is a list (I9), names rows for which nothing was done."""
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
     left = (
         []
@@ -282,7 +272,7 @@ def with_rows_left(progress: Progress, task: str) -> Progress:
     why = f" {plan.why_none}" if plan.why_none else ""
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     said = f"Nothing was done for {', '.join(row.text for row in left[:_NAMED])}{more}.{why}"
-    noted = progress.model_copy(update={"notes": {**progress.notes, "rows_left_out": said}})
+    noted = progress.note(rows_left_out=said)
     return noted if is_exact_match(answer) else noted.update_dossier(answer=f"{answer.rstrip()}\n\n{said}")
 
 
@@ -298,10 +288,8 @@ def rows_without_call(progress: Progress, task: str, plan: WritePlan) -> list[Du
 
 
 def calls_off_route(progress: Progress, said: Sequence[str], plan: WritePlan) -> dict[str, str]:
-    """By call id, why the call is not made: the age of its row falls under another route.
-
-    ``said``: the user's own words, the task first. Where they name the row, or that other route, they decide. A tool
-    belongs to the routes of whose own words its name has most.
+    """By call id, why the call is not made: its row's age falls under another route, and nothing that the user
+    ``said``, the task first, names the row or that route.
     """
     template, found = progress.template, dict[str, str]()
     rows = {row.id.casefold(): row for record in _find_rows(progress, said[0]) for row in _due_row(template, record)}
@@ -321,9 +309,7 @@ def calls_off_route(progress: Progress, said: Sequence[str], plan: WritePlan) ->
 
 
 def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[str]]:
-    """The routes of whose own words a tool's name has most, each with these words; a word that two routes share is
-    neither's own.
-    """
+    """The routes of whose own words, which no other route has, a tool's name has most, with these words."""
     words = {route.name: frozenset(keywords(f"{route.name} {route.way}")) for route in routes}
     shared = Counter(word for own in words.values() for word in own)
     named = frozenset(map(stem, words_of(tool)))
@@ -333,9 +319,7 @@ def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[s
 
 
 def _find_rows(progress: Progress, task: str) -> list[Seen]:
-    """The rows of the list that the template routes and the task is about; empty if it routes none or it is not plain
-    which list is meant.
-    """
+    """The rows of the list that the template routes and the task is about; empty if that is not plain."""
     template = progress.template
     if not template.routes or not template.routed:
         return []

@@ -95,9 +95,7 @@ class Links:
 
 
 def _telling_texts(record: Seen) -> set[str]:
-    """A ``field=text`` for each text that can link records; figures and dates are left out, since sharing one is
-    chance.
-    """
+    """A ``field=text`` for each text that can link records; sharing a figure or a date is chance."""
     return {
         f"{key.lower()}={value.strip().casefold()}"
         for key, value in record.record.items()
@@ -168,9 +166,7 @@ class ChosenRows(NamedTuple):
 
 
 def operand_of(pattern: Pattern, around: FigureInputs, operation: str) -> list[Operand]:
-    """The one figure that the pattern names, and its currency if the record gives it. Raises ``NotThere`` or
-    ``Ambiguous``.
-    """
+    """The one figure that the pattern names, and its currency. Raises ``NotThere`` or ``Ambiguous``."""
     record, field = _one_match(pattern, around)
     found = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
     currency = record.record.get("currency")
@@ -195,9 +191,7 @@ def field_path(path: str, field: str) -> str:
 
 
 def rows_of(pattern: Pattern, around: FigureInputs) -> ChosenRows:
-    """The list that the pattern names, and which of its rows are chosen. Raises ``NotThere`` or ``Ambiguous`` if that
-    is not plain.
-    """
+    """The list that the pattern names, and its chosen rows. Raises ``NotThere`` or ``Ambiguous``."""
     records = _list(pattern, around)
     if not all(record.is_whole for record in records):
         raise NotThere(f"not all rows of the list of {_kind(pattern)} were read")
@@ -250,9 +244,7 @@ def _one_match(pattern: Pattern, around: FigureInputs) -> tuple[Seen, str]:
 
 
 def _unlinked_records(around: FigureInputs, wanted: Callable[[Seen], bool]) -> list[Seen]:
-    """The wanted records that do not say that they belong to another record than the anchors; used where no link leads
-    to one.
-    """
+    """The wanted records that do not say that they belong to another record than the anchors."""
     found = [record for record in around.records if wanted(record)]
     strangers = [record for record in found if any(around.links.denies(record, anchor) for anchor in around.anchors)]
     return [record for record in found if record not in strangers]
@@ -279,9 +271,7 @@ def _field(rows: ChosenRows) -> str:
 
 
 def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
-    """The rows of the one list of this kind: one within the subject's record, else the one that holds all others'
-    rows.
-    """
+    """The rows of the one list of this kind: within the subject's record, else the list that has all rows."""
     of_kind = kind_test(around.records, pattern.kinds)
     lists: dict[tuple[str, str], list[Seen]] = {}
     for record in around.records:
@@ -309,9 +299,7 @@ def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
 
 
 def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
-    """What one condition of the pattern means for these rows: alternatives, each a tuple of conditions that hold
-    together.
-    """
+    """What one condition of the pattern means for these rows: alternatives, each of conditions that hold together."""
     field = next((name for record in records if (name := record.field(choice.fields)) is not None), None)
     if choice.sign == "~":
         return _named_in_task(field, records, around.task)
@@ -358,9 +346,7 @@ def _named_in_task(field: str | None, records: Sequence[Seen], task: str) -> lis
 
 
 def _belonging(pattern: Pattern, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
-    """Conditions that keep only the rows of what the figure is about: those that it names itself, or those that say
-    whose they are.
-    """
+    """Conditions that keep only the rows of what the figure is about."""
     if any(OWN in choice.values for choice in pattern.choices):
         return [()]
     anchors = {anchor.identity for anchor in around.anchors}

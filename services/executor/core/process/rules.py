@@ -54,9 +54,7 @@ def changes_resting_on(figure: Figure, calls: Sequence[PlannedCall]) -> list[Pla
 
 
 def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
-    """The ids of the records of the figure's kind that a call names: those that were read, and values of arguments
-    named after the kind.
-    """
+    """The ids of the figure's records that a call names: read ones, and values of arguments named after the kind."""
     said = {str(part).casefold() for part in literal_parts(arguments)}
     keys = frozenset((*words(kind), "id") for kind in kinds(figure.about))
     under = (value for name, value in walk_json(arguments) if words(name) in keys)
@@ -65,9 +63,7 @@ def records_named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) ->
 
 
 def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, found: FigureResults) -> Decimal | None:
-    """What is left of a shared amount after all these records; None if the figure is no remainder, or is not known for
-    all of them.
-    """
+    """What is left of a shared amount after all these records; None if that is not known."""
     alone = [
         Decimal(one.value) for one in found.values if one.figure == figure.name and one.about.casefold() in together
     ]
@@ -117,9 +113,8 @@ def unknown_inputs(
     facts: Sequence[Fact],
     values: Sequence[NamedValue] = (),
 ) -> list[UnknownInput]:
-    """Every figure and field that a change of the plan rests on and that is not known for all records it names.
-
-    ``values``: what was calculated besides; a value of a missing figure's name stands in for the figure.
+    """Every figure and field that changes rest on and that is not known for all records they name; a calculated value
+    of its name stands in.
     """
     stands_in = {one.figure for one in figures_seen(template, values, found).stand_ins}
     found = found._replace(missing=tuple(one for one in found.missing if one.name not in stands_in))
@@ -146,9 +141,7 @@ def _of_figure(
 
 
 def _why_too_much(figure: Figure, together: Collection[str], shared: Shared, found: FigureResults) -> str:
-    """Why records that draw on the same amount may take too much together; empty if what all leave is known and not
-    negative.
-    """
+    """Why records that draw on the same amount may take too much together; empty if what is left is not negative."""
     left = joint_remainder(figure, together, shared, found)
     if left is not None and left >= 0:
         return ""
@@ -203,9 +196,7 @@ _CHANGES = f'tool_class == "{ToolClass.CHANGE}"'
 def deviations(
     figures: Sequence[Figure], calls: Sequence[PlannedCall], values: Sequence[NamedValue]
 ) -> Mapping[str, tuple[str, ...]]:
-    """By figure, sentences on the arguments of a plan's changes that say something else. A figure that is not known for
-    a call governs none of its arguments.
-    """
+    """By figure, sentences on arguments of changes that say something else; an unknown figure governs nothing."""
     wanted = {one.name: [parse_governed(text) for text in one.governs] for one in figures if one.governs}
     found: dict[str, tuple[str, ...]] = {}
     for call in (call for call in calls if call.tool_class is ToolClass.CHANGE):
@@ -226,10 +217,8 @@ def deviations(
 def process_policy(
     template: Template, dossier: Dossier, found: FigureResults, *, strict: bool = False
 ) -> tuple[Policy, ...]:
-    """The process's policy for a plan, evaluated beside the tenant's; empty if the process has no rules.
-
-    ``found``: its figures over the plan's facts. ``strict``: what a plan rests on and is not known asks a person, too;
-    otherwise it is only told (``not_known``).
+    """The process's policy for a plan, if it has rules; ``strict``: what is not known asks a person, and is not only
+    told.
     """
     lacking = _lacking(template, dossier, found) if strict else ()
     rules = (*template.rules, *lacking, *_contradicting(template, dossier.plan, found))
@@ -265,9 +254,7 @@ def _governs(one: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
 
 
 def _agrees(name: str, value: Json, known: Decimal) -> bool:
-    """Whether an argument equals the figure, in whole units or in cents; an argument without a figure in it agrees with
-    any.
-    """
+    """Whether an argument equals the figure, in whole units or in cents, or has no figure in it."""
     if value is None or isinstance(value, bool):
         return True
     if isinstance(value, dict | list):
@@ -284,9 +271,7 @@ def _without_cents(said: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _lacking(template: Template, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
-    """A rule for each unknown figure or field, and for partly read lists, without which a plan of this process changes
-    nothing unless a person agrees.
-    """
+    """A rule for each unknown figure or field and for partly read lists: then a person has to agree."""
     plan, facts = dossier.plan, dossier.facts
     if plan is None or not _changes(plan):
         return
@@ -341,11 +326,7 @@ def concern(progress: Progress) -> str | None:
 
 
 def unanswered_concern(progress: Progress) -> str | None:
-    """A sentence that names a change for which no record says whether one of the template's ``two_persons_about`` words
-    concerns it; None if all do.
-
-    Any value in a field of such a word counts as said.
-    """
+    """A sentence on a change of which no record says whether a ``two_persons_about`` word concerns it; else None."""
     words = progress.template.two_persons_about
     if not words or concern(progress):
         return None

@@ -53,10 +53,7 @@ def refuse_bad(template: Template, *, synthesized: bool = False) -> None:
 
 
 def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
-    """Yields a sentence for each thing that is wrong with a template.
-
-    A ``synthesized`` one, which a model made up, has to have its policy checked before it changes anything.
-    """
+    """Yields a sentence for each thing that is wrong with a template; a ``synthesized`` one has to check its policy."""
     if not template.process_type.strip():
         yield "it has no process_type"
     states = template.states
@@ -129,10 +126,8 @@ class ProposedProcess(BaseModel):
 
 
 def build_template(process_type: str, proposed: ProposedProcess, example: str) -> Template:
-    """The proposal as a template; raises ``BadTemplate``. ``example`` is the task it was made for.
-
-    High risk, or the wish for an approval, puts APPROVAL_GATE before the writes, proposed or not, and a person is
-    asked there.
+    """The proposal, made for the task ``example``, as a template; raises ``BadTemplate``. High risk, or the wish for an
+    approval, puts a person before its writes.
     """
     _refuse_of_one_case((*(one.text for one in proposed.instructions), *proposed.outputs), example)
     if len(proposed.outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in proposed.outputs):

@@ -8,7 +8,6 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
-from services.executor.core.figures.vocabulary import split_name
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.paginate import PARTIAL
@@ -246,7 +245,7 @@ def tells_apart(key: str) -> bool:
 
 def says(text: str, phrase: str) -> bool:
     """Whether the phrase stands in the text as whole words, in the singular or the plural."""
-    said, wanted = (" ".join(split_name(one)) for one in (text, phrase))
+    said, wanted = (" ".join(words_of(one)) for one in (text, phrase))
     return f" {wanted} " in f" {said} " or f" {wanted}s " in f" {said} "
 
 

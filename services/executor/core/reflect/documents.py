@@ -1,18 +1,22 @@
 """A document: its template filled from a task's own data, as structured JSON and as Markdown."""
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.reflect.document_templates import DocumentTemplate, Section, templates
-from services.executor.core.reflect.quality import is_empty, stems_of
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.near_names import stems_of
+from services.executor.core.tools.record_tree import found_nothing
 from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
@@ -21,13 +25,100 @@ from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
 from shared.domain.words import ToolClass, decider
 
+
+class Section(Contract):
+    """One section of a document. ``filled_from``: sources of the task's own data; ``write``: what a model is asked for
+    where they give nothing; ``text``: what always stands there. With none of them it has to come from outside.
+    """
+
+    name: str
+    filled_from: tuple[str, ...] = ()
+    write: str = ""
+    text: str = ""
+
+    @property
+    def heading(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def marker(self) -> str:
+        """The text that marks the section as missing."""
+        return f"[{self.name.replace('_', ' ').upper()} \N{EM DASH} REQUIRED]"
+
+
+class DocumentTemplate(Contract):
+    """A kind of document. ``asked``: words that ask for it. ``processes``: those that always leave one."""
+
+    type: str
+    title: str
+    asked: tuple[str, ...]
+    processes: tuple[str, ...] = ()
+    sections: tuple[Section, ...]
+
+
+@cache
+def templates() -> Mapping[str, DocumentTemplate]:
+    """The document templates by type, in alphabetical order."""
+    folder = files(__package__) / "templates"
+    found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return {name.removesuffix(".toml"): _template(name, (folder / name).read_text("utf-8")) for name in found}
+
+
+def _template(name: str, text: str) -> DocumentTemplate:
+    given = tomllib.loads(text)
+    sections = [{**section, "filled_from": section.get("from", ())} for section in given["sections"]]
+    return DocumentTemplate.model_validate({**given, "type": name.removesuffix(".toml"), "sections": sections})
+
+
+_PRODUCE = (
+    "write|draft|prepare|create|generate|produce|compile|compose|build|make|assemble|provide|deliver"
+    "|put together|give (?:me|us)|(?:i|we) (?:need|want)"
+)
+_SPACE, _WHITE = re.escape(" "), r"\s+"
+_NOT = r"(?:do not|don['\u2019]t|never|without|no need to|not to|not)\s+(?:\w+\s+){0,2}$"
+# Between the verb and the document may stand what describes it, and nothing that leads to something else.
+_BETWEEN = r"(?:,?\s+(?!(?:about|on|to|of|for|from|in|with|into|after|before|and|that|which)\b)[\w'\u2019-]+){0,5}?\s+"
+_AND = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between two documents that one verb asks for
+
+
+def asking_words(task: str) -> tuple[str, ...]:
+    """The phrases of a task that ask for documents, as they are written there."""
+    found = [match for name in asked_documents(task) for match in _asking(name).finditer(task)]
+    return tuple(dict.fromkeys(match[0] for match in found if _is_wanted(match, task)))
+
+
+@cache
+def _asking(name: str) -> re.Pattern[str]:
+    every = _either(tuple(phrase for one in templates().values() for phrase in one.asked))
+    words = _either(templates()[name].asked)
+    return re.compile(rf"\b(?:{_PRODUCE}){_BETWEEN}(?:{every}{_AND})*{words}s?\b(?!-)", re.I)
+
+
+def _either(phrases: tuple[str, ...]) -> str:
+    """A regular expression for any of the phrases, the longest first, with any white space between their words."""
+    longest = sorted(phrases, key=len, reverse=True)
+    return f"(?:{'|'.join(re.escape(phrase).replace(_SPACE, _WHITE) for phrase in longest)})"
+
+
+def _is_wanted(match: re.Match[str], task: str) -> bool:
+    return re.search(_NOT, task[: match.start()], re.I) is None
+
+
+def own_documents(process_type: str) -> tuple[str, ...]:
+    """The types of document that a process leaves without being asked."""
+    return tuple(name for name, template in templates().items() if process_type in template.processes)
+
+
+def asked_documents(task: str) -> tuple[str, ...]:
+    """The types of document that the task wants written, in order; one that is only spoken of is not asked for."""
+    return tuple(name for name in templates() if any(_is_wanted(match, task) for match in _asking(name).finditer(task)))
+
+
 MARK = "[unverified: "
 
 
 def mark_unverified(text: str, tokens: Sequence[str]) -> str:
-    """Writes each of the tokens in the text as ``[unverified: TOKEN]``; a token that is spelled otherwise there is
-    named at the end.
-    """
+    """The text with each token as ``[unverified: TOKEN]``; one that is spelled otherwise is named at the end."""
     if not tokens:
         return text
     found: set[str] = set()
@@ -101,8 +192,7 @@ def _policy(material: Material) -> Json:
     verdict = material.dossier.verdict
     if verdict is None:
         return []
-    rules = dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules)
-    rules |= dict.fromkeys(f"{refusal.rule_id}: {refusal.reason}" for refusal in verdict.refusals)
+    rules = dict.fromkeys((*verdict.reasons, *(refusal.sentence for refusal in verdict.refusals)))
     return [_status(verdict), *rules] if material.plan.calls or rules else []
 
 
@@ -165,14 +255,14 @@ def _describe_read(fact: Fact) -> str:
     if not fact.ok:
         return f"{asked}: it failed"
     rows = max((len(rows) for rows in _lists(fact.result)), default=None)
-    empty = "nothing was found" if is_empty(fact.result) else "one record"
+    empty = "nothing was found" if found_nothing(fact.result) else "one record"
     return " ".join(filter(None, (f"{asked}: {f'{rows} rows' if rows else empty}", fact.note)))
 
 
 def _gaps(material: Material) -> Json:
     """The reads that failed or found nothing, and the fields that rules needed and nobody knew."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
-    said = [_describe_read(fact) for fact in facts if not fact.ok or is_empty(fact.result)]
+    said = [_describe_read(fact) for fact in facts if not fact.ok or found_nothing(fact.result)]
     said += [f"not known: {field}" for field in (verdict.indeterminate if verdict else ())]
     return [*dict.fromkeys(said)]
 
@@ -200,9 +290,7 @@ def _is_date(text: str) -> bool:
 
 
 def _records(material: Material, words: frozenset[str]) -> Json:
-    """At most fifty records that were read, of which a field or the tool that showed them is named by one of the
-    words.
-    """
+    """At most fifty records that were read, of which a field or the tool is named by one of the words."""
     chosen: list[JsonObject] = []
     for fact in material.dossier.facts:
         by_tool = bool(stems_of(fact.tool) & words)
@@ -262,8 +350,6 @@ _SOURCES: Mapping[str, Callable[[Material], Json]] = {
     "dates": _dates,
 }
 SOURCES = frozenset({*_SOURCES, "records"})
-
-
 MARKDOWN = "text/markdown"
 
 
@@ -275,9 +361,7 @@ class DocumentAbout(NamedTuple):
 
 
 def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
-    """The document as Markdown: a heading for each section; a text as a paragraph, lines as bullets, rows of the same
-    fields as a table.
-    """
+    """The document as Markdown: a heading a section, lines as bullets, rows of the same fields as a table."""
     parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
     for section in template.sections:
         parts += [f"## {section.heading}", _block(sections[section.name])]
@@ -292,10 +376,8 @@ def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
 
 
 def document(kind: str, material: Material, about: DocumentAbout, texts: Mapping[str, str] = {}) -> Artifact:
-    """The document as an artifact: Markdown as its text, ``{type, created_at, metadata, sections, complete}`` as data.
-
-    ``texts``: sections that a model wrote, by name. A section that nothing fills is marked, and named in the metadata;
-    so is one in which a figure is marked as unverified.
+    """The document as an artifact, in Markdown and as data, with the ``texts`` that a model wrote. Its metadata names
+    sections that nothing fills or that have unverified figures.
     """
     template = templates()[kind]
     sections = {
@@ -333,9 +415,7 @@ def _block(value: Json) -> str:
 
 
 def _group_rows(rows: list[JsonObject]) -> list[list[JsonObject]]:
-    """Rows grouped by their fields, one group for each table: rows with the same fields, or with only more of them, are
-    together.
-    """
+    """Rows grouped for tables: those with the same fields, or with only more of them, are together."""
     kinds: list[list[JsonObject]] = []
     for row in rows:
         kind = next((kind for kind in kinds if row.keys() <= kind[0].keys() or kind[0].keys() <= row.keys()), None)

@@ -11,8 +11,8 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.figures.numbers import figure
-from services.executor.core.reflect.quality import ReflectedRun, evidence
-from services.executor.core.session.context import AnswerRules, is_practice
+from services.executor.core.reflect.quality import ReflectedRun
+from services.executor.core.session.context import is_practice
 from services.executor.core.session.dossier import Dossier, Progress, is_dry_run
 from services.executor.core.session.ledger import describe_doubt, open_doubts, operator_words
 from services.executor.core.session.values import NamedValue, kind_of
@@ -23,7 +23,7 @@ from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, i_json, loads, loads_object, walk_json, wire
 from shared.domain.marks import MarkKind
-from shared.domain.quality import Score, quality
+from shared.domain.quality import Score
 from shared.domain.redaction import NOTHING, redact_text, without_marks
 from shared.domain.words import FsmState, Strategy, TaskState, WriteStatus
 
@@ -40,9 +40,7 @@ _HOLDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
 
 
 def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
-    """What became of each prediction: the limits known in PRIME, then the variances and credits that the executor
-    computed from the facts.
-    """
+    """What became of each prediction: the limits known in PRIME, then the executor's own variances and credits."""
     proved = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
     refused = [
         entry for entry in writes if entry.status is WriteStatus.REFUSED and _OWN_LIMIT.search(entry.refusal or "")
@@ -57,9 +55,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
 
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> PredictionOutcome | None:
-    """The outcome of a rule's limit that let a value through which the tool's own server refused as beyond a limit;
-    None if no server did.
-    """
+    """The outcome of a limit that let a value through which the tool's server refused as too much; else None."""
     limited = figure(limit.value)
     about = [entry for entry in refused if limit.tool in ("", entry.call.tool)]
     actual = (
@@ -131,10 +127,8 @@ def _rule_agrees(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> 
 
 
 def _outcome_of_figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> PredictionOutcome:
-    """The outcome of a computed figure.
-
-    Its actual value is what a verified write was given for it: traced to the figure, or under its name, or the only
-    number of a tool that is named after it.
+    """The outcome of a computed figure. Its actual value is a verified write's: traced to it, under its name, or the
+    only number of a tool named after it.
     """
     traced = [number for entry in proved for number in _numbers_in_arguments(entry, _arguments_from(entry, value.name))]
     actual = _common_value(
@@ -182,7 +176,6 @@ def _common_value(values: Sequence[Decimal]) -> Decimal | None:
 
 _TOOLS_NAMED = 10
 _SAID, _VALUES_SAID = 1_200, 12  # characters, figures
-_RULES = AnswerRules()
 
 
 class FinishedRun(NamedTuple):
@@ -204,16 +197,9 @@ class FinishedRun(NamedTuple):
     review: Mapping[str, JsonValue] = MappingProxyType({})  # what was done for the answer after it was drafted
 
 
-def metadata(
-    ended: FinishedRun, record: TaskRecord, rules: AnswerRules = _RULES, scored: Score | None = None
-) -> dict[str, JsonValue]:
-    """What clients see beside the answer: the states the task went through, its verdict, and each write with its proof.
-
-    ``scored``: the score of the run, if it is known already.
-    """
+def metadata(ended: FinishedRun, run: ReflectedRun, scored: Score) -> dict[str, JsonValue]:
+    """What clients see beside the answer: the states the task went through, its verdict, each write with its proof."""
     progress = ended.progress
-    run = run_of(ended, record)
-    scored = scored or score(run, rules)
     states = [state.value for state in progress.visited] if progress else []
     if ended.fsm_state is not None and states[-1:] != [ended.fsm_state.value]:
         states.append(ended.fsm_state.value)
@@ -254,16 +240,10 @@ def metadata(
 
 
 def outcome(
-    record: TaskRecord,
-    ended: FinishedRun,
-    now: datetime,
-    hidden: Mapping[str, MarkKind] = NOTHING,
-    rules: AnswerRules = _RULES,
-    scored: Score | None = None,
+    record: TaskRecord, ended: FinishedRun, scored: Score, now: datetime, hidden: Mapping[str, MarkKind] = NOTHING
 ) -> TaskOutcome:
     """The one event that the learner gets for this task, without anything that the privacy guard marks."""
     progress = ended.progress
-    scored = scored or score(run_of(ended, record), rules)
     verdict = progress.dossier.verdict if progress else None
     fell_back = {"strategy_fell_back": progress.fell_back} if progress and progress.fell_back else {}
     return TaskOutcome(
@@ -296,9 +276,7 @@ def outcome(
 
 
 def _words_for_learning(ended: FinishedRun, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
-    """The words of the task and its answer in which facts are looked for; None for a dry run or practice, whose people
-    and sums are nobody's.
-    """
+    """The words in which facts are looked for; None for a dry run or practice, whose people and sums are nobody's."""
     if is_dry_run(record) or is_practice(record):
         return None
     values = ended.progress.dossier.values if ended.progress else ()
@@ -342,11 +320,6 @@ def run_of(ended: FinishedRun, record: TaskRecord) -> ReflectedRun:
         escalated=ended.escalated,
         dry_run=is_dry_run(record),
     )
-
-
-def score(run: ReflectedRun, rules: AnswerRules = _RULES) -> Score:
-    """The quality of a run, by the formula that the operator set."""
-    return quality(evidence(run), rules.formula)
 
 
 def parts(scored: Score) -> dict[str, JsonValue]:

@@ -8,17 +8,16 @@ from typing import NamedTuple
 from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
 from services.executor.core.records.called_records import is_like_an_id
-from services.executor.core.reflect.document_templates import asked_documents
+from services.executor.core.reflect.documents import asked_documents
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.record_tree import is_keyed
+from services.executor.core.tools.near_names import stems_of, words_of
+from services.executor.core.tools.record_tree import found_nothing, is_keyed
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.keywords import stem
 from shared.domain.quality import Evidence
 from shared.domain.words import TaskState, ToolClass, WriteStatus
 
@@ -35,10 +34,8 @@ _SAID_BY: dict[str, str] = {
 }
 SUMMARY = "summary"  # an output that any answer is
 _MINOR = frozenset({"cents", "cent", "minor", "pence"})
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LETTERS = re.compile(r"[^\W_]+")
 _SHORT = 3  # a word of a record shorter than that says nothing by standing in an answer
-_ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
 
 
 class NamedScalar(NamedTuple):
@@ -75,11 +72,7 @@ def answerable_outputs(outputs: Sequence[str], known: FoundSources) -> tuple[str
 
 
 def collect_found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
-    """Everything known at the end of a run.
-
-    What a server said in refusing a read is no source; why it refused a write is one, since an answer that tells it has
-    its figures from there.
-    """
+    """Everything known at the end of a run. A read's refusal is no source; a write's is, since the answer tells it."""
     facts = [_of_fact(fact) for fact in dossier.facts]
     named = [
         NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
@@ -113,10 +106,7 @@ _of_fact = IdentityCache(_read_fact, 64)  # a fact stays what it is while the an
 
 
 def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
-    """The figures and identifiers of a text that stand nowhere in the task and in what was found, each once.
-
-    An amount in minor units may be written in major ones, and a list's length may be said.
-    """
+    """The figures and identifiers of a text that stand nowhere in task and findings; major units and counts may."""
     sources = _tokens_of(known)
     tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
     return tuple(dict.fromkeys(token for token in tokens if not _spellings(token) & sources))
@@ -131,9 +121,7 @@ def says_something(text: str, known: FoundSources) -> bool:
 
 
 def tells_what_was_found(text: str, known: FoundSources) -> bool:
-    """Whether a text has any value that was found, or the length of a list; values that the task already said count
-    too.
-    """
+    """Whether a text has any value that was found, or a list's length; what the task said counts too."""
     said, tokens = _plain(text), _tokens_in(text)
     if not known.counts.isdisjoint(tokens):
         return True
@@ -145,23 +133,6 @@ def names_said(text: str, known: FoundSources) -> frozenset[str]:
     """The names of the known values that the text has."""
     said, tokens = _plain(text), _tokens_in(text)
     return frozenset(item.name for item in known.named if item.name and _is_said(item, said, tokens))
-
-
-def stems_of(text: str) -> frozenset[str]:
-    """The words of a text, or of a name in snake or camel case, without their endings."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", text)
-    return frozenset(stem(word) for word in _WORD.findall(apart.lower()))
-
-
-def is_empty(result: Json) -> bool:
-    """Whether a read found nothing: null, an empty list, ``{"found": false}``, or rows of which there are none."""
-    if not isinstance(result, dict):
-        return result is None or result == "" or result == []
-    lists = [item for item in result.values() if isinstance(item, list)]
-    if result.get("found") is False or not result:
-        return True
-    told = [key for key, item in result.items() if key not in _ABOUT and isinstance(item, str | dict) and item]
-    return bool(lists) and not any(lists) and not told
 
 
 def _is_there(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
@@ -275,9 +246,7 @@ class ReflectedRun(NamedTuple):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The outputs of its process that the answer does not mention; none for a bare list or a run that does
-        not act.
-        """
+        """The outputs of its process that the answer does not mention; none for a list or a run that does not act."""
         if self.progress is None or is_exact_match(self.answer) or not self.acts:
             return ()
         return missing_outputs(self.progress.template.outputs, self.answer, self.known)
@@ -312,16 +281,14 @@ _found = IdentityCache[ReflectedRun, FoundSources](
 
 
 def evidence(run: ReflectedRun) -> Evidence:
-    """Verified facts and penalties, from which a run's quality is computed. What it did not have to prove earns it
-    nothing.
-    """
+    """What a run's quality is computed from. What it did not have to prove earns it nothing."""
     progress = run.progress
     dossier = progress.dossier if progress else Dossier()
     calls = [call for plan in dossier.every_plan for call in plan.calls]
     required = [output for output in progress.template.outputs if output != SUMMARY] if progress and run.acts else []
     known = run.known
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
-    nothing_found = bool(dossier.facts) and all(is_empty(fact.result) for fact in dossier.facts if fact.ok)
+    nothing_found = bool(dossier.facts) and all(found_nothing(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
         state=run.state,
         exact_match=is_exact_match(run.answer),
@@ -356,10 +323,7 @@ def is_grounded(text: str, known: FoundSources) -> bool:
 
 
 def _policy_kept(run: ReflectedRun, dossier: Dossier) -> bool | None:
-    """Whether the verdict let the plan pass, or its rules were followed: a person decided, or the case went further.
-
-    None where nothing was done that could keep or break them: no verdict was needed, or the task was refused.
-    """
+    """Whether the verdict, or whoever it asked, let the plan pass; None where nothing was done or it was refused."""
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):
         return None

@@ -20,8 +20,17 @@ from services.executor.core.model.model_calls import (
     parse_reply,
 )
 from services.executor.core.plan.outcomes import writes_as_json
-from services.executor.core.reflect.document_templates import Section, asked_documents, asking_words, own_documents
-from services.executor.core.reflect.documents import DocumentAbout, Material, document, mark_unverified, open_sections
+from services.executor.core.reflect.documents import (
+    DocumentAbout,
+    Material,
+    Section,
+    asked_documents,
+    asking_words,
+    document,
+    mark_unverified,
+    open_sections,
+    own_documents,
+)
 from services.executor.core.reflect.quality import (
     ReflectedRun,
     answerable_outputs,
@@ -57,10 +66,7 @@ class WantedImprovement(NamedTuple):
 
 
 def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement | None:
-    """What a better text would have to mend; None if the answer is good enough, or nothing known could make it better.
-
-    An exact-match answer, a dry run's plan and a task that did not complete are never touched.
-    """
+    """What a better text would have to mend; None if the answer is good enough, or must not be touched."""
     if is_exact_match(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
     if quality(evidence(run), formula).value >= WEAK:
@@ -71,10 +77,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
 
 
 def refusal(run: ReflectedRun, text: str) -> str | None:
-    """Why a text may not replace the answer; None if it may.
-
-    It has to keep to what is known, drop nothing that the answer has said, and be better.
-    """
+    """Why a text may not replace the answer; None if it keeps to what is known, drops nothing and is better."""
     better = run._replace(answer=text)
     if not text.strip() or is_exact_match(text):
         return "it is no prose"
@@ -152,10 +155,7 @@ def with_documents(ctx: TurnContext) -> TurnContext:
 
 
 async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
-    """Improves the answer if it is weak and can be, and writes the documents that the task is to leave.
-
-    A solver's answer is parsed by its caller, so nothing is done to it.
-    """
+    """Improves a weak answer and writes the task's documents; a solver's answer is parsed, and stays as it is."""
     if not ctx.limits.answers.reviews or is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
@@ -178,9 +178,8 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
-    """A better text or None, and what the metadata says of the request; that is empty if no model was asked.
-
-    A task that took a call besides its conversation already takes no further one for the wording alone.
+    """A better text or None, and what the metadata says of the request, which no task makes for wording alone after
+    another helper's call.
     """
     wish = find_improvement(run, ctx.limits.answers.formula)
     if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
@@ -198,9 +197,7 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
 async def _write_documents(
     ctx: TurnContext, progress: Progress, run: ReflectedRun
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
-    """Writes the documents that the task asks for and those that its process always leaves; returns them with what the
-    metadata says of the drafting.
-    """
+    """Writes the documents that the task asks for or its process leaves; returns what the metadata says, too."""
     answer = progress.dossier.answer or ""
     own = () if progress.read_only or is_exact_match(answer) else own_documents(progress.process_type)
     kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *own)))
@@ -216,9 +213,7 @@ async def _write_documents(
 async def _draft_sections(
     ctx: TurnContext, progress: Progress, run: ReflectedRun, wanted_sections: Mapping[str, tuple[Section, ...]]
 ) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
-    """The texts of the sections that no data fills, by document and section, all written in one request, with untraced
-    figures marked; and what the metadata says of it.
-    """
+    """The texts of sections that no data fills, written in one request, and what the metadata says of it."""
     asked: list[Json] = [
         {"name": f"{kind}.{section.name}", "write": section.write}
         for kind, sections in wanted_sections.items()
@@ -266,9 +261,7 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
 async def _ask_optional(
     ctx: TurnContext, key: str, request: ModelRequest, read: Callable[[ModelReply], str]
 ) -> tuple[str, str | None]:
-    """The text that is ``read`` in the reply to an optional request, and why there is none if it failed. Both are one
-    journal step, so that a later attempt gets the same.
-    """
+    """The text ``read`` in an optional reply, and why there is none: one journal step, for later attempts."""
     stored = ctx.journal.get(key)
     if stored is None:
         try:

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from services.executor.core.plan.outcomes import parts_not_done
 from services.executor.core.reflect.documents import DocumentAbout, Material, document
-from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of, score
+from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of
+from services.executor.core.reflect.quality import evidence
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts, is_dry_run
@@ -25,7 +25,7 @@ from shared.contracts.task import Artifact, HistoryMessage, TaskEvent, TaskRecor
 from shared.domain.answer import is_exact_match
 from shared.domain.conversation import KEPT, SpokenTurn, concatenate_turns
 from shared.domain.marks import MarkKind
-from shared.domain.quality import Score
+from shared.domain.quality import Score, quality
 from shared.domain.redaction import NOTHING, without_marks
 from shared.domain.words import DONE, UNDECIDED, TaskState, WriteStatus
 
@@ -43,37 +43,25 @@ _SAID: dict[WriteStatus, str] = {
     WriteStatus.ASKED: "waiting for an answer to what its agent asks",
     WriteStatus.SKIPPED: "left undone",
 }
-
-
 _FOOTER = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
-
-
-class Footer(NamedTuple):
-    """What the last line of an answer says of its run, where the operator wants one."""
-
-    process_type: str
-    policy: str
-    quality: float
-    milliseconds: int
 
 
 def final_answer(
     text: str,
     writes: Sequence[LedgerEntry],
     verdict: Verdict | None = None,
-    footer: Footer | None = None,
+    footer: str = "",
     *,
     acts: bool = False,
 ) -> str:
-    """The answer as the client gets it: prose with the triggered rules, the writes with their proof and the footer
-    below it. ``acts``: the task has a part to be done, so that it is said if nothing was written.
+    """The answer as the client gets it: prose with rules, writes and footer below; an exact match to the byte.
 
-    An exact-match answer stays as it is, to the byte.
+    ``acts``: the task has a part to be done, so that it is said if nothing was written.
     """
     if is_exact_match(text):
         return text
     none = NOTHING_WRITTEN if acts and not writes and NOTHING_WRITTEN not in text else ""
-    blocks = [_policy(verdict), _writes(writes) or none, _footer(footer)]
+    blocks = [_policy(verdict), _writes(writes) or none, footer]
     said = [block for block in blocks if block]
     return "\n\n".join([text.rstrip(), *said]) if said else text
 
@@ -83,36 +71,16 @@ def without_footer(answer: str) -> str:
     return _FOOTER.sub("", answer)
 
 
-def policy_status(verdict: Verdict | None) -> str:
-    """``PASSED`` or ``FAILED``, or ``N/A`` without a verdict."""
-    if verdict is None:
-        return "N/A"
-    return "PASSED" if verdict.passed else "FAILED"
-
-
 def _policy(verdict: Verdict | None) -> str:
     """A line that names the triggered rules, each once; empty if there are none."""
-    rules = dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules) if verdict else {}
-    if verdict is None or not rules:
+    if verdict is None or not verdict.reasons:
         return ""
-    return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(rules)}"
+    return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(verdict.reasons)}"
 
 
 def _writes(writes: Sequence[LedgerEntry]) -> str:
     told = [f"- {one.call.tool} {one.arguments_json}: {_SAID[one.status]} ({one.note})" for one in writes]
     return "\n".join(["Writes:", *told]) if told else ""
-
-
-def _footer(footer: Footer | None) -> str:
-    if footer is None:
-        return ""
-    said = (
-        f"Process: {footer.process_type}",
-        f"Policy: {footer.policy}",
-        f"Quality: {footer.quality:.2f}",
-        f"Duration: {footer.milliseconds} ms",
-    )
-    return f"[{' | '.join(said)}]"
 
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
@@ -136,14 +104,13 @@ def turn_end(
     rules: AnswerRules = _RULES,
     over: Approval | None = None,
 ) -> TurnEnd:
-    """The end of a turn whose task ended, or waits for a person.
-
-    Its event and outcome hold none of ``hidden``. ``over``: the approval that is not asked for any more, if no other
-    one is asked for.
+    """The end of a turn whose task ended or waits, telling none of ``hidden``. ``over``: the approval that is not asked
+    for any more.
     """
-    scored = score(run_of(ended, work.record), rules)
+    run = run_of(ended, work.record)
+    scored = quality(evidence(run), rules.formula)
     answer = _compose_answer(work.record, ended, now, rules, scored)
-    record = _record(work, ended, answer, approval, metadata(ended, work.record, rules, scored), now)
+    record = _record(work, ended, answer, approval, metadata(ended, run, scored), now)
     record = record.model_copy(update={"artifacts": _artifacts(work.record, ended, approval or over, now)})
     told = without_marks({"state": record.state.value, "reason": record.reason}, hidden)
     status = TaskEvent(kind="status", at=now, data=told)
@@ -154,14 +121,12 @@ def turn_end(
         events=(*events, *_insight(ended, now, hidden), status),
         approval=approval,
         timer=Timer(approval.deadline, approval.timer_subject) if approval is not None and waits else ended.timer,
-        outcome=outcome(record, ended, now, hidden, rules, scored) if record.state.is_terminal else None,
+        outcome=outcome(record, ended, scored, now, hidden) if record.state.is_terminal else None,
     )
 
 
 def _insight(ended: FinishedRun, now: datetime, hidden: Mapping[str, MarkKind]) -> tuple[TaskEvent, ...]:
-    """An event with what the strategy tells of its own course, if the task has ended and it tells something; else
-    empty.
-    """
+    """An event with what the strategy tells of its own course; empty while the task goes on."""
     told = ended.progress.insight if ended.progress and ended.state.is_terminal else {}
     return (TaskEvent(kind="insight", at=now, data=without_marks(told, hidden)),) if told else ()
 
@@ -182,13 +147,18 @@ def _compose_answer(record: TaskRecord, ended: FinishedRun, now: datetime, rules
     parts = ended.progress.dossier.parts if ended.progress else ()
     acts = is_read_by_people and ended.state in (TaskState.COMPLETED, TaskState.FAILED) and bool(parts_to_do(parts))
     verdict = ended.progress.dossier.verdict if ended.progress else None
-    footer = None
-    if rules.footer and completed:
-        process = ended.progress.process_type if ended.progress else "general"
-        took = round((now - record.accepted_at).total_seconds() * 1000)
-        footer = Footer(process, policy_status(verdict), scored.value, took)
+    footer = _write_footer(record, ended, now, scored) if rules.footer and completed else ""
     verdict = verdict if completed and not ended.escalated else None
     return final_answer(ended.answer, ended.writes, verdict, footer, acts=acts)
+
+
+def _write_footer(record: TaskRecord, ended: FinishedRun, now: datetime, scored: Score) -> str:
+    """The last line of an answer, which tells of its run, where the operator wants one."""
+    verdict = ended.progress.dossier.verdict if ended.progress else None
+    process = ended.progress.process_type if ended.progress else "general"
+    policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
+    took = round((now - record.accepted_at).total_seconds() * 1000)
+    return f"[Process: {process} | Policy: {policy} | Quality: {scored.value:.2f} | Duration: {took} ms]"
 
 
 def _record(
@@ -242,9 +212,7 @@ def _artifacts(
 
 
 def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionState:
-    """The session with the turn's words and the answer added. The user's words are not kept twice if they are said
-    again.
-    """
+    """The session with the turn's words and answer; words that are said again are not kept twice."""
     turn = work.turn
     said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
@@ -257,9 +225,7 @@ def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionSta
 
 
 def _limit_turns(session: SessionState) -> SessionState:
-    """The session, with the beginnings of its older turns as their summary once it has too many turns that no model
-    summarized.
-    """
+    """The session; of too many turns that no model summarized, the older ones' beginnings are the summary."""
     if len(session.turns) <= _TURNS_REMEMBERED:
         return session
     older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
@@ -275,9 +241,7 @@ def _remember_corrections(session: SessionState, ended: FinishedRun) -> SessionS
 
 
 def _remember_calls(session: SessionState, ended: FinishedRun, work: Work) -> SessionState:
-    """The session with those calls of the task that rules about tools will ask for again; kept for other tasks also
-    while this one waits.
-    """
+    """The session with those calls that rules about tools will ask for again, also while this task waits."""
     progress, task_id = ended.progress, work.record.task_id
     if progress is None or not progress.ruled_tools:
         return session

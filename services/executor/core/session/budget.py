@@ -64,18 +64,13 @@ class Thrift(NamedTuple):
 
 
 def thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
-    """The tier and pressure of a call. Above 80 % used every tier becomes Haiku, unless ``keeps_tier``: a wrong plan of
-    writes costs more than a dear one.
-    """
+    """The tier and pressure of a call. Above 80 % used it is Haiku's, unless ``keeps_tier`` (it plans writes)."""
     cheap = used > _CHEAP_ABOVE and not keeps_tier
     return Thrift(Tier.HAIKU if cheap else tier, _pressure(used))
 
 
 def longest_answer(left: int, *, undivided: bool) -> int:
-    """The most tokens that an answer may have, of those ``left``: a tight budget is not put into one answer.
-
-    ``undivided``: it may have them all, because it is worth nothing if it is cut off.
-    """
+    """The most tokens of an answer, of those ``left``: not all in one, unless it is worth nothing ``undivided``."""
     short = next((most for bound, most in _SHORT_OF if left < bound), None)
     if undivided:
         return min(_MOST, left)
@@ -101,9 +96,7 @@ class CallCost:
 
 @dataclass(frozen=True)
 class Tariff:
-    """Prices by model. ``tiers``: the models that may serve a tier. A model without a price costs as much as the
-    dearest one.
-    """
+    """Prices by model, and the models of a tier. A model without a price costs as much as the dearest one."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
@@ -117,9 +110,7 @@ class Tariff:
 
 
 class Size(NamedTuple):
-    """The estimated tokens of a request: its static prefix, what is new in its messages, and what was counted
-    before.
-    """
+    """The estimated tokens of a request: static prefix, what is new in its messages, what was counted before."""
 
     prefix: int
     fresh: int
@@ -140,10 +131,8 @@ RELEASED = "released"
 
 
 class BudgetShare(Enum):
-    """How much of the budget a call may use. A quarter is kept for the plan of writes and the answer.
-
-    A request that may propose writes is never put to a lower tier, however little is left; the one that is to make the
-    plan may use all there is for it.
+    """How much of the budget a call may use: a quarter is kept for the plan of writes and the answer. What may propose
+    writes keeps its tier, and the plan may use all.
     """
 
     READING = ("reading", 3)
@@ -151,7 +140,7 @@ class BudgetShare(Enum):
     WHOLE = ("whole", 4)
     PLAN = ("plan", 4)
 
-    def share(self, whole: int) -> int:
+    def portion_of(self, whole: int) -> int:
         return whole * self.value[1] // 4
 
     @property
@@ -258,16 +247,13 @@ class TaskSpending:
         }
 
     def reserve(
-        self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, purse: BudgetShare
+        self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, share: BudgetShare
     ) -> Reservation:
-        """Reserves what the call may cost, with a shorter answer if the whole one does not fit. Raises ``BudgetSpent``.
-
-        The caller stores the reservation's entry before it makes the call.
-        """
-        left = self._output_left(size, ceilings, price, purse)
-        affordable = min(output, longest_answer(left, undivided=purse is BudgetShare.PLAN))
+        """Reserves what the call may cost, with a shorter answer if need be, to be stored. Raises ``BudgetSpent``."""
+        left = self._output_left(size, ceilings, price, share)
+        affordable = min(output, longest_answer(left, undivided=share is BudgetShare.PLAN))
         if affordable < min(output, FEWEST):
-            raise BudgetSpent(self._reason(estimate_cost(size, 0, price), ceilings, purse))
+            raise BudgetSpent(self._reason(estimate_cost(size, 0, price), ceilings, share))
         self._reserved += 1
         reservation = Reservation(f"reserve:{self._reserved}:{key}", estimate_cost(size, affordable, price), affordable)
         self._open[reservation.name] = reservation.amount
@@ -287,31 +273,31 @@ class TaskSpending:
         self.calls += 1
         self.cheaper_calls += settlement.cheaper
 
-    def used_share(self, ceilings: Ceilings, purse: BudgetShare) -> Fraction:
-        """The share of the purse that is settled, of tokens or of money, whichever is more."""
+    def used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
+        """How much of the share is settled, of tokens or of money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
-        shares = (Fraction(used, max(1, purse.share(whole))) for used, whole in pairs if whole is not None)
+        shares = (Fraction(used, max(1, share.portion_of(whole))) for used, whole in pairs if whole is not None)
         return max(shares, default=Fraction(0))
 
-    def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: BudgetShare) -> int:
+    def _output_left(self, size: Size, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
         """How many tokens of output fit under both ceilings after the request itself is paid for."""
         counted, asked = self.counted, estimate_cost(size, 0, price)
         left = []
         if ceilings.tokens is not None:
-            left.append(purse.share(ceilings.tokens) - counted.tokens - asked.tokens)
+            left.append(share.portion_of(ceilings.tokens) - counted.tokens - asked.tokens)
         if ceilings.nanos is not None:
-            money = purse.share(ceilings.nanos) - counted.nanos - asked.nanos
+            money = share.portion_of(ceilings.nanos) - counted.nanos - asked.nanos
             left.append(money // price.output if price.output else (0 if money < 0 else _ANY))
         return min(left, default=_ANY)
 
-    def _reason(self, asked: CallCost, ceilings: Ceilings, purse: BudgetShare) -> str:
+    def _reason(self, asked: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
         """Why a call does not fit whose request alone costs ``asked``."""
         counted = self.counted
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
         kept = (
             "; a quarter is kept for the plan of writes and the answer"
-            if purse in (BudgetShare.READING, BudgetShare.PROPOSING)
+            if share in (BudgetShare.READING, BudgetShare.PROPOSING)
             else ""
         )
         return (
@@ -357,18 +343,13 @@ def dollars(nanos: int) -> str:
 
 
 _ANY = 2**53  # no ceiling speaks about it
-
-
 _CHARACTERS_A_TOKEN = 4
 _ABSURD = 10  # times what a number of tokens can be: then it is none
 _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its own
 
 
 def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
-    """The size of a request. ``before``: the request of the same history that was answered last.
-
-    What both begin with was counted with it, and the reply that follows was counted as its output.
-    """
+    """The size of a request, of which what it begins with, and the reply that follows, were counted with ``before``."""
     blocks = _blocks(request)
     repeated = _repeated_blocks(request, before)
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)

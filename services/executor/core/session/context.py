@@ -40,11 +40,7 @@ from shared.ports.tracing import NO_TRACER, Span, Tracer
 
 
 class AnswerRules(NamedTuple):
-    """How answers are finished. ``footer``: whether prose ends with one line about its run. ``reviews``: whether weak
-    answers are improved and documents are written.
-
-    ``reviews`` is false only for tasks of a release that did neither.
-    """
+    """How answers are finished: with a line about the run, and, but for a release that did neither, reviews."""
 
     formula: Formula = Formula.SIGNALS
     footer: bool = False
@@ -52,9 +48,7 @@ class AnswerRules(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The limits of a run in seconds and counts (20 replies of a model, 18 calls in each), and of what a task's journal
-    may hold.
-    """
+    """The limits of a run, in seconds and counts, and of what a task's journal may hold."""
 
     tool_seconds: float = 10.0
     task_seconds: float = 120.0
@@ -167,17 +161,13 @@ IN_DOUBT = "What became of a write is not known; it is not made again."
 
 
 def is_practice(record: TaskRecord) -> bool:
-    """Whether the task is practice: nobody decides anything about it while it runs, and it is neither counted nor
-    learned from.
-    """
+    """Whether the task is practice: nobody decides anything about it, and it is neither counted nor learned from."""
     return record.request.practice is not None
 
 
 def tenant_of_practice(tenant: TenantRecord, record: TaskRecord, servers: Sequence[str]) -> TenantRecord:
-    """The tenant as a task of practice meets it: its ``practice`` says what a write needs that no rule speaks about.
-
-    This holds only at a tool server under one of ``servers``, which the operator of the installation lists: the word of
-    a request opens nothing elsewhere. Raises ``Rejected`` for practice that the tenant refuses.
+    """The tenant as practice meets it: its ``practice`` says what an unruled write needs, at one of the operator's
+    ``servers`` alone. Raises ``Rejected`` if the tenant refuses practice.
     """
     if not is_practice(record) or not is_under(record.request.tools_endpoint or "", servers):
         return tenant
@@ -201,11 +191,7 @@ _UNSEEN = "the model takes no images, so nobody looked at it"
 
 
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
-    """Reads each file of the task, as a journal step: it is fetched and read once, whichever attempt goes on with the
-    task.
-
-    Files of its first message, of later ones, and of this turn's, in the order in which they came.
-    """
+    """Reads each file of the task's messages in their order, as a journal step, once for all attempts."""
     sent = (*record.request.files, *record.later_files, *turn.files)
     return tuple(
         [
@@ -233,9 +219,7 @@ def files_section(read: Sequence[ReadFile], most: int) -> list[Json]:
 
 
 def files_as_facts(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
-    """The texts of the files as facts, by the names that the first message gives them; they count as somebody's
-    prose.
-    """
+    """The files' texts as facts, under the names of the first message; they count as somebody's prose."""
     return tuple(_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
 
 

@@ -81,9 +81,7 @@ class TurnCounts:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
 
     def count_end(self, end: TurnEnd, asked: Approval | None) -> None:
-        """Counts what the stored turn left: its approval, and its task if that ended. ``asked``: the approval as the
-        turn found it.
-        """
+        """Counts what the turn left: its approval, and its task if that ended. ``asked``: the approval before."""
         self._outcome, now = end.record.state.value, end.approval
         if end.settled is not None:
             self._meter.add(names.APPROVALS_ENDED, status=end.settled.status.value)

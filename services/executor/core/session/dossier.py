@@ -17,14 +17,12 @@ from shared.contracts.outcome import Threshold
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
+from shared.domain.exact_json import JsonObject, digest, dumps, i_json, loads_object
 from shared.domain.words import FsmState, Strategy
 
 
 class Dossier(Contract):
-    """What a run knows and has decided so far. ``approved_hash`` is the plan's hash that a person, or the gate's
-    automatic pass, let through.
-    """
+    """What a run knows and has decided. ``approved_hash``: of the plan that a person, or the gate, let through."""
 
     parts: tuple[PartOfTask, ...] = ()  # of the task, as the first reply understood it
     answer_format: Literal["prose", "list"] = "prose"
@@ -128,6 +126,10 @@ class Progress(Contract):
     def move_to(self, state: FsmState) -> "Progress":
         return self.model_copy(update={"visited": (*self.visited, state)})
 
+    def note(self, **notes: JsonValue) -> "Progress":
+        """The same progress with these notes for the task's metadata."""
+        return self.model_copy(update={"notes": {**self.notes, **notes}})
+
     def update_dossier(self, **known: object) -> "Progress":
         """The same progress with new entries in its dossier."""
         return self.model_copy(update={"dossier": self.dossier.model_copy(update=known)})
@@ -177,22 +179,21 @@ class Finished(NamedTuple):
 
 
 KEY = "dry_run"
-_UNREACHED = (FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 _HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---|---|---|---|"
 
 
+def binding_hash(verdict: Verdict) -> str:
+    """The hash that an approval is bound to: of the policy, the context and the plan of the verdict."""
+    return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
+
+
 def is_dry_run(record: TaskRecord) -> bool:
-    """Whether the request asks for a dry run, in which nothing is written. Any value that is not plainly no means
-    yes.
-    """
+    """Whether the request asks that nothing be written. Any value that is not plainly no means yes."""
     return record.request.metadata.get(KEY) not in (None, False)
 
 
 def answer_with_plan(progress: Progress, needed: str | None) -> Progress:
-    """The progress with its plan as the answer, before the state that a dry run does not enter.
-
-    ``needed``: who would have to approve and why; None if nobody.
-    """
+    """The progress with its plan as the answer, before the state that a dry run does not enter. ``needed``: by whom."""
     visited = progress.visited[:-1] or progress.visited
     note = f"a real run would wait for {needed}" if needed else "a real run would wait for nobody"
     dossier = progress.dossier
@@ -231,7 +232,7 @@ def _row(call: PlannedCall) -> str:
 def _policy(verdict: Verdict | None) -> str:
     if verdict is None:
         return "Policy: no rule was asked."
-    rules = "; ".join(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules))
+    rules = "; ".join(verdict.reasons)
     word = "passed" if verdict.passed else "not passed"
     return f"Policy: {word}. {rules}" if rules else f"Policy: {word}."
 

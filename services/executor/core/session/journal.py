@@ -1,6 +1,4 @@
-"""The journal of one task: every paid or binding step is done once, whichever attempt runs it (I5); and the checkpoints
-in it.
-"""
+"""The journal of one task: every paid or binding step is done once, whichever attempt runs it (I5)."""
 
 import asyncio
 import json
@@ -60,10 +58,7 @@ def present_step() -> str:
 
 
 class Bounds(NamedTuple):
-    """What a task's journal may hold. Beyond it no further step is taken; what is in flight can always be settled.
-
-    ``size`` is in characters. Checkpoints repeat what steps found, so a journal may grow to twice that.
-    """
+    """What a journal may hold before no further step is taken. ``size``: characters, twice with its checkpoints."""
 
     steps: int = 1_000
     size: int = 8_000_000
@@ -158,10 +153,7 @@ class Journal:
         self._record = record
 
     def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
-        """Notes an input from outside for a replay; stored with the next step, and only if it is new.
-
-        ``shared``: texts within the data that many tasks have in common.
-        """
+        """Notes a new input from outside for a replay, with the next step. ``shared``: texts that many tasks have."""
         if self._given.get(name) != data:
             self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data, shared))
 
@@ -266,18 +258,14 @@ class Journal:
         self.stopped_at = None
 
     async def check(self) -> None:
-        """Does what ``look`` does, after storing a reply that was paid for and the state: for use before something is
-        asked of anybody.
-        """
+        """Does what ``look`` does, after storing replies and state: for use before somebody is asked something."""
         async with self._storing:  # what another step is just storing may be what this one rests on
             if any(entry.kind in ("model", CHECKPOINT) for entry in self._waiting):
                 self.note_time(await self._store.append(*self.take_unstored()))
         await self.look()
 
     async def look(self) -> None:
-        """Asks the store whether this run may go on: raises ``Canceled``, ``TenantStopped``, ``Failed`` or
-        ``HandedOver`` if not.
-        """
+        """Raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver`` if this run may not go on."""
         self.check_pulse(await self._store.pulse())
 
     def check_pulse(self, pulse: Pulse) -> None:
@@ -353,9 +341,8 @@ class Checkpoints:
         beside: tuple[JournalEntry, ...] = (),
         verdicts: Sequence[Mapping[str, JsonValue]] = (),
     ) -> None:
-        """Stores the progress once for each label of this visit of the state, and tells those who watch.
-
-        ``beside``: entries stored with it, or not at all. ``verdicts`` are told with the state that they belong to.
+        """Stores the progress once for each label of this visit, with the entries ``beside``, and tells those who
+        watch.
         """
         changed = _changed_texts(progress, self.latest or _AT_DEFAULTS)
         if self.latest is None:  # other releases may have another default
@@ -403,9 +390,7 @@ def _other_fields(now: Contract, before: Contract) -> dict[str, bool]:
 
 
 def _texts(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str, str]:
-    """These fields of the progress and of its dossier. Exact: Pydantic's own JSON would make a text of each
-    ``Decimal``.
-    """
+    """These fields of the progress and its dossier, exactly: Pydantic would make a text of each ``Decimal``."""
     dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
     flat = {**progress.model_dump(include=own - {"confirmed", "template"}), **dated}
     texts = {name: write_plain(value) for name, value in flat.items()}
@@ -416,6 +401,5 @@ def _texts(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str,
 
 
 _template_text = IdentityCache[Template, str](lambda template: write_plain(template.model_dump()), 256)
-
 # What was never stored is at its default. These two fields have none, and are empty in no other progress.
 _AT_DEFAULTS = Progress(path=(), visited=())

@@ -13,9 +13,7 @@ from shared.domain.exact_json import Json, JsonObject, loads
 
 
 def kind_of(name: str) -> ThresholdKind:
-    """The kind of threshold that a name means: ``variance_percent`` a variance, ``sla_credit`` a credit, others a
-    policy limit.
-    """
+    """The kind of threshold that a name means: a variance, an SLA credit, or a policy limit."""
     words = set(re.findall(r"[a-z]+", name.lower().replace("_", " ")))
     if "variance" in words:
         return ThresholdKind.VARIANCE
@@ -120,8 +118,6 @@ class NamedValue(Contract):
 
 
 FIND_OUT: Literal["find out"] = "find out"
-
-
 DO: Literal["do"] = "do"
 
 
@@ -161,9 +157,7 @@ class MissingFigure(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Records whose differences have an operand in common. ``whole``: the amount from which all are taken, if it is
-    that.
-    """
+    """Records whose differences have an operand in common. ``whole``: the amount that all are taken from."""
 
     ids: frozenset[str]
     whole: Decimal | None
@@ -185,10 +179,7 @@ def with_figures(values: Sequence[NamedValue], found: FigureResults) -> tuple[Na
 
 
 def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
-    """The figures about a call that names these records, by their names in the process file.
-
-    A figure of one among several records counts only for calls that name it.
-    """
+    """The figures about a call that names these records, by their names in the process file."""
     own = {name.casefold() for name in named}
     said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
     single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]

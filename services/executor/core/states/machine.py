@@ -9,7 +9,6 @@ _NONE: frozenset[ToolClass] = frozenset()
 _READING = frozenset({ToolClass.READ, ToolClass.COMPUTE})
 _NOTIFYING = _READING | {ToolClass.NOTIFY}
 _CHANGING = _NOTIFYING | {ToolClass.CHANGE}
-
 # The classes of server tools that each state may dispatch.
 PERMITTED: Mapping[FsmState, frozenset[ToolClass]] = {
     FsmState.DECOMPOSE: _NONE,

@@ -18,11 +18,7 @@ _HERE = files(__package__) / "texts"
 
 
 class Prompts(NamedTuple):
-    """The system texts. ``rules`` is the whole system text of a conversation; ``role`` begins that of every other
-    request.
-
-    What is said of the budget is no system text: it stands in a message.
-    """
+    """The system texts: ``rules`` of a conversation, ``role`` begins that of every other request."""
 
     role: str
     rules: str
@@ -52,46 +48,17 @@ def load() -> Prompts:
 STABLE = ("read_tools",)  # the same for many tasks, and the longest there is
 ORDER = (
     *STABLE,
-    "source",
-    "tools",
-    "process_type",
-    "process_types",
-    "task",
-    "files",
-    "now",
-    "history",
-    "primer",
-    "knowledge",
-    "entities",
-    "policy_advice",
-    "constraints",
-    "thresholds",
-    "documents",
-    "answer_format",
-    "parts",
-    "calls",
-    "calculators",
-    "tool_spec",
-    "facts",
-    "values",
-    "drafts",
-    "writes",
-    "document",
-    "answer",
-    "missing",
-    "unmet",
-    "so_far",
-    "outcomes",
-    "correction",
-    "efficiency",
+    *"""
+    source tools process_type process_types task files now history primer knowledge entities policy_advice constraints
+    thresholds documents answer_format parts calls calculators tool_spec facts values drafts writes document answer
+    missing unmet so_far outcomes correction efficiency
+    """.split(),
 )
 
 
 def render(sections: Mapping[str, Json]) -> str:
-    """Each section that has content as ``<name>`` ... ``</name>``: texts as they are, everything else as canonical
-    JSON.
-
-    A closing tag inside quoted text is defused, so that data cannot end its own section.
+    """Each section that has content as ``<name>`` ... ``</name>``, text or canonical JSON; closing tags in it are
+    defused.
     """
     return "\n\n".join(_section(name, sections[name]) for name in ORDER if _has_content(sections.get(name)))
 
@@ -110,12 +77,7 @@ Schema = dict[str, JsonValue]
 
 
 def _object(**properties: JsonValue) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _array(items: JsonValue) -> Schema:
@@ -131,22 +93,14 @@ def _enum(*words: str) -> Schema:
 
 
 TEXT: Schema = {"type": "string"}
-
-
 STAND_IN_SCHEMA = _object(tool=_nullable(TEXT), arguments_json=TEXT, why=TEXT)
-
 COVERAGE_SCHEMA = _object(agrees={"type": "boolean"}, problems=_array(_object(part={"type": "integer"}, why=TEXT)))
-
 TOOL_GAP_SCHEMA = _object(
     gaps=_array(_object(name=TEXT, purpose=TEXT, arguments=_array(TEXT), result=_enum("money", "ratio"))),
 )
-
 MADE_FUNCTION_SCHEMA = _object(code=TEXT, cannot=TEXT)
-
 MADE_CASES_SCHEMA = _object(cases=_array(_object(inputs=_array(TEXT), expected=TEXT)), cannot=TEXT)
-
 LEVELS = tuple(level.word for level in Level)
-
 TRANSLATION_SCHEMA = _object(
     rules=_array(
         _object(
@@ -162,9 +116,7 @@ TRANSLATION_SCHEMA = _object(
         )
     )
 )
-
 STATES = ("DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "SCHEDULE_NOTIFY", "COMPLETE")
-
 PROCESS_SCHEMA = _object(
     states=_array(_enum(*STATES)),
     risk=_enum("low", "medium", "high"),
@@ -172,6 +124,4 @@ PROCESS_SCHEMA = _object(
     instructions=_array(_object(state=_enum(*STATES), text=TEXT)),
     outputs=_array(TEXT),
 )
-
-
 DOCUMENT_SCHEMA = _object(sections=_array(_object(name=TEXT, text=TEXT)))

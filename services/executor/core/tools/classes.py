@@ -73,10 +73,8 @@ _KNOWN = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
 
 
 class Annotations(NamedTuple):
-    """What a server says about its tool; None where it says nothing.
-
-    These words raise a class and lower none, except that a server of the tenant's own may say that a tool only reads
-    whose name says nothing.
+    """What a server says about its tool. It lowers a class only where the name says nothing, on the tenant's own
+    server.
     """
 
     read_only: bool | None = None
@@ -196,7 +194,11 @@ def _tells(verb: str, rest: frozenset[str]) -> bool:
 
 _FILLERS = frozenset("a an the all one single full current detail details info information record records data".split())
 _PREPOSITIONS = frozenset("by for of from to in into on at with".split())  # what follows is not what the tool is about
-_NUMBERING = frozenset("id number no reference ref code key".split())  # a last word by which a name identifies
+_NUMBERING = frozenset("id ids uuid guid number num nr no reference ref code key sku isbn vin".split())
+_NO_NUMBERING = frozenset(  # before one of these: ``currency_code``, ``phone_number``
+    """currency country language lang locale zip postal post area state status color colour promo phone mobile
+    fax""".split()
+)
 _ROOT = 5  # letters that a verb and the thing it makes share: ``register``, ``registration``
 REMOVING = frozenset(
     """delete remove drop erase purge destroy wipe discard detach unlink unassign untag unflag deregister unregister
@@ -235,9 +237,7 @@ class ToolWords(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def words_of_tool(name: str) -> ToolWords:
-    """The verb and nouns of a tool's name: ``crm.add_note_to_ticket`` adds a note; ``booking_create`` and
-    ``bookings.create`` create a booking.
-    """
+    """The verb and nouns of a tool's name: ``crm.add_note_to_ticket`` adds a note, ``bookings.create`` a booking."""
     *spaces, last = [part for part in _NAMESPACE.split(name) if words_of(part)] or [name]
     words = words_of(last) or [""]
     if len(words) == 1 and spaces:
@@ -251,9 +251,9 @@ def words_of_tool(name: str) -> ToolWords:
 
 
 def identifies(name: str) -> bool:
-    """Whether an argument's name is an identifier's: ``claim_id``, ``orderNumber``, ``reference``."""
-    words = words_of(name)
-    return names_a_record(name) or words[-1:] == ["sku"] or (bool(words) and words[-1] in _NUMBERING)
+    """Whether a field or argument of this name identifies a record: ``claim_id``, ``orderNumber``, ``reference``."""
+    *others, last = words_of(name) or [""]
+    return names_a_record(name) or (last in _NUMBERING and _NO_NUMBERING.isdisjoint(others))
 
 
 @lru_cache(maxsize=8192)

@@ -130,7 +130,6 @@ _OUT_OF_TIME = _any_of(
     r"\btimed[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|^\W*time-?out\W*$",
     r"\b(?:gateway|upstream|backend|server|request|query|statement|connection|operation|lock wait) time-?out\b",
 )
-
 _OF_TOOL = _any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
 
 
@@ -198,9 +197,7 @@ def failure_of(answer: ToolAnswer) -> Failure | None:
 
 
 def _is_a_record(answer: ToolAnswer) -> bool:
-    """Whether an answer is data although it has words like an error's: a record with a field ``error``, or text beside
-    ``found: false``.
-    """
+    """Whether an answer is data although it has an ``error``: a record, or text beside ``found: false``."""
     content = answer.content
     return not answer.is_error and isinstance(content, dict) and ("id" in content or content.get("found") is False)
 
@@ -356,10 +353,7 @@ _WANTED = re.compile(
 
 
 def with_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
-    """The arguments with those values converted that the error says are of the wrong type; None if that is not plain.
-
-    A value is only written otherwise: ``"42"`` and 42, a single value and a list of it. ``"007"`` stays what it is.
-    """
+    """The arguments with values written in the type that the error wants, ``"42"`` as 42; None if that is not plain."""
     said = _text_of(error)
     found = _WANTED.search(said)
     if found is None:

@@ -5,15 +5,19 @@ another thing of the name (``start`` and ``end``, ``payer`` and ``payee``, ``amo
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
 from rapidfuzz import fuzz
 
+from shared.domain.keywords import stem
+
 RANKED = 60.0
 ACCEPTED = 70.0
 _CLEAR_OF_OTHERS = 10.0  # how much better than the next one the best must be
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_ACCENTS = re.compile(r"[\u0300-\u036f]")
 _ENDINGS = frozenset(" s es y ies e d ed ing ion ions ation ment al".split(" "))
 _ROLES = frozenset("er or ee ers ors ees".split())
 _WRITTEN_OUT = {"no": "number", "num": "number", "nr": "number", "dt": "date", "ts": "timestamp", "pct": "percent"}
@@ -43,13 +47,19 @@ _OTHER_THING = frozenset(
 
 
 def words_of(name: str) -> list[str]:
-    """The words of an identifier, in lower case."""
+    """The words of a name or text, in lower case and without accents: two in ``vendorIban`` and in ``Vendor IBAN``."""
     return [*_words_of(name)]
 
 
 @lru_cache(maxsize=4_096)  # the same few names of tools and fields, over and over
 def _words_of(name: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in _PARTS.findall(name))
+    plain = name if name.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
+    return tuple(word.lower() for word in _PARTS.findall(plain))
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """The stems of the words of a text, or of a name in snake or camel case."""
+    return frozenset(stem(word.lower()) for word in _PARTS.findall(text))
 
 
 def singular(word: str) -> str:
@@ -59,9 +69,7 @@ def singular(word: str) -> str:
 
 
 def similar_names(missing: str, names: Sequence[str]) -> list[str]:
-    """The name that is most like the missing one; several if none is clearly the most alike; empty if none is
-    like it.
-    """
+    """The name that is most like the missing one; several if none clearly is; empty if none is like it."""
     scored = sorted(((_likeness(missing, name), name) for name in names if may_be(missing, name)), reverse=True)
     ranked = [(score, name) for score, name in scored if score >= RANKED]
     if not ranked or ranked[0][0] < ACCEPTED:
@@ -128,9 +136,7 @@ def _is_same_word(one: str, other: str) -> bool:
 
 
 def _is_short_form(short: str, long: str) -> bool:
-    """Whether a word abbreviates the other: ``dep`` and ``dept`` for ``department``, ``qty`` for ``quantity``; ``pay``
-    does not abbreviate ``payer``.
-    """
+    """Whether a word abbreviates the other: ``dep`` and ``dept`` for ``department``, no ``pay`` for ``payer``."""
     if len(short) > 4 or len(long) <= len(short):
         return False
     added = long.removeprefix(short)

@@ -1,6 +1,4 @@
-"""Lists that come in parts: where the rows of an answer stand, and the arguments with which the tool gives the next
-part.
-"""
+"""Lists that come in parts: where an answer's rows stand, and the arguments that bring the next part."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,9 +68,7 @@ class ListPage(NamedTuple):
 
     @property
     def following(self) -> PageMark | None:
-        """The mark that leads to the next part: a cursor, a link, a place. A plain ``cursor``, which may only repeat
-        the call's, counts last. None if there is none.
-        """
+        """The mark that leads to the next part; a plain ``cursor``, which may only repeat the call's, counts last."""
         plain = () if self.says_nothing_follows and not self.goes_on else (PagingWord.CURSOR,)
         return next((mark for mark in self.marks_of(PagingWord.NEXT, *plain) if _leads(mark.value)), None)
 
@@ -84,9 +80,7 @@ class ListPage(NamedTuple):
 
     @property
     def total(self) -> int | None:
-        """How many rows the whole list has; a mere ``count`` counts only if it is more than this part has. None if
-        unknown.
-        """
+        """How many rows the whole list has; a ``count`` counts only above this part's rows. None if unknown."""
         total, count = self.number(PagingWord.TOTAL), self.number(PagingWord.COUNT)
         return total if total is not None else count if (count or 0) > len(self.rows) else None
 
@@ -111,9 +105,7 @@ _BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split
 
 
 def word_of(name: str, parent: str = "") -> PagingWord | None:
-    """What a name says about a list; ``parent``, the name of the object around it, helps where the name alone is not
-    enough.
-    """
+    """What a name says about a list; ``parent``: the name of the object around it."""
     own = words_of(name)
     around = [word for word in words_of(parent) if word not in _KEEPERS]
     if own and own[-1] in _PART_OF_ANOTHER and around:
@@ -258,10 +250,7 @@ def asks_for_a_part(paging: Paging, arguments: JsonObject) -> bool:
 
 
 def arguments_from_mark(paging: Paging, mark: PageMark) -> JsonObject:
-    """The arguments for the next part that a mark gives; empty if the tool takes none of them.
-
-    A link is never fetched: only the places that its query names are taken from it.
-    """
+    """The next part's arguments that a mark gives, also in a link, which is never fetched; empty if none fit."""
     if isinstance(mark.value, str) and _is_link(mark.value):
         return _of_link(paging, mark.value)
     name = _argument_for(paging, mark)
@@ -347,9 +336,7 @@ _COMPUTED = "what is computed over them takes all."
 
 
 def shorten_content(content: Json, most: int) -> tuple[Json, str]:
-    """The content with long texts and lists cut to their beginnings, and a sentence that says so, which is empty if all
-    fits.
-    """
+    """The content with long texts and lists cut, and a sentence that says so, which is empty if all fits."""
     if len(dumps(content)) <= most:
         return content, ""
     for text, items in _STEPS:
@@ -363,11 +350,7 @@ def shorten_content(content: Json, most: int) -> tuple[Json, str]:
 
 
 def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
-    """The content with as many rows of its list as fit, and a sentence on what was left out, which is empty if nothing
-    was.
-
-    Content that is no list, or has rows too long for that, is cut within.
-    """
+    """The content with as many rows of its list as fit, or cut within, and a sentence on what was left out."""
     if len(dumps(content)) <= most:
         return content, ""
     page = page_in(content)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.failures import has_failed
 from services.executor.core.tools.near_names import singular, words_of
 from services.executor.core.tools.paginate import (
@@ -22,7 +23,6 @@ from services.executor.ports.tools import Tool, ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
 _IDS = ("id", "_id", "uuid", "guid")
-_NAMED_IDS = ("id", "uuid", "number", "no", "key", "code", "ref")
 _BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
 _SIGNS = (
     PagingWord.NEXT,
@@ -36,10 +36,8 @@ _SIGNS = (
 
 
 class CollectedRows:
-    """The rows of all parts read so far. Rows with an identifier are told apart by it, and the newest version of each
-    is kept.
-
-    Rows without one are all kept, and only a whole part that comes again is left out; ``left_out`` counts those parts.
+    """The rows of all parts so far: the newest of each identifier; without identifiers all but parts that come again,
+    which ``left_out`` counts.
     """
 
     def __init__(self, noun: str) -> None:
@@ -55,11 +53,7 @@ class CollectedRows:
         self.size = 0  # in characters
 
     def add(self, rows: Sequence[Json], beside: Json = None, *, is_sure: bool = False) -> int:
-        """Adds rows and returns how many of them are new.
-
-        ``beside``: what the answer says of its place, by which parts differ. ``is_sure``: the server says that this is
-        the part that was asked for.
-        """
+        """Adds rows; returns how many are new. ``beside``: what tells parts apart; ``is_sure``: it was asked for."""
         if self._is_first:
             self._id, self._is_first = _identifier(rows, self._noun), False
         part = digest([list(rows), beside])
@@ -98,9 +92,7 @@ class CollectedRows:
 
 
 class Listing:
-    """A list that is being read. ``following`` is the next call's arguments, None at the end; ``why_partial`` says why
-    rows are missing.
-    """
+    """A list that is being read. ``following``: the next call's arguments; ``why_partial``: why rows are missing."""
 
     def __init__(self, tool: Tool, arguments: JsonObject, page: ListPage, paging: Paging, bounds: ListBounds) -> None:
         self._first = self._last = page
@@ -227,9 +219,7 @@ class Listing:
         return max(said, asked) if said is not None else asked
 
     def _page_after(self, page: ListPage, name: str, fresh: int) -> JsonObject | None:
-        """The arguments for the next page, counted from 1 or 0: where nobody says which, page 1 is asked for, and may
-        be the first again.
-        """
+        """The arguments for the next page. Where nobody says whether page 1 is the first, it is asked for."""
         asked, said = self._asked.get(name), page.number(PagingWord.PAGE)
         probed, self._probing = self._probing, False
         if not fresh and not probed:
@@ -243,9 +233,7 @@ class Listing:
         return {**self._asked, **self._steady_size(page), name: number}
 
     def _steady_size(self, page: ListPage) -> JsonObject:
-        """The argument that asks for as many rows as the server gave, from the first part on: some servers count pages
-        in the rows asked for, some in those given.
-        """
+        """The size that the server gave, to ask for from now on: some count pages in rows given, some in rows asked."""
         name = self._paging.names.get(PagingWord.SIZE)
         asked = self._asked.get(name) if name else None
         if self.pages > 1 or name is None or not isinstance(asked, int) or not 0 < len(page.rows) < asked:
@@ -329,14 +317,14 @@ def report(found: Listing) -> str:
 def _identifier(rows: Sequence[Json], noun: str) -> str | None:
     """The field that tells the rows apart: an id, or one named after what the list is of; None if there is none."""
     first = rows[0] if rows and isinstance(rows[0], dict) else {}
-    named = [key for key in first if _is_named_after(key, noun)]
+    named = [key for key in first if identifies(key) and _is_named_after(key, noun)]
     usual = [key for key in first if key.lower() in _IDS]
     return next((key for key in (*usual, *named) if _identifies(key, rows)), None)
 
 
 def _is_named_after(key: str, noun: str) -> bool:
-    head, _, tail = "_".join(words_of(key)).rpartition("_")
-    return bool(noun) and tail in _NAMED_IDS and (head == noun or noun.endswith(f"_{head}"))
+    head = "_".join(words_of(key)[:-1])
+    return bool(noun and head) and (head == noun or noun.endswith(f"_{head}"))
 
 
 def _identifies(key: str, rows: Sequence[Json]) -> bool:

@@ -30,9 +30,7 @@ class NoSuchPath(LookupError):
 
 
 class RecordNode(NamedTuple):
-    """One record. ``place``: the names on the way to it; ``own``: its own id; ``around``: the records that it stands
-    in.
-    """
+    """One record. ``place``: the names on the way to it; ``own``: its id; ``around``: those that it stands in."""
 
     record: JsonObject
     place: tuple[str, ...]
@@ -41,9 +39,8 @@ class RecordNode(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A field at the end of a path: a scalar, or a list of scalars.
-
-    ``names``: the path without ids; ``items``: the ids of the list items on the way, ``[]`` for one that has none.
+    """A scalar, or a list of them, at the end of a path. ``names``: without ids; ``items``: ids of list items, or
+    ``[]``.
     """
 
     path: tuple[str, ...]
@@ -136,6 +133,20 @@ def write_condition(field: str, sign: str, value: Json) -> str:
         return f"{field}{sign}null"
     text = as_text(value)
     return f"{field}{sign}" + "'" + text.replace("'", "''") + "'"
+
+
+_ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
+
+
+def found_nothing(result: Json) -> bool:
+    """Whether a read found nothing: null, an empty list, ``{"found": false}``, or rows of which there are none."""
+    if not isinstance(result, dict):
+        return result is None or result == "" or result == []
+    lists = [item for item in result.values() if isinstance(item, list)]
+    if result.get("found") is False or not result:
+        return True
+    told = [key for key, item in result.items() if key not in _ABOUT and isinstance(item, str | dict) and item]
+    return bool(lists) and not any(lists) and not told
 
 
 def is_empty(value: Json) -> bool:

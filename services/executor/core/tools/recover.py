@@ -67,9 +67,7 @@ def has_opposites(some: Iterable[str], others: Iterable[str]) -> bool:
 
 
 def may_stand_in(gone: Tool, other: Tool) -> bool:
-    """Whether a tool may stand in for another at all, whoever proposes it: both are reads of one server, by class and
-    by name, and their names have no opposite words.
-    """
+    """Whether a tool may stand in for another at all: both are reads of one server, of no opposite names."""
     if any(each is not ToolClass.READ for tool in (gone, other) for each in (tool.tool_class, by_name(tool.name)[0])):
         return False
     is_another = other.connection_id == gone.connection_id and other.name != gone.name
@@ -89,9 +87,7 @@ def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[I
 
 
 def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
-    """The reads of single records that together replace a read of several; empty if its arguments do not plainly allow
-    that.
-    """
+    """The reads of single records that replace a read of several; empty if its arguments do not allow that."""
     lists = [key for key, value in arguments.items() if isinstance(value, list)]
     wanted = arguments.get(lists[0]) if len(lists) == 1 else None
     if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_SINGLES:
@@ -139,9 +135,7 @@ def _asks_the_same(gone: Tool, other: Tool) -> bool:
 
 
 def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
-    """The arguments as the tool takes them: keys are renamed to its own, values never change. None if they do not
-    fit.
-    """
+    """The arguments with their keys renamed to the tool's own; None if they do not fit."""
     declared = _declared_parameters(tool)
     if declared is None:
         return arguments if problems_with(arguments, tool) is None else None
@@ -155,9 +149,7 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
 
 
 def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> Instead | None:
-    """The read of one record: its id goes under the list's own name in the singular, or under that of the record's id.
-    None if neither fits.
-    """
+    """The read of one record, its id under the list's own name in the singular or ``id``; None if neither fits."""
     noun, declared = "_".join(_noun(tool)), _declared_parameters(tool) or set()
     names = dict.fromkeys(["_".join(_singular(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)

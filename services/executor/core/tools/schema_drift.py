@@ -86,9 +86,8 @@ def columns_declared(schema: JsonObject) -> tuple[str, ...]:
 def match(
     asked: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NOTHING_SAID
 ) -> ColumnMatch | None:
-    """The one column that ``asked`` means now; ``missing`` is the name under which the server was asked for it.
-
-    ``described``: what the server says of its columns. None if there is no such column, several, or none is missing.
+    """The one column that ``asked`` means now, by the server's names and descriptions; None if there is no single one,
+    or none is ``missing``.
     """
     bare = bare_name(missing)
     if bare in columns:
@@ -103,9 +102,7 @@ def match(
 
 
 def matches(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
-    """The columns that several names mean now; a column that two names would become, or that is wanted itself, is left
-    out.
-    """
+    """The columns that several names mean now, but for one that two names would become or that is wanted itself."""
     free = [column for column in columns if column not in wanted]
     found = {name: new for name in wanted if name not in columns and (new := match(name, name, free))}
     times = Counter(new.name for new in found.values())
@@ -118,9 +115,7 @@ def is_parameter(old: str) -> bool:
 
 
 def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    """The arguments with old names replaced by new ones: names of columns wherever they are names, those of parameters
-    only as keys.
-    """
+    """The arguments under new names: of columns wherever they are names, of parameters only as keys."""
     columns = {old: new for old, new in names.items() if not is_parameter(old)}
     keys = {**columns, **{old.removeprefix(PARAMETER): new for old, new in names.items() if is_parameter(old)}}
     return {_new_key(key, arguments, keys): _rename_value(key, value, columns) for key, value in arguments.items()}
@@ -179,9 +174,7 @@ def _naming(described: Mapping[str, str]) -> Tier:
 
 
 def _explaining(described: Mapping[str, str]) -> Tier:
-    """A tier that finds columns that the server explains in the missing name's own words: "name of the customer" for
-    ``cust_nm``.
-    """
+    """A tier for columns that the server explains in the missing name's words: "name of the customer"."""
 
     def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
         wanted = set(plain_words(missing))
@@ -267,10 +260,7 @@ MOST_KEPT = 200
 
 
 class Corrections(NamedTuple):
-    """New names by ``connection/tool:column``, or ``connection/table:column`` where the arguments name a table.
-
-    A parameter is its tool's own, whatever the table.
-    """
+    """New names by ``connection/tool:column``, or ``connection/table:column``; a parameter is its tool's own."""
 
     names: Mapping[str, str] = {}
 

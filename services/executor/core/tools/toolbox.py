@@ -1,6 +1,4 @@
-"""The tools of one run: under names that a model can call without ambiguity, as a request offers them, and what the
-arguments of a call have to be.
-"""
+"""The tools of one run: under unambiguous names, as a request offers them, and what arguments have to be."""
 
 import re
 from collections import Counter
@@ -17,13 +15,12 @@ from pydantic import JsonValue
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.near_names import stems_of
 from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain, wire
 from shared.domain.identity_cache import IdentityCache, SameTuples
-from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
 
@@ -79,22 +76,16 @@ _names_of = IdentityCache[Mapping[str, Tool], frozenset[str]](
 )
 _same_tools = SameTuples[Tool](64)
 _named = IdentityCache(_name_tools, 64)  # by tools that were listed together: the same mapping for many tasks
-
-
 # The schema as a library takes it; the same object for the same tool.
 _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
     lambda tool: cast("Mapping[str, JsonValue]", wire(tool.input_schema)), MOST_COMPILED
 )
-
-
 MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
 
 
 def key_field(tool: Tool) -> str | None:
-    """The argument in which the server takes our idempotency key, if the operator's catalogue names it and the tool has
-    it; else None.
-    """
+    """The argument for our idempotency key, if the catalogue names it and the tool has it; else None."""
     name = tool.catalogue.idempotency_field
     return name if name and name in tool.parameters else None
 
@@ -155,8 +146,6 @@ def _compile_validator(tool: Tool) -> Validator | None:
 
 
 _validator_of = IdentityCache(_compile_validator, MOST_COMPILED)
-
-
 CALL = "_call"  # the one argument of a write that is ours
 WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 _MOST_WHOLE = 30_000  # characters of all definitions; beyond that each tool stands in a line
@@ -224,7 +213,6 @@ USE_TOOL = ToolDefinition(
         "additionalProperties": False,
     },
 )
-
 _LISTED = """\
 Call a tool of the servers by its line: name(arguments): words of its description. "!": it writes, and takes `_call`. \
 "?": may be left out. Without a type it is a text. `find_tools` shows more.
@@ -249,9 +237,7 @@ def offered_tools(
 
 
 def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolDefinition:
-    """The definition of ``use_tool`` with a line for each tool, with words of its description if they fit; without
-    lines if these do not fit either.
-    """
+    """``use_tool`` with a line for each tool, with words of its description if they fit; without lines if none do."""
     calls = {name: _write_signature(name, tool, is_asked_only) for name, tool in tools.items()}
     told = {
         name: call if is_asked_only and tools[name].tool_class in WRITES else f"{call}{_further_words(tools[name])}"
@@ -263,9 +249,7 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
 
 
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
-    """The signature of a tool, ``!raise_fee(fee_id,amount:number,step:first|last,note?)``; only the name of a write
-    that cannot be proposed.
-    """
+    """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; the name of a write that cannot be proposed."""
     writes = tool.tool_class in WRITES
     schema = _definition(name, tool).input_schema
     properties, required = schema.get("properties"), schema.get("required")
@@ -300,8 +284,8 @@ def _write_type(field: JsonValue) -> str:
 def _further_words(tool: Tool) -> str:
     """The words of a description's first sentence that are not in the name and arguments, without filler."""
     sentence = re.split(r"(?<=[.!?])\s", _in_one_line(tool.description), maxsplit=1)[0]
-    known = _stems(tool.name).union(*map(_stems, tool.parameters))
-    words = [word for word in _SAID.findall(sentence) if word.lower() not in _FILLER and not _stems(word) <= known]
+    known = stems_of(tool.name).union(*map(stems_of, tool.parameters))
+    words = [word for word in _SAID.findall(sentence) if word.lower() not in _FILLER and not stems_of(word) <= known]
     told = " ".join([*dict.fromkeys(words)][:_WORDS_MOST])
     return f": {told}" if told else ""
 
@@ -315,9 +299,9 @@ def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
     """The tools that are named, else those whose names and descriptions have the most of the words, the best first."""
     said = frozenset(words.replace(",", " ").split())
     named = [name for name in toolbox.tools if name in said]
-    wanted = _stems(words)
+    wanted = stems_of(words)
     scored = [
-        (3 * len(wanted & _stems(name)) + len(wanted & _stems(tool.description)), name)
+        (3 * len(wanted & stems_of(name)) + len(wanted & stems_of(tool.description)), name)
         for name, tool in (toolbox.tools.items() if not named else ())
     ]
     best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
@@ -341,9 +325,7 @@ def unwrap(use: ToolUse) -> ToolUse:
 
 
 def _definition(name: str, tool: Tool) -> ToolDefinition:
-    """The definition of a tool under a name, the same object each time, so that what follows from it is worked out
-    once.
-    """
+    """The definition of a tool under a name, the same object each time."""
     made = _definitions(tool)
     if name not in made:
         made[name] = _define(name, tool)
@@ -402,7 +384,3 @@ _use_tool_in_outline_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = Ide
     lambda tools: _define_use_tool(tools, is_asked_only=True), 64
 )
 _definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
-
-
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word) for word in words_of(text))

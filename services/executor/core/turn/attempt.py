@@ -77,11 +77,7 @@ def _unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> Dead
     mistake.
     """
     turn = unread.turn or Turn(
-        turn_id=unread.turn_id,
-        task_id=unread.task_id,
-        kind=TurnKind.MESSAGE,
-        principal=_NOBODY,
-        received_at=unread.now,
+        turn_id=unread.turn_id, task_id=unread.task_id, kind=TurnKind.MESSAGE, principal=_NOBODY, received_at=unread.now
     )
     return DeadTurn(
         tenant=tenant,
@@ -114,10 +110,6 @@ def _unread_outcome(unread: UnreadableTurn, tenant: str, session_id: str) -> Tas
         strategy_applied=False,
         quality=0.0,
         summary=_REASON,
-        tool_calls=0,
-        model_calls=0,
-        writes={},
-        policy_passed=None,
         reason=_REASON,
         duration_ms=0,
         ended_at=unread.now,
@@ -263,10 +255,7 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
         practice=is_practice(record),
         quality=_quality(record),
         summary=redact_text(record.reason or record.request.text, hidden)[:200],
-        tool_calls=0,
-        model_calls=0,
         writes=dict(Counter(entry.status.value for entry in ledger.values())),
-        policy_passed=None,
         reason=None if record.reason is None else redact_text(record.reason, hidden),
         duration_ms=max(0, int((record.updated_at - started).total_seconds() * 1000)),
         ended_at=record.updated_at,
@@ -280,7 +269,6 @@ def _quality(record: TaskRecord) -> float:
 
 
 _LOOK_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
-
 log = structlog.get_logger()
 
 
@@ -293,9 +281,7 @@ class TurnAttempt:
         self._mended = mended
 
     async def run_or_end(self, lease: Lease, work: Work, store: TurnStore) -> None:
-        """Run the turn, or end it unrun: because its task has ended, or because it was begun too often. Whatever is
-        logged meanwhile names the turn.
-        """
+        """Run the turn, or end it unrun because its task has ended or it was begun too often."""
         named = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
         with structlog.contextvars.bound_contextvars(**named, turn=work.turn.turn_id):
             if work.record.state.is_terminal:
@@ -313,9 +299,7 @@ class TurnAttempt:
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
 
     async def _give_up(self, work: Work, store: TurnStore) -> None:
-        """End a turn that was begun too often. Its task waits for an operator if a write is in doubt; else it ends too,
-        and the turn goes to the dead letters.
-        """
+        """End a turn that was begun too often. If a write is in doubt its task waits, else it ends as a dead letter."""
         attempts = self._attempts
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
         await settle_blindly(work, store, await self._read_open_writes(work, store))

@@ -258,9 +258,7 @@ async def check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stale
 
 
 def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
-    """Sentences on arguments of the plan that can no longer be found where they were taken from. ``written``: earlier
-    answers.
-    """
+    """Sentences on arguments that are no longer where they were taken from. ``written``: earlier answers."""
     dossier = fresh.dossier
     finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()

@@ -21,7 +21,6 @@ _TIMES_THE_FREE = 9
 _CAP_SECONDS = 5.0  # for which a tenant's cap is believed to be what it was
 _CAPS_HELD = 1024
 _FULL_SECONDS = 1.0  # for which a cap that was reached is believed to be, unless a session of the tenant ends here
-
 log = structlog.get_logger()
 
 

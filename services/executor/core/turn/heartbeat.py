@@ -15,7 +15,6 @@ from shared.ports.store import StoreUnavailable
 
 _BEATS_PER_LEASE = 3
 _BUSY_LEASES = 6  # times a lease for which a process whose sessions do not move is believed to be busy, and not hung
-
 log = structlog.get_logger()
 
 
@@ -56,9 +55,7 @@ class LeaseKeeper:
             self._going.discard(lease)
 
     async def await_news(self, lease: Lease) -> None:
-        """Waits for the next beat that says that the store has to be asked; raises ``LeaseLost`` if nobody watches the
-        lease.
-        """
+        """Waits for a beat after which the store has to be asked; raises ``LeaseLost`` if nobody watches the lease."""
         if lease not in self._held:
             raise LeaseLost(lease.session_id)
         news = self._held[lease].news
@@ -123,9 +120,7 @@ class LeaseKeeper:
                 watched.lost.get_loop().call_soon_threadsafe(self._report_loss, lease, watched.lost)
 
     def _report_loss(self, lease: Lease, lost: asyncio.Future[None]) -> None:
-        """Tells the session that its lease is lost, in the session's loop, unless the lease is being given back
-        there.
-        """
+        """Tells the session, in its loop, that its lease is lost, unless that is being given back there."""
         if not lost.done() and lease not in self._going:
             lost.set_exception(LeaseLost(lease.session_id))
 

@@ -1,6 +1,4 @@
-"""What a turn notes about itself: for a replay, how it began and ended, and what it received from outside its steps;
-for a trace, the attributes of its span.
-"""
+"""What a turn notes of itself: for a replay how it began, ended and what it was given; attributes for a trace."""
 
 import json
 import zlib
@@ -81,9 +79,7 @@ class AttemptStart(NamedTuple):
 
 
 class EarlyEnding(NamedTuple):
-    """How a run ended before its answer, in the attempt that began at ``began``, and the step at which it was, if
-    any.
-    """
+    """How a run ended before its answer, in the attempt that began at ``began``, and at which step, if any."""
 
     ending: RunEnds
     step: str | None
@@ -109,9 +105,7 @@ def _plan_audit(settings: JsonObject) -> PlanAudit:
 
 
 def _answer_rules(settings: JsonObject) -> AnswerRules:
-    """The answer rules of that time, without a footer, which is not compared. Releases before answers were reviewed
-    reviewed none.
-    """
+    """The answer rules of that time, without a footer. Releases without reviews reviewed none."""
     formula = Formula(str(settings.get("formula", Formula.SIGNALS.value)))
     return AnswerRules(formula, footer=False, reviews=settings.get("reviews") is True)
 

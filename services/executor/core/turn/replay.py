@@ -1,6 +1,4 @@
-"""Runs an archived task again, in memory, with today's code, prompts and templates, and compares; nothing outside is
-called.
-"""
+"""Runs an archived task again, in memory, with today's code and prompts, and compares; calls nothing outside."""
 
 import asyncio
 import re
@@ -176,9 +174,7 @@ class ReplayStore(TurnStore):
 
 
 class ArchivedWorld(Model, ToolServers, PolicyService, Tenants, Learned):
-    """Everything outside of the run, as the archived attempt was given it. What it was not given raises the difference,
-    or what ended the attempt.
-    """
+    """All outside of the run as the archived attempt was given it; what it was not given raises the difference."""
 
     def __init__(self, cursor: ReplayCursor) -> None:
         self._cursor = cursor

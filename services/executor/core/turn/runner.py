@@ -29,7 +29,6 @@ from shared.ports.store import StoreUnavailable
 _PATIENCE_SECONDS = 2.0
 _SPARED = 4  # times this patience: what a store that answers slowly has for taking many sessions back at once
 _STOPPED_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
-
 log = structlog.get_logger()
 
 
@@ -146,9 +145,7 @@ class Runner:
         await self._cancel_all()
 
     async def _cancel_all(self) -> None:
-        """Cancels what still runs, again and again, since a library may swallow one cancellation. A session that is
-        being given back is spared at first.
-        """
+        """Cancels what still runs again and again, as a library may swallow one; sessions on their way back last."""
         tries = 0
         while self._running:
             spared = self._leaving if tries < _SPARED else set[asyncio.Task[None]]()

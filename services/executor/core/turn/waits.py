@@ -1,6 +1,4 @@
-"""Tasks that wait for a decision, an operator or a time: how a turn leaves them, and what a later turn means for
-them.
-"""
+"""Tasks that wait for a decision, an operator or a time: how a turn leaves them, and what a later one means."""
 
 import math
 from collections.abc import Sequence
@@ -47,16 +45,12 @@ from shared.ports.models import ModelAway
 
 
 def acceptance_time(work: Work, journal: Journal) -> datetime:
-    """When the turn was accepted, by the store's clock, and never earlier than that: it had waited that long when it
-    was begun.
-    """
+    """When the turn was accepted, by the store's clock, and never earlier."""
     return journal.began - timedelta(microseconds=max(0, work.waited_us))
 
 
 class StillWaiting(Exception):
-    """The task goes on waiting; the message says why this turn did not end the wait. ``approval`` is as it now
-    stands.
-    """
+    """The task goes on waiting; the message says why. ``approval`` is as it now stands."""
 
     def __init__(self, approval: Approval, note: str) -> None:
         super().__init__(note)
@@ -270,9 +264,7 @@ async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest |
 
 
 async def end_with_question(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[FinishedRun, Approval]:
-    """The end of a run that asks a person, with a new approval of the plan as it stands. ``why``: what changed since it
-    was asked before.
-    """
+    """The end of a run that asks a person to approve its plan. ``why``: what changed since it was asked before."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")

@@ -15,12 +15,11 @@ from services.executor.core.authorize.approval import (
     is_let_through,
     waits_for,
 )
-from services.executor.core.authorize.verdicts import answer_with_escalation
-from services.executor.core.prime.known import with_thresholds
+from services.executor.core.authorize.policy import answer_with_escalation
+from services.executor.core.prime.known import compress_session, with_history, with_thresholds
 from services.executor.core.prime.prime import OpenedTurn, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prime.prose import with_prose
-from services.executor.core.reflect.memory import compress_session, with_history
 from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.reflect.review import ReviewedRun, review_answer, with_documents
 from services.executor.core.reflect.turn_end import budget_ending, known_so_far, say_left_out, turn_end, unchanged_end
@@ -85,8 +84,6 @@ from shared.ports.store import StoreUnavailable
 
 ExecutesTask: TypeAlias = Callable[[TurnContext, Progress], Awaitable[Finished | WaitsForDecision | Resting]]
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
-
-
 log = structlog.get_logger()
 
 
@@ -210,7 +207,7 @@ class Worker:
         tracer = self._ports.tracer
         with ctx.journal.counts.time_span(Phase.EXECUTE, tracer.span(names.EXECUTE)):
             if known is not None:  # with notes on all files of the task, also those of later messages
-                progress = known.model_copy(update={"notes": {**known.notes, **note_files(ctx.files)}})
+                progress = known.note(**note_files(ctx.files))
             else:
                 progress = first_progress(ctx)
                 ctx.checkpoints.save(progress)
@@ -372,9 +369,7 @@ async def _end_waiting(
 
 
 async def _end_or_wait(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
-    """The end of a run that ended early; a write in doubt keeps the task open for an operator, unless somebody gave it
-    up.
-    """
+    """The end of a run that ended early; an open doubt keeps the task waiting, unless somebody gave it up."""
     ledger = await opened.store.ledger()
     early.tell_of_writes(ledger.values())
     doubts = open_doubts(ledger.values())
