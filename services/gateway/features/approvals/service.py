@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
-from uuid import NAMESPACE_OID, uuid5
 
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, UnknownApproval
 from services.gateway.edge.fields import required_id, short_text_at
+from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import Question, approval_view
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import WORDS
@@ -155,9 +155,8 @@ def _has_said(approval: Approval, answer: ApproverAnswer, principal: Principal) 
 def _turn(question: Question, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
     """The turn that carries an answer. The same answer to the same level with the same rights has the same id."""
     asked, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
-    name = "\x00".join(("answer", caller.tenant, asked.timer_subject, answer.decision, caller.principal.id, *rights))
     return Turn(
-        turn_id=str(uuid5(NAMESPACE_OID, name)),
+        turn_id=derive_id("answer", caller.tenant, asked.timer_subject, answer.decision, caller.principal.id, *rights),
         task_id=question.record.task_id,
         kind=TurnKind.DECISION,
         principal=caller.principal,

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
-from uuid import NAMESPACE_OID, uuid5
 
 from services.gateway.edge.errors import NotFound, WouldRepeatWrites
+from services.gateway.edge.ids import derive_id
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.ports.tasks import Tasks, Wakes
@@ -111,8 +111,8 @@ class DeadLetterService:
 
 def fresh_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
     """A new task with the same request and session, which names the old one; always the same for one letter."""
-    task_id = str(uuid5(NAMESPACE_OID, f"requeued\x00{dead.tenant}\x00{letter_id}"))
-    turn_id = str(uuid5(NAMESPACE_OID, f"{task_id}\x00turn"))
+    task_id = derive_id("requeued", dead.tenant, letter_id)
+    turn_id = derive_id(task_id, "turn")
     text = dead.request.text
     record = TaskRecord(
         tenant=dead.tenant,

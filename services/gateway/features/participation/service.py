@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
-from uuid import NAMESPACE_OID, uuid5
 
 from pydantic import AwareDatetime, Field, ValidationError
 
 from services.gateway.edge.errors import InvalidField, Unsupported
+from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client
-from services.gateway.features.tasks.intake import Participating
+from services.gateway.features.tasks.intake import Participating, cancel_turn, pass_on
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.views import is_turn
@@ -22,7 +22,7 @@ from shared.contracts.assessment.messages import (
     TurnStart,
 )
 from shared.contracts.base import Contract
-from shared.contracts.task import Practice, TaskRecord, TaskRequest, Turn, TurnKind
+from shared.contracts.task import Practice, TaskRecord, TaskRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import Refused, check_url, tools_reach
 from shared.domain.words import Dialect, TaskState
@@ -323,18 +323,8 @@ class ParticipationService(Participating):
         wanted = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN)
         for record in (await self._lists.page(wanted, _MOST_OPEN, None)).records:
             if _is_turn_of(record, participation):
-                await self._stop(record, caller)
-
-    async def _stop(self, record: TaskRecord, caller: Caller) -> None:
-        turn = Turn(
-            turn_id=self._new_id(),
-            task_id=record.task_id,
-            kind=TurnKind.CANCEL,
-            principal=caller.principal,
-            received_at=self._clock(),
-        )
-        if await self._tasks.signal(record.tenant, record.session_id, turn):
-            await self._wakes.wake(record.tenant, record.session_id)
+                turn = cancel_turn(record, caller, self._new_id(), self._clock())
+                await pass_on(self._tasks, self._wakes, record, turn)
 
     def _check_world(self, url: str) -> None:
         """Raises ``InvalidField`` for a world that may not be named; executors check its address again."""
@@ -398,7 +388,7 @@ def _names_of(caller: Caller) -> tuple[str, str]:
 
 
 def _derive_id(caller: Caller, *parts: str) -> str:
-    return str(uuid5(NAMESPACE_OID, "\x00".join((caller.tenant, caller.principal.id, *parts))))
+    return derive_id(caller.tenant, caller.principal.id, *parts)
 
 
 _ASSISTANT = (

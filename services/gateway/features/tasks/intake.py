@@ -2,16 +2,17 @@
 
 from datetime import datetime
 from typing import NamedTuple, Protocol
-from uuid import NAMESPACE_OID, uuid5
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.fields import id_at, text_at
+from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.model import Thread
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, digest
 from shared.domain.words import Dialect, TaskState
+from shared.ports.tasks import Tasks, Wakes
 
 WORDS = ("approve", "reject")
 
@@ -99,7 +100,7 @@ def own_id(task_id: str, caller: Caller) -> str:
 
     So clients that number their tasks do not collide, and no answer reveals that an id is taken.
     """
-    return str(uuid5(NAMESPACE_OID, "\x00".join(("own", caller.tenant, caller.principal.id, task_id))))
+    return derive_id("own", caller.tenant, caller.principal.id, task_id)
 
 
 def take_in(
@@ -110,7 +111,7 @@ def take_in(
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
     dedupe = _dedupe(message, caller, thread, moment)
-    turn_id = _derive_name(caller, "turn", dedupe)
+    turn_id = derive_id("turn", caller.tenant, dedupe)
     if known is None:
         check_client(caller)
         return _new_task(message, caller, moment, turn_id, dedupe)
@@ -216,6 +217,24 @@ def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, mo
     )
 
 
+def cancel_turn(record: TaskRecord, caller: Caller, turn_id: str, now: datetime) -> Turn:
+    """The turn by which a caller cancels a task."""
+    return Turn(
+        turn_id=turn_id, task_id=record.task_id, kind=TurnKind.CANCEL, principal=caller.principal, received_at=now
+    )
+
+
+async def pass_on(tasks: Tasks, wakes: Wakes, record: TaskRecord, turn: Turn) -> bool:
+    """Put a turn ahead of its session's messages, and wake an executor; False if the task has ended.
+
+    May raise ``StoreUnavailable`` and may be repeated.
+    """
+    if not await tasks.signal(record.tenant, record.session_id, turn):
+        return False
+    await wakes.wake(record.tenant, record.session_id)
+    return True
+
+
 def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, decision: DecisionWord | None) -> None:
     """Raises unless the task is the caller's own, or the message is a decision that the caller may make."""
     own = caller.principal.id == known.requester.id
@@ -243,7 +262,7 @@ def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
     A verified caller's has a name that no other caller's session has.
     """
     if message.session_id or message.task_id is None:
-        return message.session_id or _derive_name(caller, "session", dedupe)
+        return message.session_id or derive_id("session", caller.tenant, dedupe)
     return own_id(message.task_id, caller) if caller.principal.verified else message.task_id
 
 
@@ -264,7 +283,3 @@ def _content_of(message: ClientMessage) -> tuple[Json, ...]:
     solver = (message.solver.model_dump_json(),) if message.solver else ()
     files = (list[Json]([file.file.file_id or file.file.url for file in message.files]),) if message.files else ()
     return (message.text, list(message.data), message.session_id, message.metadata, *files, *solver)
-
-
-def _derive_name(caller: Caller, kind: str, dedupe: str) -> str:
-    return str(uuid5(NAMESPACE_OID, f"{kind}\x00{caller.tenant}\x00{dedupe}"))

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 from typing import NamedTuple, cast
-from uuid import NAMESPACE_OID, uuid5
 
 from services.gateway.edge.errors import NothingToResolve
 from services.gateway.edge.fields import required_id, short_text_at, word_at
+from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller
 from shared.contracts.task import TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject
@@ -38,9 +38,8 @@ def resolution_turn(record: TaskRecord, word: ResolutionWord, caller: Caller, no
         if was_heeded(record, word, caller):
             return None
         raise NothingToResolve(record.task_id, word.call, _why_not(record, word.call))
-    name = "\x00".join(("resolution", caller.tenant, record.task_id, doubt, word.resolution, caller.principal.id))
     return Turn(
-        turn_id=str(uuid5(NAMESPACE_OID, name)),
+        turn_id=derive_id("resolution", caller.tenant, record.task_id, doubt, word.resolution, caller.principal.id),
         task_id=record.task_id,
         kind=TurnKind.RESOLUTION,
         principal=caller.principal,

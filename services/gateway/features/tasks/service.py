@@ -17,8 +17,10 @@ from services.gateway.features.tasks.intake import (
     OwnEndpoints,
     Participating,
     Signal,
+    cancel_turn,
     fingerprint_of,
     own_id,
+    pass_on,
     take_in,
 )
 from services.gateway.features.tasks.message import ClientMessage, MessageLimits, check_size
@@ -26,7 +28,7 @@ from services.gateway.features.tasks.model import ClientThreads, Thread
 from services.gateway.features.tasks.resolution import ResolutionWord, check_not_refused, resolution_turn, was_heeded
 from services.gateway.features.tasks.views import is_turn
 from services.gateway.features.webhooks.service import WebhookRegistrar
-from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.outgoing import Reach, why_refused
 from shared.domain.words import Dialect, TaskState
 from shared.ports.store import StoreUnavailable
@@ -139,7 +141,7 @@ class TaskService:
         try:
             if ticket.turn_id not in ticket.record.turns_done:
                 await self._wait_for_end(ticket.record, self._limit_of(ticket.record), ticket.turn_id)
-            return await self._read_again(ticket.record)
+            return await self.now(ticket.record)
         except StoreUnavailable as error:
             known = f"task {ticket.client_id!r} was accepted, but its end could not be followed"
             raise StoreUnavailable(f"{known}: {error}") from error
@@ -166,17 +168,13 @@ class TaskService:
         record = await self.read(task_id, caller)
         if not may_stop(caller.principal, record):
             raise errors.NoVisibleTask(task_id)
-        turn = self._cancel_turn(record, caller)
-        if record.state.is_terminal or not await self._tasks.signal(record.tenant, record.session_id, turn):
-            raise errors.NotCancelable(task_id, (await self._read_again(record)).state.value)
-        await self._wakes.wake(record.tenant, record.session_id)
-        await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
-        after = await self._read_again(record)
-        if not after.state.is_terminal and turn.turn_id not in after.turns_done:
-            if await self._tasks.signal(record.tenant, record.session_id, turn):
-                await self._wakes.wake(record.tenant, record.session_id)
-            else:
-                after = await self._read_again(record)
+        turn = cancel_turn(record, caller, self._new_id(), self._clock())
+        after = None if record.state.is_terminal else await self._pass_on_and_wait(record, turn)
+        if after is None:
+            raise errors.NotCancelable(task_id, (await self.now(record)).state.value)
+        is_over = after.state.is_terminal or turn.turn_id in after.turns_done
+        if not is_over and not await pass_on(self._tasks, self._wakes, record, turn):
+            after = await self.now(record)
         if after.state.is_terminal and after.state is not TaskState.CANCELED:
             raise errors.NotCancelable(task_id, after.state.value)
         return after
@@ -192,11 +190,9 @@ class TaskService:
         turn = resolution_turn(record, word, caller, self._clock())
         if turn is None:
             return record, True
-        if not await self._tasks.signal(record.tenant, record.session_id, turn):
+        after = await self._pass_on_and_wait(record, turn)
+        if after is None:
             raise errors.NothingToResolve(task_id, word.call, "the task has ended")
-        await self._wakes.wake(record.tenant, record.session_id)
-        await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
-        after = await self._read_again(record)
         heeded = was_heeded(after, word, caller)
         if not heeded:
             check_not_refused(after, turn, word)
@@ -204,11 +200,9 @@ class TaskService:
 
     async def hand_over(self, record: TaskRecord, turn: Turn) -> TaskRecord:
         """Put a turn ahead of the session's messages, wait a little for its end, and return the task."""
-        new = turn.turn_id not in record.turns_done
-        if new and await self._tasks.signal(record.tenant, record.session_id, turn):
-            await self._wakes.wake(record.tenant, record.session_id)
-            await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
-        return await self._read_again(record)
+        is_new = turn.turn_id not in record.turns_done
+        after = await self._pass_on_and_wait(record, turn) if is_new else None
+        return after or await self.now(record)
 
     async def standing(self, record: TaskRecord) -> Standing:
         """The present state of a task read before, and the ends of its event stream."""
@@ -219,7 +213,10 @@ class TaskService:
 
     async def now(self, record: TaskRecord) -> TaskRecord:
         """The present state of a task read before."""
-        return await self._read_again(record)
+        found = await self._tasks.record(record.tenant, record.task_id, record.session_id)
+        if found is None:
+            raise errors.NoVisibleTask(record.task_id)
+        return found
 
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(record.tenant, record.task_id, after, record.session_id)
@@ -274,9 +271,8 @@ class TaskService:
             case Join(record, turn_id):
                 return record, turn_id
             case Signal(record, turn):
-                if not await self._tasks.signal(record.tenant, record.session_id, turn):
-                    raise errors.TaskHasEnded(record.task_id, (await self._read_again(record)).state.value)
-                await self._wakes.wake(record.tenant, record.session_id)
+                if not await pass_on(self._tasks, self._wakes, record, turn):
+                    raise errors.TaskHasEnded(record.task_id, (await self.now(record)).state.value)
                 return record, turn.turn_id
             case Accept():
                 return await self._accept(intake)
@@ -314,23 +310,18 @@ class TaskService:
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
-    async def _read_again(self, record: TaskRecord) -> TaskRecord:
-        now = await self._tasks.record(record.tenant, record.task_id, record.session_id)
-        if now is None:
-            raise errors.NoVisibleTask(record.task_id)
-        return now
+    async def _pass_on_and_wait(self, record: TaskRecord, turn: Turn) -> TaskRecord | None:
+        """Put a turn ahead of the session's messages, wait a little for its end, and return the task.
+
+        None if the task has ended.
+        """
+        if not await pass_on(self._tasks, self._wakes, record, turn):
+            return None
+        await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
+        return await self.now(record)
 
     def _limit_of(self, record: TaskRecord) -> float:
         return self._rules.assessed_limit if is_turn(record) else self._rules.blocking_limit
-
-    def _cancel_turn(self, record: TaskRecord, caller: Caller) -> Turn:
-        return Turn(
-            turn_id=self._new_id(),
-            task_id=record.task_id,
-            kind=TurnKind.CANCEL,
-            principal=caller.principal,
-            received_at=self._clock(),
-        )
 
 
 def _reply(record: TaskRecord) -> Ticket:
