@@ -12,10 +12,10 @@ import httpx
 from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials, origin_of, send_with_credential
-from services.executor.adapters.recent import Recent
 from services.executor.ports import tools
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest
+from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport
 from shared.infra.tls import trusted_certificates
@@ -96,7 +96,7 @@ class A2aAgents(tools.ToolServers):
         self._tracer, self._credentials = tracer, credentials or NoCredentials()
         plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0, verify=trusted_certificates())
         self._transport = GuardedTransport(guard, _LIMITS) if guard else plain
-        self._agents = Recent[str, "A2aAgent"](MAX_REMEMBERED)
+        self._agents = LruCache[str, "A2aAgent"](MAX_REMEMBERED)
 
     async def __aenter__(self) -> Self:
         return self

@@ -10,10 +10,10 @@ from urllib.parse import quote_plus
 
 import httpx
 
-from services.executor.adapters.recent import Recent
 from services.executor.ports.tools import CredentialUnavailable
 from shared.contracts.credential import Credential
 from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import guarded_client
 from shared.infra.tls import trusted_certificates
@@ -48,9 +48,9 @@ class TokenEndpoints:
         tls = trusted_certificates()
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
         self._guarded = guarded_client(guard, limit) if guard else self._client
-        self._kept = Recent[str, AccessToken](MAX_KEPT)
-        self._asking = Recent[str, asyncio.Lock](MAX_KEPT)
-        self._renewed = Recent[str, float](MAX_KEPT)  # when a refused token was last replaced
+        self._kept = LruCache[str, AccessToken](MAX_KEPT)
+        self._asking = LruCache[str, asyncio.Lock](MAX_KEPT)
+        self._renewed = LruCache[str, float](MAX_KEPT)  # when a refused token was last replaced
 
     async def __aenter__(self) -> Self:
         return self

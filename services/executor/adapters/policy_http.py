@@ -8,7 +8,6 @@ from typing import NamedTuple, TypeVar
 
 import httpx2
 
-from services.executor.adapters.recent import Recent
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.tools import T
 from shared.contracts.allowance import AllowanceRequest, Allowances
@@ -17,6 +16,7 @@ from shared.contracts.policy_hash import context_hash, policy_hash
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names
 from shared.domain import span_names as names
+from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.patiently import PAUSES, retry_patiently
 from shared.ports.meter import Meter
@@ -50,7 +50,7 @@ class HttpPolicy(PolicyService):
         self._tracer = tracer
         self._seconds = seconds
         self._hashes = _PolicyHashes()
-        self._foreseen = Recent[str, _CachedForesight](_MOST_HASHES)
+        self._foreseen = LruCache[str, _CachedForesight](_MOST_HASHES)
         self._timeout = httpx2.Timeout(seconds).as_dict()
         self._read_url = lru_cache(maxsize=_MOST_HASHES)(lambda path: httpx2.URL(f"{url.rstrip('/')}{path}"))
         self._transport = transport or AiohttpTransport()
@@ -130,7 +130,7 @@ class _PolicyHashes:
     """The hash of policies, computed once for the same objects, since a turn asks often."""
 
     def __init__(self) -> None:
-        self._held = Recent[tuple[int, ...], tuple[Sequence[Policy], str]](_MOST_HASHES)
+        self._held = LruCache[tuple[int, ...], tuple[Sequence[Policy], str]](_MOST_HASHES)
 
     def hash_of(self, policies: Sequence[Policy]) -> str:
         key = tuple(map(id, policies))  # what is held keeps its ids to itself

@@ -7,11 +7,11 @@ from typing import NamedTuple, Self
 import structlog
 from typing_extensions import override
 
-from services.executor.adapters.recent import Recent
 from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, TenantVersion, read_record, with_addresses
 from shared.domain.exact_json import loads_object
+from shared.domain.lru_cache import LruCache
 from shared.ports.tenant_records import TenantRecords
 
 
@@ -69,7 +69,7 @@ class StoredTenants(Tenants):
     ) -> None:
         self._records, self._default = records, default
         self._tool_server, self._seconds = tool_server, seconds
-        self._kept = Recent[str, _CachedRecord](MAX_KEPT)
+        self._kept = LruCache[str, _CachedRecord](MAX_KEPT)
 
     async def get(self, tenant: str) -> TenantRecord:
         """The tenant's record. For one that this process cannot read it raises ``UnknownTenant``, and does not use the

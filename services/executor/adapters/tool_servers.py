@@ -12,12 +12,12 @@ from typing_extensions import override
 from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.recent import Recent
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.wrapped_servers import DiscreetServers
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
+from shared.domain.lru_cache import LruCache
 from shared.domain.outgoing import Reach, Refused, check_url, operators_reach
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -43,7 +43,7 @@ class DetectingToolServers(ports.WrappedServers):
         self._mcp = mcp
         self._rest = rest
         self._agents = agents
-        self._spoken = Recent[str, ports.ToolServers](MAX_REMEMBERED)
+        self._spoken = LruCache[str, ports.ToolServers](MAX_REMEMBERED)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:

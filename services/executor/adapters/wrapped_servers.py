@@ -13,12 +13,12 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.credentials import ResolvedCredentials
-from services.executor.adapters.recent import Recent
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain import metric_names as names
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.identity_cache import IdentityCache
+from shared.domain.lru_cache import LruCache
 from shared.infra.patiently import PAUSES, retry_patiently
 from shared.ports.meter import Meter
 
@@ -262,7 +262,7 @@ class BreakingTools(ports.WrappedServers):
         self._limits = limits
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._news = asyncio.Event()
-        self._breakers = Recent[str, Breaker](MAX_REMEMBERED)
+        self._breakers = LruCache[str, Breaker](MAX_REMEMBERED)
 
     @property
     def circuits(self) -> Mapping[str, int]:

@@ -3,7 +3,6 @@
 All raise ``GatewayRefusal`` and ``StoreUnavailable``. What is not offered is refused before its parameters are read.
 """
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple, cast
@@ -27,6 +26,7 @@ from services.gateway.features.tasks.views import legacy_view
 from services.gateway.features.webhooks.model import legacy_shape, read_webhook, webhook_at
 from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskRecord
+from shared.domain.lru_cache import LruCache
 from shared.domain.words import Dialect, TaskState
 
 NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
@@ -194,25 +194,17 @@ class WrittenTasks:
 
     def __init__(self, notice: str) -> None:
         self._notice = notice
-        self._kept: OrderedDict[tuple[str, str, int | None, object], tuple[TaskRecord, bytes]] = OrderedDict()
+        self._kept = LruCache[tuple[str, str, int | None, object], tuple[TaskRecord, bytes]](_MOST)
 
     def find(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes | None:
-        key = _cache_key(record, wording, history_length)
-        known = self._kept.get(key)
-        if known is None or known[0] is not record:
-            return None
-        self._kept.move_to_end(key)
-        return known[1]
+        known = self._kept.use(_cache_key(record, wording, history_length))
+        return known[1] if known and known[0] is record else None
 
     def write(self, record: TaskRecord, wording: Wording, history_length: int | None) -> bytes:
         written = write_json(wording.task(task_view(record, self._notice, history_length))).encode()
         has_contents = any("raw" in part for message in record.history for part in message.parts)
         if len(written) <= _LARGEST and not has_contents:
-            key = _cache_key(record, wording, history_length)
-            self._kept[key] = (record, written)
-            self._kept.move_to_end(key)
-            if len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
+            self._kept.keep(_cache_key(record, wording, history_length), (record, written))
         return written
 
 

@@ -12,6 +12,7 @@ from services.gateway.features.tasks.listing import ListPlace, TaskLists, Wanted
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskRecord
+from shared.domain.lru_cache import LruCache
 from shared.infra import keys
 from shared.infra.ledger_rows import read_entry
 from shared.infra.lua import answering
@@ -32,16 +33,13 @@ class ArchivedAudit(ArchivedTasks):
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._listed: dict[str, _Listing] = {}
+        self._listed = LruCache[str, _Listing](_LISTED_MOST)
 
     async def names(self, tenant: str) -> Sequence[str]:
-        now, known = asyncio.get_running_loop().time(), self._listed.pop(tenant, None)
+        now, known = asyncio.get_running_loop().time(), self._listed.get(tenant)
         if known is None or now >= known.until:
             known = _Listing(now + LISTED_SECONDS, await self._archive.list(tenant))
-        self._listed[tenant] = known  # the latest used stands last
-        if len(self._listed) > _LISTED_MOST:
-            self._listed.pop(next(iter(self._listed)))
-        return known.names
+        return self._listed.keep(tenant, known).names
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
         """The archived task; raises ``ArchiveUnavailable`` for one that cannot be read, rather than skip it."""

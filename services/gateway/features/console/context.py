@@ -1,7 +1,6 @@
 """What all pages of the console use, and how a request becomes a page."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskListService, TaskQuery, owner_shown
 from services.gateway.features.tenants.service import TenantState
+from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 
@@ -48,7 +48,7 @@ class Glance:
         clock: Callable[[], datetime],
     ) -> None:
         self._approvals, self._lists, self._statistics, self.clock = approvals, lists, statistics, clock
-        self._looks: OrderedDict[_Sight, _Look] = OrderedDict()
+        self._looks = LruCache[_Sight, _Look](_MOST)
 
     async def waiting(self, caller: Caller) -> Sequence[Question]:
         """The waiting approvals that the caller may see, at most a second old; raises ``StoreUnavailable``."""
@@ -60,10 +60,7 @@ class Glance:
 
     async def _look(self, caller: Caller) -> _Look:
         sight = _sight_of(caller)
-        look = self._looks.setdefault(sight, _Look())
-        self._looks.move_to_end(sight)
-        if len(self._looks) > _MOST:
-            self._looks.popitem(last=False)
+        look = self._looks.use(sight) or self._looks.keep(sight, _Look())
         async with look.lock:
             now = self.clock()
             if look.at is None or now - look.at > _FRESH:

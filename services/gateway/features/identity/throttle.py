@@ -1,10 +1,11 @@
 """Delays addresses from which too many failed attempts came."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
+
+from shared.domain.lru_cache import LruCache
 
 _KEPT = 10_000  # addresses, and credentials; whoever was longest unheard of is forgotten first
 
@@ -24,8 +25,8 @@ class FailureThrottle:
 
     def __init__(self, clock: Callable[[], float], strictness: Strictness) -> None:
         self._clock, self._strictness = clock, strictness
-        self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()  # address -> since when, how many
-        self._good: OrderedDict[int, None] = OrderedDict()
+        self._failures = LruCache[str, tuple[float, int]](_KEPT)  # address -> since when, how many
+        self._good = LruCache[int, None](_KEPT)
 
     def wait(self, address: str, credential: int) -> float:
         """The seconds until the address may try again; 0 for now, and for an unknown address."""
@@ -43,19 +44,11 @@ class FailureThrottle:
         since, failures = self._failures.pop(address, (now, 0))
         if now - since >= self._strictness.window:
             since, failures = now, 0
-        self._failures[address] = since, failures + 1
-        _trim(self._failures)
+        self._failures.keep(address, (since, failures + 1))
         return failures + 1 == self._strictness.failures
 
     def count_pass(self, credential: int) -> None:
-        self._good[credential] = None
-        self._good.move_to_end(credential)
-        _trim(self._good)
-
-
-def _trim(kept: "OrderedDict[str, tuple[float, int]] | OrderedDict[int, None]") -> None:
-    while len(kept) > _KEPT:
-        kept.popitem(last=False)
+        self._good.keep(credential, None)
 
 
 Network = IPv4Network | IPv6Network

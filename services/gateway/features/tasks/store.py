@@ -1,7 +1,6 @@
 """Reads of tasks in Redis: lists, events, clients' own ids."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -15,6 +14,7 @@ from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, 
 from services.gateway.features.tasks.model import ClientThreads, Readiness, Stories, Thread
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
+from shared.domain.lru_cache import LruCache
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, thread_key
@@ -78,7 +78,7 @@ class RedisThreads(ClientThreads):
 
     def __init__(self, redis: Redis, reads: Reads) -> None:
         self._redis, self._reads = redis, reads
-        self._known: OrderedDict[tuple[str, str], _KnownTask] = OrderedDict()
+        self._known = LruCache[tuple[str, str], _KnownTask](_MOST_KNOWN)
 
     @override
     async def find(
@@ -97,7 +97,7 @@ class RedisThreads(ClientThreads):
             return await self._find_anew(tasks, tenant, client_id, fingerprint)
         thread = Thread(task_id or None, signalled, answered)
         if known.record is not None and stored == known.stored:
-            self._known.move_to_end((tenant, client_id))
+            self._known.use((tenant, client_id))
             return thread, known.record
         record = TaskRecord.model_validate_json(stored)
         self._keep(record, stored)
@@ -113,11 +113,9 @@ class RedisThreads(ClientThreads):
 
     def _keep(self, record: TaskRecord, stored: bytes) -> None:
         """Cache a task's place, and its record unless that is large."""
-        name, is_small = (record.tenant, record.task_id), 0 < len(stored) <= _LARGEST
-        self._known[name] = _KnownTask.from_record(record, *((stored, record) if is_small else ()))
-        self._known.move_to_end(name)
-        if len(self._known) > _MOST_KNOWN:
-            self._known.popitem(last=False)
+        is_small = 0 < len(stored) <= _LARGEST
+        known = _KnownTask.from_record(record, *((stored, record) if is_small else ()))
+        self._known.keep((record.tenant, record.task_id), known)
 
     async def thread_of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
         async with answering():
