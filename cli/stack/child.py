@@ -50,11 +50,11 @@ class Child:
         """The exit code; None while it runs, and negative for the signal that ended it."""
         return self._process.exitcode
 
-    def last_lines(self, count: int = LOG_TAIL) -> str:
+    def last_lines(self) -> str:
         """What the present process wrote last: of those before it the log has more."""
         with self.log.open(encoding="utf-8", errors="replace") as lines:
             lines.seek(self._log_began)
-            return "".join(deque(lines, maxlen=count)).rstrip()
+            return "".join(deque(lines, maxlen=LOG_TAIL)).rstrip()
 
     async def wait(self) -> None:
         """Returns when the process has ended."""

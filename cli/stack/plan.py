@@ -117,8 +117,8 @@ def default_tenant_file(options: StackOptions) -> Path:
     return Path(__file__).resolve().parents[1] / "defaults" / name
 
 
-def url_of(port: int, host: str = HOST) -> str:
-    return f"http://{host}:{port}"
+def url_of(port: int) -> str:
+    return f"http://{HOST}:{port}"
 
 
 def _base(options: StackOptions, redis_url: str) -> dict[str, str]:

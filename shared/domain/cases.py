@@ -72,15 +72,15 @@ def prune_log(log: Sequence[C], now: datetime) -> list[C]:
     return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_LEFT, ceil(len(log) / 2))]
 
 
-def relevant(log: Iterable[C], words: Iterable[str], most: int = CASES_SHOWN) -> list[C]:
+def relevant(log: Iterable[C], words: Iterable[str]) -> list[C]:
     """The cases that share the most keywords with a task; ties go to quality, then to the newer one."""
     wanted, near = frozenset(words), dict[int, list[C]]()
     for case in log:
         near.setdefault(len(wanted.intersection(case.keywords)), []).append(case)
     found: list[C] = []
     for overlap in sorted(near.keys() - {0}, reverse=True):
-        found += nlargest(most - len(found), near[overlap], key=lambda case: (case.quality, case.at))
-        if len(found) == most:
+        found += nlargest(CASES_SHOWN - len(found), near[overlap], key=lambda case: (case.quality, case.at))
+        if len(found) == CASES_SHOWN:
             break
     return found
 

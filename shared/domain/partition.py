@@ -5,6 +5,6 @@ import zlib
 PARTITIONS = 64
 
 
-def partition_of(tenant: str, session: str, partitions: int = PARTITIONS) -> int:
-    """A stable number below ``partitions``; all keys of one session share it, so one Lua step touches one slot."""
-    return zlib.crc32(f"{tenant}\x00{session}".encode()) % partitions
+def partition_of(tenant: str, session: str) -> int:
+    """A stable number below ``PARTITIONS``; all keys of one session share it, so one Lua step touches one slot."""
+    return zlib.crc32(f"{tenant}\x00{session}".encode()) % PARTITIONS

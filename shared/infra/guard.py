@@ -29,8 +29,8 @@ def addresses_of(host: str, port: int) -> Sequence[str]:
 class ThreadedResolver:
     """Resolves names in threads of its own. A lookup that was given up runs on until the system gives up."""
 
-    def __init__(self, look_up: LookUp = addresses_of, at_once: int = LOOKUPS) -> None:
-        self._look_up, self._threads = look_up, ThreadPoolExecutor(at_once, "lookup")
+    def __init__(self, look_up: LookUp = addresses_of) -> None:
+        self._look_up, self._threads = look_up, ThreadPoolExecutor(LOOKUPS, "lookup")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._look_up, host, port)

@@ -12,18 +12,15 @@ from redis.asyncio import Redis
 from shared.contracts.tenant_document import TenantVersion
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts
+from shared.infra.lua import Argument, ScriptedStore, Scripts
 from shared.ports.tenant_records import VERSIONS_KEPT, TenantRecords, VersionConflict
 
 _LATEST = "latest"
 
 
-class RedisTenantRecords(TenantRecords):
-    def __init__(self, redis: Redis, kept: int = VERSIONS_KEPT) -> None:
-        self._scripts, self._kept = Scripts(redis), kept
-
+class RedisTenantRecords(ScriptedStore, TenantRecords):
     async def put(self, tenant: str, version: TenantVersion) -> None:
-        arguments = (version.version, version.model_dump_json(), self._kept)
+        arguments = (version.version, version.model_dump_json(), VERSIONS_KEPT)
         now = cast(int, await self._scripts.run("put_tenant_record", [keys.tenant_record_key(tenant)], arguments))
         if now != version.version:
             raise VersionConflict(abs(now))

@@ -32,11 +32,11 @@ class Asset(NamedTuple):
 class ConsoleAssets:
     """The console's static files, read and compressed once."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self) -> None:
         self._urls: dict[str, str] = {}
         self._assets: dict[str, Asset] = {}
         # Modules name each other, so all carry one hash: that of everything.
-        files = sorted(path for path in folder.iterdir() if path.is_file())
+        files = sorted(path for path in FOLDER.iterdir() if path.is_file())
         version = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
         for path in files:
             self._urls[path.name] = f"/console/static/{version}/{path.name}"
