@@ -16,7 +16,7 @@ from services.gateway.a2a.webhook_bodies import DialectBodies
 from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhooks, Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttp
-from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
+from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import CountedPost, RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import EitherIdentity, KeyIdentity, UnverifiedIdentity
@@ -123,7 +123,7 @@ class WebhookWiring:
             return
         rules = _rules(self._settings)
         async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots)) as post:
-            edge = Edge(self._now, random.random)
+            edge = ClockAndChance(self._now, random.random)
             counted = CountedPost(post, self._meter)
             service = DeliveryService(self.posts, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)

@@ -18,13 +18,13 @@ from services.gateway.features.deliveries.news import (
     ClaimedDelivery,
     DeliveryStep,
     HookWork,
-    Post,
+    HttpPoster,
     ReceiverAnswer,
     Undelivered,
     UnreadableDelivery,
     news_of,
 )
-from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, Edge
+from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.streams.updates import ArtifactUpdate
 from services.gateway.features.webhooks.model import Failing, HookState, SignedPost, TaskHook
@@ -199,7 +199,7 @@ class Dies(Exception):
     """The gateway is killed here."""
 
 
-class World(Post):
+class World(HttpPoster):
     """Receivers, and gateways that die and fail as ``fates`` say, one at each request to ``HOOK``; then all goes well.
 
     ``bodies``: what each URL was told, without what its receiver knows by its id.
@@ -229,7 +229,7 @@ class World(Post):
         """Until nothing waits. Claims end at once, so that nobody has to wait for those of the dead."""
         lines = RedisDeliveryQueue(self._redis, SEAL)
         rules = DeliveryRules(first_pause=0, tries=1000)
-        edge = Edge(lambda: datetime.now(UTC), random.random)
+        edge = ClockAndChance(lambda: datetime.now(UTC), random.random)
         courier = DeliveryService(lines, self, DialectBodies(""), read_secrets(SECRET), edge, rules)
         while due := (await lines.look(10, 10)).due:
             for claim in await lines.claim(due, 60):

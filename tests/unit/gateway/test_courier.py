@@ -14,10 +14,10 @@ from services.gateway.features.deliveries.news import (
     DeliveryQueue,
     DeliveryStep,
     DueDelivery,
+    DuePage,
     HookWork,
-    Look,
+    HttpPoster,
     News,
-    Post,
     ReceiverAnswer,
     SignedPostWork,
     Undelivered,
@@ -26,9 +26,9 @@ from services.gateway.features.deliveries.news import (
 )
 from services.gateway.features.deliveries.service import (
     Bodies,
+    ClockAndChance,
     DeliveryRules,
     DeliveryService,
-    Edge,
     choose_lines,
 )
 from services.gateway.features.webhooks.model import HookState, SignedPost
@@ -50,7 +50,7 @@ class OneLine(DeliveryQueue):
         self.settled: list[tuple[HookState, DeliveryStep, float]] = []
 
     @override
-    async def look(self, most: int, each: int) -> Look:
+    async def look(self, most: int, each: int) -> DuePage:
         raise NotImplementedError
 
     @override
@@ -69,7 +69,7 @@ class OneLine(DeliveryQueue):
         return ""
 
 
-class Answering(Post):
+class Answering(HttpPoster):
     """Answers with a status, or not at all where that is a sentence."""
 
     def __init__(self, answer: int | str, retry_after: str = "") -> None:
@@ -90,8 +90,8 @@ class NoBodies(Bodies):
         raise NotImplementedError
 
 
-def _courier(lines: DeliveryQueue, post: Post, luck: float = 1.0) -> DeliveryService:
-    edge = Edge(lambda: NOON, lambda: luck)
+def _courier(lines: DeliveryQueue, post: HttpPoster, luck: float = 1.0) -> DeliveryService:
+    edge = ClockAndChance(lambda: NOON, lambda: luck)
     return DeliveryService(lines, post, NoBodies(), read_secrets("bmV3" * 8), edge, RULES)
 
 

@@ -23,7 +23,7 @@ from services.gateway.features.approvals.notices import (
 from services.gateway.features.approvals.service import Approvals, OwedNotice, OwedNotices
 from services.gateway.features.approvals.store import EnvironmentReferences
 from services.gateway.features.approvals.views import Question
-from services.gateway.features.deliveries.news import Posts
+from services.gateway.features.deliveries.news import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -100,7 +100,7 @@ class ListedNotices(OwedNotices):
         self.owed.remove(owed)
 
 
-class HeardPosts(Posts):
+class HeardPosts(DeliverySink):
     def __init__(self) -> None:
         self.heard: list[SignedPost] = []
 
@@ -120,7 +120,7 @@ async def _told(
 
 
 def _notifier(
-    notices: OwedNotices, approvals: Approvals, posts: Posts, environ: Mapping[str, str] = MappingProxyType({})
+    notices: OwedNotices, approvals: Approvals, posts: DeliverySink, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
     webhooks, references = (
         NoticeWebhooks(posts, Reach(public=True, schemes=frozenset({"https"}))),

@@ -17,7 +17,7 @@ from services.gateway.features.approvals.service import (
     UnreadableReference,
 )
 from services.gateway.features.approvals.views import Question
-from services.gateway.features.deliveries.news import Posts
+from services.gateway.features.deliveries.news import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import delivery_id, is_secret
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
@@ -176,7 +176,7 @@ _NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_
 class NoticeWebhooks(NamedTuple):
     """How notices are delivered, and where they may go."""
 
-    posts: Posts
+    posts: DeliverySink
     reach: Reach
 
 

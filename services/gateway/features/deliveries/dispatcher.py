@@ -9,7 +9,13 @@ from http.cookiejar import DefaultCookiePolicy
 import httpx
 import structlog
 
-from services.gateway.features.deliveries.news import ClaimedDelivery, DeliveryQueue, Post, ReceiverAnswer, Undelivered
+from services.gateway.features.deliveries.news import (
+    ClaimedDelivery,
+    DeliveryQueue,
+    HttpPoster,
+    ReceiverAnswer,
+    Undelivered,
+)
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_lines
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
@@ -19,7 +25,7 @@ _OURS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
 _DIGITS = 6  # of the length of a short answer: less than 100 kB
 
 
-class WebhookHttp(Post):
+class WebhookHttp(HttpPoster):
     """Posts to receivers. Only an answer's status counts. Close it with ``aclose``."""
 
     def __init__(self, guard: Guard, seconds: float, connections: int) -> None:

@@ -11,7 +11,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
 
-class Posts(Protocol):
+class DeliverySink(Protocol):
     async def enqueue(self, delivery: SignedPost) -> None:
         """Store a post until it is delivered or given up. May raise ``StoreUnavailable`` and may be repeated."""
 
@@ -24,7 +24,7 @@ class DueDelivery(NamedTuple):
     score: str
 
 
-class Look(NamedTuple):
+class DuePage(NamedTuple):
     """The lines that are due, and the seconds until another will be (None: no other)."""
 
     due: Sequence[DueDelivery]
@@ -78,7 +78,7 @@ class DeliveryStep(StrEnum):
 class DeliveryQueue(Protocol):
     """The durable queue of lines. One process at a time holds a line. All methods may raise ``StoreUnavailable``."""
 
-    async def look(self, most: int, each: int) -> Look:
+    async def look(self, most: int, each: int) -> DuePage:
         """The due lines, the longest due first; at most ``most`` of each partition and ``each`` of each tenant."""
 
     async def claim(self, due: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
@@ -107,7 +107,7 @@ class ReceiverAnswer(NamedTuple):
     retry_after: str = ""
 
 
-class Post(Protocol):
+class HttpPoster(Protocol):
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         """Post a body and return the receiver's answer; follows no redirect. Raises ``Undelivered``."""
 

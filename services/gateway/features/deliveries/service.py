@@ -60,14 +60,14 @@ class Bodies(Protocol):
         """The update as JSON, in the webhook's protocol."""
 
 
-class Edge(NamedTuple):
+class ClockAndChance(NamedTuple):
     """The clock, and a random number from 0 to 1."""
 
     now: Callable[[], datetime]
     luck: Callable[[], float]
 
 
-class _Parcel(NamedTuple):
+class _PreparedPost(NamedTuple):
     """One request, and the line's state once it is accepted."""
 
     delivery_id: str
@@ -93,10 +93,10 @@ class DeliveryService:
     def __init__(
         self,
         lines: deliveries.DeliveryQueue,
-        post: deliveries.Post,
+        post: deliveries.HttpPoster,
         bodies: Bodies,
         secrets: WebhookSecrets,
-        edge: Edge,
+        edge: ClockAndChance,
         rules: DeliveryRules,
     ) -> None:
         self._lines, self._post, self._bodies = lines, post, bodies
@@ -110,9 +110,9 @@ class DeliveryService:
         if isinstance(work, deliveries.UnreadableDelivery):
             await self._settle(claim, work, self._count_failure(work.told, _NO_KEY, gone=False))
             return
-        for parcel in self._parcels(claim, work):
-            outcome = await self._send_parcel(parcel)
-            told = self._judge(work.told, parcel, outcome)
+        for prepared in self._parcels(claim, work):
+            outcome = await self._send_post(prepared)
+            told = self._judge(work.told, prepared, outcome)
             step, token = await self._settle(claim, work, told, outcome.wait)
             if step is not deliveries.DeliveryStep.HOLD or not token:
                 return
@@ -140,33 +140,33 @@ class DeliveryService:
 
     def _parcels(
         self, claim: deliveries.ClaimedDelivery, work: deliveries.HookWork | deliveries.SignedPostWork
-    ) -> Iterator[_Parcel]:
+    ) -> Iterator[_PreparedPost]:
         if isinstance(work, deliveries.SignedPostWork):
             given = work.delivery
             secrets = (given.secret,) if given.secret else self._secrets.secrets_of(claim.tenant)
-            yield _Parcel(given.delivery_id, given.url, given.headers, given.body, secrets, work.told)
+            yield _PreparedPost(given.delivery_id, given.url, given.headers, given.body, secrets, work.told)
             return
         secrets, headers = self._secrets.secrets_of(claim.tenant), _headers(work.webhook)
         for news in deliveries.news_of(work):
             name = delivery_id(claim.member, work.webhook.url, news.name)
-            yield _Parcel(name, work.webhook.url, headers, self._bodies.body(work, news), secrets, news.told)
+            yield _PreparedPost(name, work.webhook.url, headers, self._bodies.body(work, news), secrets, news.told)
 
-    async def _send_parcel(self, parcel: _Parcel) -> _Outcome:
-        stamp = sign_body(parcel.delivery_id, parcel.body, parcel.secrets, self._edge.now())
+    async def _send_post(self, prepared: _PreparedPost) -> _Outcome:
+        stamp = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, self._edge.now())
         try:
-            headers = checked_headers({**_JSON, **parcel.headers, **stamp})
-            status, retry_after = await self._post.post(parcel.url, headers, parcel.body.encode())
+            headers = checked_headers({**_JSON, **prepared.headers, **stamp})
+            status, retry_after = await self._post.post(prepared.url, headers, prepared.body.encode())
         except (deliveries.Undelivered, InvalidField) as why:
             return _Outcome(str(why))
         if 200 <= status < 300:
             return _Outcome("")
         return _Outcome(_status_words(status), status == _GONE, seconds_in(retry_after, self._edge.now()))
 
-    def _judge(self, before: HookState, parcel: _Parcel, outcome: _Outcome) -> HookState:
+    def _judge(self, before: HookState, prepared: _PreparedPost, outcome: _Outcome) -> HookState:
         if outcome.error:
             return self._count_failure(before, outcome.error, gone=outcome.gone)
         delivered = {"tries": 0, "error": "", "delivered": before.delivered + 1, "at": self._edge.now()}
-        return parcel.told.model_copy(update=delivered)
+        return prepared.told.model_copy(update=delivered)
 
     def _count_failure(self, before: HookState, error: str, *, gone: bool) -> HookState:
         tries = before.tries + 1

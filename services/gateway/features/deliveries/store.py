@@ -40,7 +40,7 @@ class _LinePlace(NamedTuple):
 _NOBODY = NoMeter()
 
 
-class RedisDeliveryQueue(news.DeliveryQueue, news.Posts):
+class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
     """The queue of lines on Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: Seal, meter: Meter = _NOBODY) -> None:
@@ -54,12 +54,12 @@ class RedisDeliveryQueue(news.DeliveryQueue, news.Posts):
         arguments = [keys.pack(member), "0", rows.told_line(HookState()), rows.close_delivery(self._seal, delivery)]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
-    async def look(self, most: int, each: int) -> news.Look:
+    async def look(self, most: int, each: int) -> news.DuePage:
         calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due = chain.from_iterable(_parse_due_lines(reply[1:]) for reply in replies)
-        return news.Look(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
+        return news.DuePage(sorted(due, key=lambda one: int(one.score)), min(waits) / 1000 if waits else None)
 
     async def claim(self, due: Sequence[news.DueDelivery], seconds: float) -> Sequence[news.ClaimedDelivery]:
         lease_ms = round(1000 * seconds)
@@ -153,8 +153,8 @@ def _failing(work: news.Work, told: HookState) -> Failing:
     return Failing.model_validate({**whose, **last, "tries": told.tries, "disabled": told.disabled})
 
 
-class CountedPost(news.Post):
-    def __init__(self, post: news.Post, meter: Meter) -> None:
+class CountedPost(news.HttpPoster):
+    def __init__(self, post: news.HttpPoster, meter: Meter) -> None:
         self._post, self._meter = post, meter
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> news.ReceiverAnswer:
