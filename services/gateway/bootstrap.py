@@ -19,9 +19,9 @@ from services.gateway.a2a.methods import A2aMethods, A2aParts, LegacyMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.rest import A2aRest, TenantPath
 from services.gateway.edge.kept_alive import Drain
-from services.gateway.edge.leaving import Leaving
 from services.gateway.edge.replies import speak_plainly
 from services.gateway.edge.request_limits import OwnPages, RequestLimiter
+from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.approvals.routes import ApprovalEndpoints
 from services.gateway.features.approvals.service import ApprovalService
 from services.gateway.features.approvals.store import RedisApprovals
@@ -35,8 +35,8 @@ from services.gateway.features.dead_letters.routes import DeadLetterEndpoints
 from services.gateway.features.dead_letters.service import DeadLetterService
 from services.gateway.features.dead_letters.store import RedisDeadLetters
 from services.gateway.features.identity.api_keys import KeyService
+from services.gateway.features.identity.api_paths import ApiRouterFactory
 from services.gateway.features.identity.middleware import CallerMiddleware
-from services.gateway.features.identity.own_paths import OwnPaths
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import RedisKeyring, RedisMeter
 from services.gateway.features.learning.routes import LearningEndpoints
@@ -107,11 +107,11 @@ class _A2aBindings(NamedTuple):
     methods: A2aMethods
 
 
-def leaving_of(settings: GatewaySettings) -> Leaving:
-    return Leaving(settings.drain_seconds, settings.grace_seconds)
+def leaving_of(settings: GatewaySettings) -> ShutdownState:
+    return ShutdownState(settings.drain_seconds, settings.grace_seconds)
 
 
-def build(settings: GatewaySettings, leaving: Leaving | None = None, tracer: Tracer = NO_TRACER) -> FastAPI:
+def build(settings: GatewaySettings, leaving: ShutdownState | None = None, tracer: Tracer = NO_TRACER) -> FastAPI:
     """The application; its connections are opened when it starts and closed when it stops.
 
     ``leaving``: the state of a replica that stops, which its server announces.
@@ -163,7 +163,9 @@ def _lifespan(
     return lifespan
 
 
-def _build_tasks(settings: GatewaySettings, opened: _Connections, leaving: Leaving, tracer: Tracer) -> TaskService:
+def _build_tasks(
+    settings: GatewaySettings, opened: _Connections, leaving: ShutdownState, tracer: Tracer
+) -> TaskService:
     state = opened.state
     resend_window = settings.message_id_window or DEDUPE_SECONDS
     store = TaskStore(state, opened.live, resend_window, settings.max_waiting_sessions)
@@ -215,7 +217,7 @@ def _profile(settings: GatewaySettings) -> GatewayProfile:
 
 
 def _add_a2a_routes(
-    app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, leaving: Leaving
+    app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, leaving: ShutdownState
 ) -> _A2aBindings:
     """Add the protocols' routes. A path that several protocols share is added once: the first match answers."""
     profile, state, tasks, identity = _profile(settings), opened.state, services.tasks, opened.identity.identity
@@ -241,7 +243,7 @@ def _add_a2a_routes(
 def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
     """The paths of our own, with the services that only they need."""
     identity, state = opened.identity.identity, opened.state
-    own = OwnPaths(identity, settings.max_body_bytes)
+    own = ApiRouterFactory(identity, settings.max_body_bytes)
     policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
     records = RecordService(RedisTenantRecords(state), policies, addresses, _now)
@@ -263,7 +265,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
 
 
 def _add_middleware(
-    app: DescribedApp, settings: GatewaySettings, opened: _Connections, leaving: Leaving, bindings: _A2aBindings
+    app: DescribedApp, settings: GatewaySettings, opened: _Connections, leaving: ShutdownState, bindings: _A2aBindings
 ) -> ASGIApp:
     """The application inside its middleware, added from the inside out: a request meets the last one first."""
     identity, meter = opened.identity.identity, opened.metrics.metrics

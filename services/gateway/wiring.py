@@ -20,7 +20,7 @@ from services.gateway.features.deliveries.service import ClockAndChance, Deliver
 from services.gateway.features.deliveries.store import CountedPost, RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import EitherIdentity, KeyIdentity, UnverifiedIdentity
-from services.gateway.features.identity.middleware import Watch
+from services.gateway.features.identity.middleware import ThrottleSettings
 from services.gateway.features.identity.model import Identity, RateMeter
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys
@@ -69,7 +69,7 @@ class IdentityWiring:
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source, monotonic, patience) if "jwt" in settings.ways else None
         self.identity = self._identity(settings, meter, now)
-        self.watch = Watch(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
+        self.watch = ThrottleSettings(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

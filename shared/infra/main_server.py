@@ -22,7 +22,7 @@ _MOST_SAID = 64 * 1024  # bytes of one message that comes in over a websocket
 _MARGIN_SECONDS = 2.0  # before the grace is over: enough to send answers that are hurried
 
 
-class Farewell(Protocol):
+class ShutdownHooks(Protocol):
     """What an application does between the signal to stop and its end.
 
     After the signal, requests are still accepted for ``linger_seconds``; then those in hand have ``grace_seconds``.
@@ -42,7 +42,7 @@ class Farewell(Protocol):
 
 
 def serve_until_stopped(
-    app: ASGIApp, host: str, port: int, farewell: Farewell | None = None, websockets: bool = False
+    app: ASGIApp, host: str, port: int, farewell: ShutdownHooks | None = None, websockets: bool = False
 ) -> None:
     """Serve until SIGTERM or SIGINT, and return when the requests in hand are answered or the grace is over.
 
@@ -52,7 +52,7 @@ def serve_until_stopped(
     stoppable_server(config_of(app, host, port, grace, websockets), farewell).run()
 
 
-def stoppable_server(config: uvicorn.Config, farewell: Farewell | None = None) -> uvicorn.Server:
+def stoppable_server(config: uvicorn.Config, farewell: ShutdownHooks | None = None) -> uvicorn.Server:
     """A server that heeds SIGTERM and SIGINT from now on, and not only once it runs.
 
     After it has stopped, uvicorn raises the signal again.
@@ -83,7 +83,7 @@ def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets
 
 
 class _LingeringServer(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, farewell: Farewell) -> None:
+    def __init__(self, config: uvicorn.Config, farewell: ShutdownHooks) -> None:
         super().__init__(config)
         self._farewell = farewell
         self._loop: asyncio.AbstractEventLoop | None = None

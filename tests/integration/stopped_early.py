@@ -6,13 +6,13 @@ import sys
 from starlette.applications import Starlette
 
 from cli.stack.plan import free_ports
-from services.gateway.edge.leaving import Leaving
+from services.gateway.edge.shutdown import ShutdownState
 from shared.infra.main_server import config_of, stoppable_server
 
 if __name__ == "__main__":
     number, manner = sys.argv[1:]
     (port,) = free_ports(1)
-    farewell = Leaving(linger_seconds=0, grace_seconds=1) if manner == "linger" else None
+    farewell = ShutdownState(linger_seconds=0, grace_seconds=1) if manner == "linger" else None
     server = stoppable_server(config_of(Starlette(), "127.0.0.1", port, 1), farewell)
     signal.raise_signal(int(number))
     server.run()

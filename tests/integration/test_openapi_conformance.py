@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build
-from services.gateway.features.identity.own_paths import OPERATORS
+from services.gateway.features.identity.api_paths import OPERATORS
 from services.gateway.first_key import first_key
 from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object

@@ -5,7 +5,7 @@ from math import ceil
 from typing import ClassVar, NamedTuple
 
 
-class Measure(NamedTuple):
+class QuotaUsage(NamedTuple):
     """A rate limit and how much is left: ``left`` of ``quota``, which is full again in ``whole_in`` seconds."""
 
     name: str
@@ -15,13 +15,13 @@ class Measure(NamedTuple):
     whole_in: float
 
 
-class RateStanding(NamedTuple):
+class RateLimitStatus(NamedTuple):
     """A caller's rate limits.
 
     ``used_up``: the one that refuses the request, which may be repeated in ``wait`` seconds.
     """
 
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[QuotaUsage, ...] = ()
     used_up: str = ""
     wait: float = 0
 
@@ -141,10 +141,10 @@ class TooManyRequests(GatewayRefusal):
 
     status = 429
 
-    def __init__(self, cause: str, wait: float, standing: RateStanding | None = None) -> None:
+    def __init__(self, cause: str, wait: float, standing: RateLimitStatus | None = None) -> None:
         self.wait = max(1, ceil(wait))
         super().__init__(f"{cause}; try again in {self.wait} s")
-        self.standing = standing or RateStanding()
+        self.standing = standing or RateLimitStatus()
 
 
 class IssuerUnavailable(Exception):

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import override
 
-from services.gateway.edge.leaving import Leaving
+from services.gateway.edge.shutdown import ShutdownState
 
 JSON_BEAT = (b" ", 10.0)  # white space before a JSON text is part of it
 SSE_BEAT = (b": keep-alive\n\n", 15.0)
@@ -77,7 +77,7 @@ LAST_WORDS = b": this replica stops; reconnect, and go on after the last id\nret
 class Drain:
     """Middleware that ends streams when the replica stops: their senders see a disconnect, clients the last words."""
 
-    def __init__(self, app: ASGIApp, leaving: Leaving) -> None:
+    def __init__(self, app: ASGIApp, leaving: ShutdownState) -> None:
         self._app, self._leaving = app, leaving
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,7 +90,7 @@ class Drain:
 
 
 class _DrainedExchange:
-    def __init__(self, leaving: Leaving, receive: Receive, send: Send) -> None:
+    def __init__(self, leaving: ShutdownState, receive: Receive, send: Send) -> None:
         self._leaving, self._receive, self._send = leaving, receive, send
         self._streams = self._cut = False
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import NotFound
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
+from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from shared.contracts.made_tool import MadeTool
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
@@ -35,26 +35,26 @@ class MadeToolEndpoints:
     def __init__(self, made_tools: MadeToolRepository, clock: Callable[[], datetime]) -> None:
         self._made_tools, self._clock = made_tools, clock
 
-    def routes(self, own: OwnPaths) -> APIRouter:
+    def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
-            OwnPath("POST", "/tools/made/list", self.list_all),
-            OwnPath("POST", "/tools/made/{name}/show", self.show),
-            OwnPath("POST", "/tools/made/{name}/remove", self.remove),
+            ApiPath("POST", "/tools/made/list", self.list_all),
+            ApiPath("POST", "/tools/made/{name}/show", self.show),
+            ApiPath("POST", "/tools/made/{name}/remove", self.remove),
             rules=PathRules(operators=True),
         )
 
-    async def list_all(self, call: OwnCall) -> JsonValue:
+    async def list_all(self, call: ApiCall) -> JsonValue:
         """List the calculators that were made at run time, every version, without code."""
         tools = await self._made_tools.tools_of(call.caller.tenant)
         return {"tools": [tool.model_dump(mode="json", exclude={*_LONG}) for tool in tools]}
 
-    async def show(self, call: OwnCall) -> JsonValue:
+    async def show(self, call: ApiCall) -> JsonValue:
         """Show all versions of one made calculator, with code and cases."""
         versions = await self._versions(call)
         shown = [one.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}}) for one in versions]
         return {"versions": [*shown]}
 
-    async def remove(self, call: OwnCall) -> JsonValue:
+    async def remove(self, call: ApiCall) -> JsonValue:
         """Take a made calculator from use, in all its versions."""
         # Its versions and hashes stay known, and the same code is not accepted again. A repeat changes nothing.
         tenant, who = call.caller.tenant, call.caller.principal.id
@@ -63,7 +63,7 @@ class MadeToolEndpoints:
                 await self._made_tools.remove(tenant, tool.copy_as_removed(self._clock(), who))
         return await self.show(call)
 
-    async def _versions(self, call: OwnCall) -> Sequence[MadeTool]:
+    async def _versions(self, call: ApiCall) -> Sequence[MadeTool]:
         """All versions of the calculator that the path names; raises ``NotFound``."""
         name = call.path_word("name")
         found = [tool for tool in await self._made_tools.tools_of(call.caller.tenant) if tool.name == name]

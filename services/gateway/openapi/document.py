@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
-from services.gateway.features.identity.own_paths import CALLERS
+from services.gateway.features.identity.api_paths import CALLERS
 from services.gateway.openapi.paths import OPERATIONS, OWN, Errors, ParameterPlace, PathShape, ReplyForm, callers_of
 from services.gateway.openapi.schemas import Schema, reference, schemas
 from shared.domain.version import VERSION

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from services.gateway.edge.errors import IssuerUnavailable, RateStanding, Unauthenticated
+from services.gateway.edge.errors import IssuerUnavailable, RateLimitStatus, Unauthenticated
 from services.gateway.features.identity.model import Allowance, Caller, RateMeter, RequestCost
 from services.gateway.features.identity.signing_keys import KeySource, Patience, SigningKeys, usable
 from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenDemands
@@ -43,11 +43,11 @@ class NobodysMeter(RateMeter):
     @override
     async def of_key(
         self, key_id: str, digest: str, errand: RequestCost, usual: Allowance
-    ) -> tuple[ApiKey | None, RateStanding]:
+    ) -> tuple[ApiKey | None, RateLimitStatus]:
         raise AssertionError("no key was presented")
 
     @override
-    async def of_bearer(self, caller: Caller, errand: RequestCost, usual: Allowance) -> RateStanding:
+    async def of_bearer(self, caller: Caller, errand: RequestCost, usual: Allowance) -> RateLimitStatus:
         raise AssertionError("nothing is limited")
 
 

@@ -5,30 +5,30 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.features.approvals.service import ApprovalService, read_answer
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
+from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory
 
 
 class ApprovalEndpoints:
     def __init__(self, service: ApprovalService) -> None:
         self._service = service
 
-    def routes(self, own: OwnPaths) -> APIRouter:
+    def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
-            OwnPath("GET", "/approvals", self.list_all),
-            OwnPath("GET", "/approvals/{approval_id}", self.show_one),
-            OwnPath("POST", "/approvals/{approval_id}", self.answer),
+            ApiPath("GET", "/approvals", self.list_all),
+            ApiPath("GET", "/approvals/{approval_id}", self.show_one),
+            ApiPath("POST", "/approvals/{approval_id}", self.answer),
         )
 
-    async def list_all(self, call: OwnCall) -> JsonValue:
+    async def list_all(self, call: ApiCall) -> JsonValue:
         """List the approvals that wait, the nearest deadline first."""
         questions = await self._service.waiting(call.caller)
         return {"approvals": [self._service.view(question, call.caller) for question in questions]}
 
-    async def show_one(self, call: OwnCall) -> JsonValue:
+    async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one approval: the calls, the reasons, the deadline, and what was decided so far."""
         return self._service.view(await self._service.show(call.path_word("approval_id"), call.caller), call.caller)
 
-    async def answer(self, call: OwnCall) -> Response:
+    async def answer(self, call: ApiCall) -> Response:
         """Approve or reject the calls of one approval: ``{"decision", "comment"}``.
 
         200 once the decision is heeded, 202 if it will be, 409 if it does not count. The answer says how the

@@ -5,7 +5,7 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.features.assessments.service import AssessmentService
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths
+from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory
 
 PAGE = "/console/learning/assessments/"
 
@@ -14,24 +14,24 @@ class AssessmentEndpoints:
     def __init__(self, service: AssessmentService) -> None:
         self._service = service
 
-    def routes(self, own: OwnPaths) -> APIRouter:
+    def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
-            OwnPath("POST", "/assessments", self.keep),
-            OwnPath("GET", "/assessments", self.list_all),
-            OwnPath("GET", "/assessments/{assessment_id}", self.show_one),
+            ApiPath("POST", "/assessments", self.keep),
+            ApiPath("GET", "/assessments", self.list_all),
+            ApiPath("GET", "/assessments/{assessment_id}", self.show_one),
         )
 
-    async def keep(self, call: OwnCall) -> Response:
+    async def keep(self, call: ApiCall) -> Response:
         """Keep an assessment for the console: ``{"assessment"}``; 201 with its id and its page."""
         card = await self._service.keep(call.caller, call.body)
         return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE + card.assessment_id}, 201)
 
-    async def list_all(self, call: OwnCall) -> JsonValue:
+    async def list_all(self, call: ApiCall) -> JsonValue:
         """List the kept assessments, the newest first."""
         cards = await self._service.cards(call.caller)
         return {"assessments": [card.model_dump(mode="json", exclude={"v"}) for card in cards]}
 
-    async def show_one(self, call: OwnCall) -> JsonValue:
+    async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one assessment as it was kept."""
         kept = await self._service.show(call.path_word("assessment_id"), call.caller)
         return {"assessment": kept.assessment.model_dump(mode="json")}

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.dead_letters.service import DeadLetter, DeadLetterService
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
+from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from shared.domain.exact_json import JsonObject, i_json, loads
 
 _MOST = 1000
@@ -17,27 +17,27 @@ class DeadLetterEndpoints:
     def __init__(self, service: DeadLetterService) -> None:
         self._service = service
 
-    def routes(self, own: OwnPaths) -> APIRouter:
+    def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
-            OwnPath("POST", "/dlq/list", self.list_all),
-            OwnPath("POST", "/dlq/{letter_id}/show", self.show_one),
-            OwnPath("POST", "/dlq/{letter_id}/requeue", self.requeue),
-            OwnPath("POST", "/dlq/{letter_id}/drop", self.drop),
+            ApiPath("POST", "/dlq/list", self.list_all),
+            ApiPath("POST", "/dlq/{letter_id}/show", self.show_one),
+            ApiPath("POST", "/dlq/{letter_id}/requeue", self.requeue),
+            ApiPath("POST", "/dlq/{letter_id}/drop", self.drop),
             rules=PathRules(may_be_empty=True, operators=True),
         )
 
-    async def list_all(self, call: OwnCall) -> JsonValue:
+    async def list_all(self, call: ApiCall) -> JsonValue:
         """List the newest dead letters; ``limit`` in the body says how many."""
         return {
             "letters": [_row(one) for one in await self._service.list_newest(call.caller.tenant, _limit(call.body))]
         }
 
-    async def show_one(self, call: OwnCall) -> JsonValue:
+    async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one dead letter with its content."""
         letter = await self._service.show(call.caller.tenant, call.path_word("letter_id"))
         return {**_row(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
-    async def requeue(self, call: OwnCall) -> JsonValue:
+    async def requeue(self, call: ApiCall) -> JsonValue:
         """Put a dead letter back to work.
 
         The answer names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes.
@@ -48,7 +48,7 @@ class DeadLetterEndpoints:
             return {"requeued": letter_id, "outcome_of": done.letter.task_id}
         return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
 
-    async def drop(self, call: OwnCall) -> JsonValue:
+    async def drop(self, call: ApiCall) -> JsonValue:
         """Drop a dead letter for good."""
         return {"dropped": _row(await self._service.drop(call.caller.tenant, call.path_word("letter_id")))}
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.gateway.edge.errors import InvalidField, NotFound, RateStanding, Unauthenticated
+from services.gateway.edge.errors import InvalidField, NotFound, RateLimitStatus, Unauthenticated
 from services.gateway.edge.fields import count_at, required_id, short_text_at
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check
@@ -215,7 +215,7 @@ class KeyIdentity(identity.Identity):
         identity.check_claim(let_in.principal, metadata)
         return let_in
 
-    async def _count_message(self, key_id: str, digest: str) -> RateStanding:
+    async def _count_message(self, key_id: str, digest: str) -> RateLimitStatus:
         _, standing = await self._meter.of_key(key_id, digest, identity.RequestCost.MESSAGE, self._usual)
         return check(standing)
 

@@ -39,7 +39,7 @@ def cost_of(method: str, path: str) -> RequestCost:
     return RequestCost.REQUEST_AND_MESSAGE if is_message else RequestCost.REQUEST
 
 
-def check(standing: errors.RateStanding) -> errors.RateStanding:
+def check(standing: errors.RateLimitStatus) -> errors.RateLimitStatus:
     """Returns ``standing``; raises ``TooManyRequests`` if a limit is used up."""
     for one in standing.measures:
         if one.name == standing.used_up:
@@ -47,7 +47,7 @@ def check(standing: errors.RateStanding) -> errors.RateStanding:
     return standing
 
 
-def limit_headers(standing: errors.RateStanding) -> Mapping[str, str]:
+def limit_headers(standing: errors.RateLimitStatus) -> Mapping[str, str]:
     """Rate-limit headers as in the IETF's draft "RateLimit header fields for HTTP"."""
     if not standing.measures:
         return {}
@@ -57,7 +57,7 @@ def limit_headers(standing: errors.RateStanding) -> Mapping[str, str]:
     }
 
 
-def _left_words(one: errors.Measure) -> str:
+def _left_words(one: errors.QuotaUsage) -> str:
     return f'"{one.name}";r={one.left};t={ceil(one.whole_in)}'
 
 
@@ -71,7 +71,7 @@ _CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in va
 _CREDENTIALS = ("authorization", "x-api-key")
 
 
-class Watch(NamedTuple):
+class ThrottleSettings(NamedTuple):
     """The proxies whose ``X-Forwarded-For`` is believed, and the limit of failures of an address."""
 
     trusted: tuple[Network, ...] = ()
@@ -98,8 +98,8 @@ class AdmittedRequest:
 class CallerMiddleware:
     """Middleware that identifies the caller once for each request, and notes the result."""
 
-    def __init__(self, app: ASGIApp, identity: Identity, watch: Watch | None = None) -> None:
-        self._app, self._identity, self._watch = app, identity, watch or Watch()
+    def __init__(self, app: ASGIApp, identity: Identity, watch: ThrottleSettings | None = None) -> None:
+        self._app, self._identity, self._watch = app, identity, watch or ThrottleSettings()
         self._throttle = FailureThrottle(monotonic, self._watch.strictness)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

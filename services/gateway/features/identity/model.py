@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator, NotFound, RateStanding
+from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator, NotFound, RateLimitStatus
 from services.gateway.edge.fields import kind_of, list_at, object_at, required_id
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal, TaskRecord
@@ -57,8 +57,8 @@ class AdmittedCaller(NamedTuple):
     """An identified caller and their rate limits. ``count_message`` counts one message (``TooManyRequests``)."""
 
     caller: Caller | None
-    standing: RateStanding = RateStanding()
-    count_message: Callable[[], Awaitable[RateStanding]] | None = None
+    standing: RateLimitStatus = RateLimitStatus()
+    count_message: Callable[[], Awaitable[RateLimitStatus]] | None = None
 
 
 class RateMeter(Protocol):
@@ -66,13 +66,13 @@ class RateMeter(Protocol):
 
     async def of_key(
         self, key_id: str, digest: str, cost: RequestCost, usual: Allowance
-    ) -> tuple[ApiKey | None, RateStanding]:
+    ) -> tuple[ApiKey | None, RateLimitStatus]:
         """A key, and its rate limits once the request is counted: by its own allowance, else the usual one.
 
         Counted only if the digest is that of the key's secret, so that nobody uses up another's allowance.
         """
 
-    async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateStanding: ...
+    async def of_bearer(self, caller: Caller, cost: RequestCost, usual: Allowance) -> RateLimitStatus: ...
 
 
 class Keyring(Protocol):

@@ -10,7 +10,7 @@ from typing import cast
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from services.gateway.edge.errors import Measure, RateStanding
+from services.gateway.edge.errors import QuotaUsage, RateLimitStatus
 from services.gateway.features.identity import model as identity
 from shared.contracts.api_key import ApiKey
 from shared.infra import keys
@@ -26,14 +26,14 @@ _MICRO = 1_000_000
 class RedisMeter(ScriptedStore, identity.RateMeter):
     async def of_key(
         self, key_id: str, digest: str, cost: identity.RequestCost, usual: identity.Allowance
-    ) -> tuple[ApiKey | None, RateStanding]:
+    ) -> tuple[ApiKey | None, RateLimitStatus]:
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
         reply = await self._admit(names, cost, usual, digest)
         return read_key(reply[0], reply[1], reply[2]), _standing(reply[3:])
 
     async def of_bearer(
         self, caller: identity.Caller, cost: identity.RequestCost, usual: identity.Allowance
-    ) -> RateStanding:
+    ) -> RateLimitStatus:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
         return _standing((await self._admit(names, cost, usual, ""))[3:])
 
@@ -56,22 +56,22 @@ def read_key(json: str | None, revoked_at: str | None, used_at: str | None) -> A
     return ApiKey.model_validate_json(json).model_copy(update=since)
 
 
-def _standing(reply: Sequence[str]) -> RateStanding:
+def _standing(reply: Sequence[str]) -> RateLimitStatus:
     """The rate limits in a script's reply, which is empty for a key that is not valid."""
     if not reply:
-        return RateStanding()
+        return RateLimitStatus()
     used_up, wait, *numbers = reply
     rows = (
         _measure("requests", _MINUTE, numbers[0:3]),
         _measure("messages", _MINUTE, numbers[3:6]),
         _measure("daily", _DAY, numbers[6:9]),
     )
-    return RateStanding(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICRO)
+    return RateLimitStatus(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICRO)
 
 
-def _measure(name: str, window: int, numbers: Sequence[str]) -> Measure:
+def _measure(name: str, window: int, numbers: Sequence[str]) -> QuotaUsage:
     quota, left, whole_in = map(int, numbers)
-    return Measure(name, quota, window, left, whole_in / _MICRO)
+    return QuotaUsage(name, quota, window, left, whole_in / _MICRO)
 
 
 class RedisKeyring(ScriptedStore, identity.Keyring):

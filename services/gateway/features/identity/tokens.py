@@ -8,7 +8,7 @@ import jwt
 from jwt import exceptions as faults
 from typing_extensions import override
 
-from services.gateway.edge.errors import NotEntitled, RateStanding, Unauthenticated
+from services.gateway.edge.errors import NotEntitled, RateLimitStatus, Unauthenticated
 from services.gateway.edge.fields import MAX_ID
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check
@@ -127,7 +127,7 @@ class JwtIdentity(identity.Identity):
     @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
         caller = await self.identify(headers)
-        standing = await self._meter.of_bearer(caller, cost, self._usual) if any(self._usual) else RateStanding()
+        standing = await self._meter.of_bearer(caller, cost, self._usual) if any(self._usual) else RateLimitStatus()
         return identity.AdmittedCaller(caller, check(standing), partial(self._count_message, caller))
 
     async def identify(self, headers: Mapping[str, str]) -> identity.Caller:
@@ -151,9 +151,9 @@ class JwtIdentity(identity.Identity):
         identity.check_claim(let_in.principal, metadata)
         return let_in
 
-    async def _count_message(self, caller: identity.Caller) -> RateStanding:
+    async def _count_message(self, caller: identity.Caller) -> RateLimitStatus:
         if not any(self._usual):
-            return RateStanding()
+            return RateLimitStatus()
         return check(await self._meter.of_bearer(caller, identity.RequestCost.MESSAGE, self._usual))
 
     def _verify(self, token: str, key: object, algorithm: str) -> JsonObject:

@@ -4,8 +4,8 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import Unavailable
+from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from services.gateway.features.identity.model import check_operator
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
 from services.gateway.features.learning import service as learning
 
 
@@ -13,23 +13,23 @@ class LearningEndpoints:
     def __init__(self, files: learning.LearningFiles, statistics: learning.LearningStatistics) -> None:
         self._files, self._statistics = files, statistics
 
-    def routes(self, own: OwnPaths) -> APIRouter:
+    def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
-            OwnPath("POST", "/learn/export", self.export),
-            OwnPath("POST", "/learn/import", self.import_file),
-            OwnPath("GET", "/rl/status", self.rl_status),
-            OwnPath("GET", "/rl/history", self.rl_history),
+            ApiPath("POST", "/learn/export", self.export),
+            ApiPath("POST", "/learn/import", self.import_file),
+            ApiPath("GET", "/rl/status", self.rl_status),
+            ApiPath("GET", "/rl/history", self.rl_history),
             rules=PathRules(may_be_empty=True),
         )
 
-    async def export(self, call: OwnCall) -> JsonValue:
+    async def export(self, call: ApiCall) -> JsonValue:
         """Export what was learned of the caller's tenant, as ``{"files": {name: content}}``."""
         check_operator(call.caller)
         return {
             "files": {file.value: content for file, content in (await self._files.export(call.caller.tenant)).items()}
         }
 
-    async def import_file(self, call: OwnCall) -> JsonValue:
+    async def import_file(self, call: ApiCall) -> JsonValue:
         """Import one file of learned data: ``{"file", "content", "dry_run"}``.
 
         With ``problems`` in the answer nothing of the file was taken.
@@ -42,10 +42,10 @@ class LearningEndpoints:
             raise Unavailable(said)
         return report.model_dump(mode="json", exclude={"v"})
 
-    async def rl_status(self, call: OwnCall) -> JsonValue:
+    async def rl_status(self, call: ApiCall) -> JsonValue:
         """Show how strategies fare now: uses, mean quality and the next choice, by process type."""
         return learning.learning_view(await self._statistics.learning(call.caller.tenant))
 
-    async def rl_history(self, call: OwnCall) -> JsonValue:
+    async def rl_history(self, call: ApiCall) -> JsonValue:
         """Show how the quality of tasks went over time."""
         return learning.history_view(await self._statistics.history(call.caller.tenant))

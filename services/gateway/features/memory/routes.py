@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import NotFound
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
+from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from services.gateway.features.memory import service as memory
 
 
@@ -21,45 +21,45 @@ class MemoryEndpoints:
     ) -> None:
         self._memories, self._forgets, self._clock, self._new_id = memories, forgets, clock, new_id
 
-    def routes(self, own: OwnPaths) -> APIRouter:
+    def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
-            OwnPath("POST", "/memory/cases", self.cases),
-            OwnPath("POST", "/memory/facts", self.facts),
-            OwnPath("POST", "/memory/entities", self.entities),
-            OwnPath("POST", "/memory/accuracy", self.accuracy),
-            OwnPath("POST", "/memory/forget", self.forget),
-            OwnPath("POST", "/memory/forget/list", self.requests),
-            OwnPath("POST", "/memory/forget/{request_id}/show", self.progress),
+            ApiPath("POST", "/memory/cases", self.cases),
+            ApiPath("POST", "/memory/facts", self.facts),
+            ApiPath("POST", "/memory/entities", self.entities),
+            ApiPath("POST", "/memory/accuracy", self.accuracy),
+            ApiPath("POST", "/memory/forget", self.forget),
+            ApiPath("POST", "/memory/forget/list", self.requests),
+            ApiPath("POST", "/memory/forget/{request_id}/show", self.progress),
             rules=PathRules(may_be_empty=True, operators=True),
         )
 
-    async def cases(self, call: OwnCall) -> JsonValue:
+    async def cases(self, call: ApiCall) -> JsonValue:
         """List the case log, the newest first."""
         return memory.cases_view(await self._memories.cases(call.caller.tenant))
 
-    async def facts(self, call: OwnCall) -> JsonValue:
+    async def facts(self, call: ApiCall) -> JsonValue:
         """List the facts, the newest first, also those that a newer one contradicts; and what finding them cost."""
         return memory.facts_view(await self._memories.read_memory(call.caller.tenant))
 
-    async def entities(self, call: OwnCall) -> JsonValue:
+    async def entities(self, call: ApiCall) -> JsonValue:
         """List what tasks named, the most often seen first, with what it was named together with."""
         return memory.entities_view(await self._memories.read_memory(call.caller.tenant))
 
-    async def accuracy(self, call: OwnCall) -> JsonValue:
+    async def accuracy(self, call: ApiCall) -> JsonValue:
         """Show how often predicted limits and figures held, by process type and kind."""
         return memory.accuracy_view(await self._memories.read_memory(call.caller.tenant))
 
-    async def forget(self, call: OwnCall) -> JsonValue:
+    async def forget(self, call: ApiCall) -> JsonValue:
         """Ask that something be forgotten: ``scope`` is entity, session or tenant, ``subject`` which one."""
         request = memory.read_forget(call.body, call.caller, self._clock(), self._new_id())
         await self._forgets.ask(request)  # a learner does it soon: ``progress`` tells how far it is
         return memory.forget_view(request)
 
-    async def requests(self, call: OwnCall) -> JsonValue:
+    async def requests(self, call: ApiCall) -> JsonValue:
         """List the requests to forget, the newest first."""
         return {"requests": [memory.forget_view(one) for one in await self._forgets.requests_of(call.caller.tenant)]}
 
-    async def progress(self, call: OwnCall) -> JsonValue:
+    async def progress(self, call: ApiCall) -> JsonValue:
         """Show how far a request to forget is."""
         request_id = call.path_word("request_id")
         found = await self._forgets.find(call.caller.tenant, request_id)

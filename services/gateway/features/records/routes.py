@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping
 from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
+from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from services.gateway.features.records import service as records
 from shared.contracts.tenant_document import BadRecord, TenantVersion
 from shared.domain.exact_json import Json, dumps
@@ -16,24 +16,24 @@ class RecordEndpoints:
     def __init__(self, service: records.RecordService) -> None:
         self._service = service
 
-    def routes(self, own: OwnPaths) -> APIRouter:
+    def routes(self, own: ApiRouterFactory) -> APIRouter:
         path = "/tenants/{tenant}/record"
         return own.router(
-            OwnPath("GET", path, self.get),
-            OwnPath("PUT", path, self.put),
-            OwnPath("POST", f"{path}/show", self.show),
-            OwnPath("POST", f"{path}/history", self.history),
-            OwnPath("POST", f"{path}/restore", self.restore),
-            OwnPath("POST", f"{path}/withdraw", self.withdraw),
+            ApiPath("GET", path, self.get),
+            ApiPath("PUT", path, self.put),
+            ApiPath("POST", f"{path}/show", self.show),
+            ApiPath("POST", f"{path}/history", self.history),
+            ApiPath("POST", f"{path}/restore", self.restore),
+            ApiPath("POST", f"{path}/withdraw", self.withdraw),
             rules=PathRules(operators=True),
         )
 
-    async def get(self, call: OwnCall) -> Response:
+    async def get(self, call: ApiCall) -> Response:
         """Show the tenant's record as it holds, with its version as ``ETag``; secrets stand in it as references."""
         tenant = call.path_word("tenant")
         return _version_reply(tenant, await self._service.show(tenant, None))
 
-    async def show(self, call: OwnCall) -> Response:
+    async def show(self, call: ApiCall) -> Response:
         """Show the tenant's record, or the earlier ``version`` in the body. A POST, since the body says who asks."""
         tenant, number = (
             call.path_word("tenant"),
@@ -41,7 +41,7 @@ class RecordEndpoints:
         )
         return _version_reply(tenant, await self._service.show(tenant, number))
 
-    async def put(self, call: OwnCall) -> Response:
+    async def put(self, call: ApiCall) -> Response:
         """Replace the tenant's record.
 
         ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which holds from the next
@@ -50,18 +50,18 @@ class RecordEndpoints:
         tenant, change = call.path_word("tenant"), records.read_change(call.body, call.request.headers.get("if-match"))
         return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
-    async def history(self, call: OwnCall) -> Response:
+    async def history(self, call: ApiCall) -> Response:
         """List who changed the tenant's record, what and when, the newest first."""
         tenant = call.path_word("tenant")
         return _json(records.history_view(tenant, await self._service.history(tenant)))
 
-    async def restore(self, call: OwnCall) -> Response:
+    async def restore(self, call: ApiCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
         tenant, base = call.path_word("tenant"), records.read_base(call.request.headers.get("if-match"))
         number, comment = records.read_number(call.body), records.read_comment(call.body)
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
-    async def withdraw(self, call: OwnCall) -> Response:
+    async def withdraw(self, call: ApiCall) -> Response:
         """Withdraw the tenant's stored record: that of TENANT_FILE holds again."""
         tenant, base = call.path_word("tenant"), records.read_base(call.request.headers.get("if-match"))
         return await _answer_change(

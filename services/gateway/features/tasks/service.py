@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.edge import errors
-from services.gateway.edge.leaving import Leaving
+from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller, check_operator, may_have_told, may_read, may_stop
 from services.gateway.features.tasks.intake import (
@@ -84,12 +84,12 @@ class TaskService:
         new_id: Callable[[], str],
         rules: Rules,
         webhooks: WebhookRegistrar | None = None,
-        leaving: Leaving | None = None,
+        leaving: ShutdownState | None = None,
         participating: Participating | None = None,
         files: MessageFiles | None = None,
     ) -> None:
         self._tasks, self._wakes, self._threads = tasks, wakes, threads
-        self._leaving, self._participating = leaving or Leaving(), participating
+        self._leaving, self._participating = leaving or ShutdownState(), participating
         self._clock, self._new_id, self._rules, self.webhooks = clock, new_id, rules, webhooks
         self.files = files or MessageFiles(None, Reach())
 

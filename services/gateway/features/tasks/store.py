@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.edge.leaving import Leaving
+from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.tasks.intake import OwnEndpoints
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
 from services.gateway.features.tasks.model import ClientThreads, Readiness, Stories, Thread
@@ -234,7 +234,7 @@ _SECONDS = 3.0
 
 
 class RedisReadiness(Readiness):
-    def __init__(self, state: Redis, queue: Redis, leaving: Leaving, *, allow_volatile: bool) -> None:
+    def __init__(self, state: Redis, queue: Redis, leaving: ShutdownState, *, allow_volatile: bool) -> None:
         self._state, self._queue, self._leaving, self._allow_volatile = state, queue, leaving, allow_volatile
 
     async def problems(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from fastapi import APIRouter
 from pydantic import JsonValue
 
-from services.gateway.features.identity.own_paths import OwnCall, OwnPath, OwnPaths, PathRules
+from services.gateway.features.identity.api_paths import ApiCall, ApiPath, ApiRouterFactory, PathRules
 from services.gateway.features.tenants.service import TenantStates, read_reason, read_switch, state_view
 
 
@@ -14,31 +14,31 @@ class TenantEndpoints:
     def __init__(self, tenants: TenantStates, clock: Callable[[], datetime]) -> None:
         self._tenants, self._clock = tenants, clock
 
-    def routes(self, own: OwnPaths) -> APIRouter:
+    def routes(self, own: ApiRouterFactory) -> APIRouter:
         return own.router(
-            OwnPath("POST", "/tenants/{tenant}/stop", self.stop),
-            OwnPath("POST", "/tenants/{tenant}/resume", self.resume),
-            OwnPath("POST", "/tenants/{tenant}/show", self.show),
-            OwnPath("POST", "/tenants/{tenant}/made-tools", self.made_tools),
+            ApiPath("POST", "/tenants/{tenant}/stop", self.stop),
+            ApiPath("POST", "/tenants/{tenant}/resume", self.resume),
+            ApiPath("POST", "/tenants/{tenant}/show", self.show),
+            ApiPath("POST", "/tenants/{tenant}/made-tools", self.made_tools),
             rules=PathRules(operators=True),
         )
 
-    async def stop(self, call: OwnCall) -> JsonValue:
+    async def stop(self, call: ApiCall) -> JsonValue:
         """Stop the tenant, for the ``reason`` in the body; 200 with the tenant as it stands then."""
         await self._tenants.stop(call.caller.tenant, read_reason(call.body))
         return await self.show(call)
 
-    async def resume(self, call: OwnCall) -> JsonValue:
+    async def resume(self, call: ApiCall) -> JsonValue:
         """Let a stopped tenant go on; 200 with the tenant as it stands then."""
         await self._tenants.resume(call.caller.tenant)
         return await self.show(call)
 
-    async def made_tools(self, call: OwnCall) -> JsonValue:
+    async def made_tools(self, call: ApiCall) -> JsonValue:
         """Switch the making of calculators on or off: ``{"on"}``; 200 with the tenant as it stands then."""
         await self._tenants.switch_made_tools(call.caller.tenant, read_switch(call.body))
         return await self.show(call)
 
-    async def show(self, call: OwnCall) -> JsonValue:
+    async def show(self, call: ApiCall) -> JsonValue:
         """Show whether the tenant works, and what it used. A POST, since the body says who asks."""
         tenant = call.caller.tenant
         return state_view(tenant, await self._tenants.state(tenant, self._clock()))

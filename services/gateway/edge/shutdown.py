@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
-class Leaving:
-    """The state of a replica that stops. ``linger_seconds`` and ``grace_seconds``: see ``Farewell``."""
+class ShutdownState:
+    """The state of a replica that stops. ``linger_seconds`` and ``grace_seconds``: see ``ShutdownHooks``."""
 
     def __init__(self, linger_seconds: float = 0, grace_seconds: float = 10) -> None:
         self.linger_seconds, self.grace_seconds = linger_seconds, grace_seconds

@@ -14,7 +14,7 @@ from services.gateway.features.identity.model import Caller, Identity, check_ope
 from shared.domain.exact_json import JsonObject
 
 
-class OwnCall(NamedTuple):
+class ApiCall(NamedTuple):
     """A request to the gateway's own API. ``body``: empty if none is read.
 
     In the embedded profile the principal is in the body's ``metadata``.
@@ -29,12 +29,12 @@ class OwnCall(NamedTuple):
         return str(self.request.path_params[part])
 
 
-Act = Callable[[OwnCall], Awaitable[JsonValue | Response]]
+Act = Callable[[ApiCall], Awaitable[JsonValue | Response]]
 CALLERS = "x-callers"  # in the OpenAPI document: who may call a path, in words
 OPERATORS = "operators of the tenant"
 
 
-class OwnPath(NamedTuple):
+class ApiPath(NamedTuple):
     """A route. ``act`` gives the answer or its JSON; its name and docstring describe the route."""
 
     verb: str
@@ -52,7 +52,7 @@ class PathRules(NamedTuple):
     may_be_empty: bool = False
     operators: bool = False
 
-    def check(self, call: OwnCall) -> None:
+    def check(self, call: ApiCall) -> None:
         if self.operators:
             check_operator_of(str(call.request.path_params.get("tenant", call.caller.tenant)), call.caller)
 
@@ -60,11 +60,11 @@ class PathRules(NamedTuple):
 _USUAL = PathRules()
 
 
-class OwnPaths:
+class ApiRouterFactory:
     def __init__(self, identity: Identity, max_body: int) -> None:
         self._identity, self._max_body = identity, max_body
 
-    def router(self, *paths: OwnPath, rules: PathRules = _USUAL) -> APIRouter:
+    def router(self, *paths: ApiPath, rules: PathRules = _USUAL) -> APIRouter:
         router = APIRouter()
         for one in paths:
             router.add_api_route(
@@ -78,12 +78,12 @@ class OwnPaths:
             )
         return router
 
-    def _endpoint(self, path: OwnPath, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, path: ApiPath, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             reads = path.verb != "GET"
             body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if reads else {}
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
-            call = OwnCall(caller, body, request)
+            call = ApiCall(caller, body, request)
             rules.check(call)
             answer = await path.act(call)
             return answer if isinstance(answer, Response) else JSONResponse(answer)
