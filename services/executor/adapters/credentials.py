@@ -14,11 +14,11 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.oauth_tokens import MAX_KEPT, TokenEndpoints
-from services.executor.adapters.recent import Recent
 from services.executor.ports.tools import CredentialHeader, Credentials, CredentialUnavailable
 from shared.contracts.credential import Credential, CredentialType, Reference, Scheme, beyond_walls, folder_of
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import loads_object
+from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 
 _REFUSED = 401
@@ -203,8 +203,8 @@ class _Aws(SecretSource):
     """
 
     def __init__(self) -> None:
-        self._kept = Recent[str, _CachedSecret](MAX_KEPT)
-        self._asking = Recent[str, asyncio.Lock](MAX_KEPT)
+        self._kept = LruCache[str, _CachedSecret](MAX_KEPT)
+        self._asking = LruCache[str, asyncio.Lock](MAX_KEPT)
 
     @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
@@ -274,7 +274,7 @@ async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIte
 class ResolvedCredentials(Credentials):
     def __init__(self, secrets: SecretSource, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
-        self._shown = Recent[str, deque[str]](MAX_KEPT)
+        self._shown = LruCache[str, deque[str]](MAX_KEPT)
         self._lacking: set[str] = set()
 
     @property
