@@ -5,9 +5,9 @@ from typing import NamedTuple, Protocol
 
 from services.executor.core.conversation.understanding import UNDERSTAND
 from services.executor.core.figures.identifiers import opened_addresses
-from services.executor.core.plan.agreement import PartOfCall
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
+from services.executor.core.plan.stated_amounts import PartOfCall
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.side_by_side import side_by_side
@@ -221,7 +221,10 @@ class Dispatch:
         doubts: list[str] = []
         read, lacks_source = list[PlannedCall](), False
         finder = SourceFinder(known)
-        called = [*(tool.name for _, tool in writes), *(one.call.tool for one in before)]
+        called = [
+            *((tool.name, use.input) for use, tool in writes),
+            *((one.call.tool, one.call.arguments) for one in before),
+        ]
         for use, tool in writes:
             try:
                 if new_reads:

@@ -362,7 +362,9 @@ CHOOSES = re.compile(
     re.IGNORECASE,
 )
 _OPEN_CHOICE = re.compile(
-    r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead)\b", re.IGNORECASE
+    r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead|"
+    r"alle\w*|jede\w*|sämtliche\w*|übrige\w*|tous|toutes|chaque|todos|todas|cada)\b",
+    re.IGNORECASE,
 )
 
 

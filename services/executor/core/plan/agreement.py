@@ -6,14 +6,21 @@ no proof, so they refuse nothing by themselves.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
-from decimal import Decimal
-from typing import NamedTuple
+from itertools import pairwise
 
 from services.executor.core.figures.arguments import ArgumentKind, read_fields
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import Number, NumberMention, figure
+from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.vocabulary import has_condition, leaves_open
+from services.executor.core.plan.stated_amounts import (
+    EDITING,
+    Disagreement,
+    PartOfCall,
+    PartWords,
+    SaidArgument,
+    find_wrong_amounts,
+    value_at,
+)
 from services.executor.core.records.called_records import words
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import ToolWords, words_of_tool
@@ -26,75 +33,66 @@ from shared.domain.keywords import stem
 _SUPERLATIVE = re.compile(r"\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCLUDES = re.compile(
     r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
-    r"außer|ausser|nicht|sauf|excepté)\s+(?P<between>(?:[^\W\d]+\s+){0,2})$",
+    r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
+    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+(?P<between>(?:[^\W\d]+\s+){0,2})$",
     re.IGNORECASE,
 )
+_STAYS = re.compile(
+    r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
+    r"bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
+    re.IGNORECASE,
+)
+_TARGET = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORECASE)
+_FROM = re.compile(r"\b(?:from|out\s+of|von|vom|aus|de|du|desde)\s+(?:(?:the|dem|der|la|le|el)\s+)?$", re.IGNORECASE)
+_INTO = re.compile(
+    r"\b(?:to|into|onto|auf|zu|zum|zur|nach|an|à|au|vers|a|al)\s+(?:(?:the|das|die|den|la|le|el)\s+)?$", re.IGNORECASE
+)
+_SOURCE_NAMES = frozenset("from source origin debit".split())
+_TARGET_NAMES = frozenset("to target destination credit".split())
 _LITTLE = frozenset("the a for of this that only just with number no der die das den dem für le la les pour".split())
 _LISTED = re.compile(r"(?:[\w/.-]*\d[\w/.-]*\s*(?:,|;|and|or|und|oder|et|ou|&)\s*)+$", re.IGNORECASE)
-_COMPARES = re.compile(
-    r"(?:\b(?:over|above|below|under|than|least|most|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
-    r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])[^.;]{0,40}$",
-    re.IGNORECASE,
-)
 _A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
 _ASKED_OF = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
-_EDITING = frozenset("update edit modify change set amend correct patch adjust".split())
 _SHOWN = 80
 _LOOKED_BACK = 160  # characters before an identifier in which an exception is looked for
 
 
-class Disagreement(NamedTuple):
-    """What of a call does not agree with its part. ``argument``: its path, empty where it is the tool itself."""
-
-    argument: str
-    why: str
-
-
-class SaidArgument(NamedTuple):
-    """A scalar argument of a call. ``origin``: the kind of source that its value has."""
-
-    path: str
-    kind: ArgumentKind
-    origin: str
-    value: Json
-
-
-class PartOfCall(NamedTuple):
-    """The part that a call carries out. ``quote``: its words; ``others``: those of the task's other parts.
-
-    ``writes``: the names of its server's tools that write; ``beside``: of those that are called for the task besides.
-    """
-
-    quote: str = ""
-    others: Sequence[str] = ()
-    writes: Sequence[str] = ()
-    beside: Sequence[str] = ()
+_SEVERAL = re.compile(
+    r"\b(?:twice|two|three|both|again|another|second|more|each|every|several|separate\w*|zwei\w*|drei\w*|beide\w*|noch|je|"
+    r"deux|trois|encore|chaque|dos|tres|otra|cada)\b",
+    re.IGNORECASE,
+)
+_TELLING = (
+    r"(?:tell|told|inform|notif|writ|wrote|send|sent|messag|e-?mail|mail|letter|text|sms|call|phon|announc|remind|ask|repl|"
+    r"answer|respon|post|say|let|contact|alert|ping|report|invit|warn|confirm|thank|apolog|explain|shar|forward|brief|"
+    r"publish|broadcast|escalat|page|schreib|sag|informier|benachrichtig|schick|send|antwort|erinner|meld|teil|bescheid|"
+    r"écri|ecri|envo|dis|dit|inform|prév|prev|avert|répon|repon|rappel|escrib|envía|envia|enví|avis|dile|di|notifi|responde|"
+    r"recuerd)\w*"
+)
+_ASKS_NOT_TO = re.compile(
+    rf"\b(?:do\s+not|don't|without|never|nicht|ohne|sans|sin)\s+(?!forget|fail|hesitate)(?:\w+\s+)?{_TELLING}",
+    re.IGNORECASE,
+)
 
 
-THE_WHOLE = PartOfCall()  # where a call is looked at without a part
+def asks_for_several(quote: str) -> bool:
+    """Whether the words ask for more than one of what they say."""
+    return _SEVERAL.search(quote) is not None
 
 
-class PartWords(NamedTuple):
-    """What a call is held against. ``quote``: the words of its part, or of the task; ``said``: all that the user wrote.
-
-    ``facts``: what was read, the task's files among them; ``has_figures``: whether anything was calculated.
-    """
-
-    quote: str
-    said: Sequence[Mentions]
-    facts: Sequence[Fact]
-    now: datetime
-    part: PartOfCall
-    has_figures: bool
+def find_forbidden_notice(tool: Tool, part: PartOfCall) -> Iterator[Disagreement]:
+    """Yields a notice of whose kind the part says that nobody gets one: "do not write to the tenant"."""
+    if _ASKS_NOT_TO.search(part.quote):
+        yield Disagreement("", f"{tool.name}: this part says that nobody is to be told")
 
 
 def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
     """Whether an editing call names only what it edits, though the tool could be told what to set; ``{}`` is
     nothing.
     """
-    if words_of_tool(tool.name).verb not in _EDITING:
+    if words_of_tool(tool.name).verb not in EDITING:
         return False
     settable = [name for name in tool.parameters if not names_a_record(name)]
     return (
@@ -107,22 +105,25 @@ def changes_nothing(tool: Tool, arguments: JsonObject) -> bool:
 def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
     """Yields what of a change with these arguments does not agree with its part."""
     quoted = find_mentions(setting.quote, setting.now)
-    knows_anything = setting.has_figures or any(not fact.by_machine for fact in setting.facts)
+    knows_anything = setting.values or any(not fact.by_machine for fact in setting.facts)
     if has_condition(setting.quote) and not knows_anything:
         yield Disagreement(
             "", f"{tool.name}: this part depends on a condition, and nothing was read of what it is about"
         )
     yield from _find_excluded(given, setting.said)
-    if not (leaves_open(setting.quote) or _SUPERLATIVE.search(setting.quote)):
-        yield from _find_other_amount(given, quoted)
+    if not _SUPERLATIVE.search(setting.quote):
+        yield from find_wrong_amounts(tool, given, quoted, setting)
         yield from _find_other_words(tool, given, quoted, setting)
-        yield from _find_unasked_fields(tool, given, setting)
+        if not leaves_open(setting.quote):
+            yield from _find_unasked_fields(tool, given, setting)
+    yield from _find_swapped(tool, given, quoted, setting)
+    yield from _find_wrong_way(given, quoted, setting)
     yield from _find_other_tool(tool, setting)
 
 
 def _find_excluded(given: Sequence[SaidArgument], said: Sequence[Mentions]) -> Iterator[Disagreement]:
     """Records that the user names as an exception: "all but not EXP-7"."""
-    for path, _, _, value in given:
+    for path, value in ((one.path, one.value) for one in given):
         text = as_text(value)
         if not any(mark.isdigit() for mark in text) or not (names_a_record(_name_of(path)) or isinstance(value, str)):
             continue
@@ -139,37 +140,14 @@ def is_excluded(text: str, name: str, said: Mentions) -> bool:
         found = _EXCLUDES.search(before)
         if found is not None and all(word.casefold() in allowed for word in _singular(found["between"].split())):
             return True
+        if _STAYS.match(said.text, place.end()):
+            return True
     return False
 
 
 def _singular(said: Iterable[str]) -> Iterator[str]:
     for word in said:
         yield (words(word) or (word,))[0]
-
-
-def _find_other_amount(given: Sequence[SaidArgument], quoted: Mentions) -> Iterator[Disagreement]:
-    """An amount that is some record's, where the part states a figure of its own that the call uses nowhere."""
-    stated = [one for one in quoted.numbers if _is_stated(one, quoted.text)]
-    used = {number for one in given if (number := figure(one.value)) is not None}
-    if not stated or any(one.origin == "calculated" for one in given):
-        return
-    if any(_equals_any(number, used) for one in stated for number in one.values):
-        return
-    told = ", ".join(one.text for one in stated)
-    for one in given:
-        if one.kind is ArgumentKind.AMOUNT and one.origin == "fact" and figure(one.value) is not None:
-            yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
-
-
-def _is_stated(mention: NumberMention, text: str) -> bool:
-    """Whether a number is a figure to act with: no limit or condition, no small number in words, no share or term."""
-    is_plain = mention.unit is None or mention.money is not None
-    before = text[max(0, mention.start - 60) : mention.start]
-    return is_plain and not mention.is_everyday and not _COMPARES.search(before)
-
-
-def _equals_any(number: Number, used: Iterable[Decimal]) -> bool:
-    return any(number == one or number * 100 == one for one in used)
 
 
 def _find_other_words(
@@ -179,15 +157,18 @@ def _find_other_words(
     nowhere, where the part has a name that the call does not use.
     """
     texts = [one.value for one in given if isinstance(one.value, str)]
-    for path, kind, origin, value in given:
+    is_open, stems = leaves_open(quoted.text), {stem(word) for word in words_of(quoted.text)}
+    for path, kind, origin, value, *_ in given:
         if not isinstance(value, str) or origin not in _ASKED_OF or kind is ArgumentKind.FREE_TEXT or not value.strip():
             continue
         if names_a_record(_name_of(path)) or figure(value) is not None:
             continue
-        if any(_says(text, value) for text in (quoted, *setting.said)):
+        if any(_says(text, value) for text in (quoted, *setting.said)) or {*map(stem, words_of(value))} <= stems:
             continue
         meant = [one for one in _known_words(tool, path, setting.facts) if _says(quoted, one) and one not in texts]
-        if origin == "none" and not meant and _A_NAME.fullmatch(value):
+        if is_open:  # its other words say which things are meant
+            meant = [one for one in meant if any(_TARGET.search(quoted.text[:at]) for at in _places(one, quoted.text))]
+        elif origin == "none" and not meant and _A_NAME.fullmatch(value):
             meant = [name for name in _NAMES_WITHIN.findall(quoted.text) if not any(name in one for one in texts)]
         if meant:
             told = ", ".join(dict.fromkeys(meant))
@@ -198,7 +179,7 @@ def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: Par
     """A field that an edit sets and of which the user says nothing, beside one of which they do: neither its name nor
     its value. What the records have there already is set to nothing new.
     """
-    if words_of_tool(tool.name).verb not in _EDITING:
+    if words_of_tool(tool.name).verb not in EDITING:
         return
     said_words = {word for text in setting.said for one in words_of(text.text) for word in words(one)}
     sets = [one for one in given if not names_a_record(_name_of(one.path)) and one.path not in tool.required]
@@ -219,6 +200,69 @@ def _present_values(given: Sequence[SaidArgument], facts: Sequence[Fact]) -> fro
     fields = (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result))
     own = (field for field in fields if field.record is not None and field.record.identifier in named)
     return frozenset((words(field.name), as_text(field.value)) for field in own)
+
+
+def _places(said: str, text: str) -> Iterator[int]:
+    """Yields where the words stand in a text: also ``on_hold`` as "on hold"."""
+    written = re.escape(said.strip()).replace("_", "[ _-]").replace("\\ ", "[ _-]")
+    yield from (match.start() for match in re.finditer(rf"(?<!\w){written}(?!\w)", text, re.IGNORECASE))
+
+
+def _spoken_at(value: Json, quoted: Mentions, setting: PartWords) -> int | None:
+    """Where the part says a value, or the name of the record that it is the id of; None where it does not, or says it
+    twice.
+    """
+    text = as_text(value)
+    number = figure(value)
+    found = {
+        at
+        for said in (text, *setting.titles.get(text.casefold(), ()))
+        if said.strip()
+        for at in _places(said, quoted.text)
+    }
+    if number is not None:
+        found |= {one.start for one in quoted.numbers if number in one.values}
+    return found.pop() if len(found) == 1 else None
+
+
+def _find_swapped(
+    tool: Tool, given: Sequence[SaidArgument], quoted: Mentions, setting: PartWords
+) -> Iterator[Disagreement]:
+    """A value that the part says beside another record, of several calls each of which has one of its records and
+    values: "10 of A-1 and 15 of A-2".
+    """
+    calls = [arguments for name, arguments in setting.part.calls if name == tool.name]
+    for record in given if len(calls) > 1 else ():
+        place = _spoken_at(record.value, quoted, setting)
+        if place is None or not names_a_record(_name_of(record.path)):
+            continue
+        for one in given:
+            here = _spoken_at(one.value, quoted, setting) if one.path != record.path else None
+            if here is None:
+                continue
+            records, values = (
+                sorted({at for call in calls if (at := _spoken_at(value_at(call, path), quoted, setting)) is not None})
+                for path in (record.path, one.path)
+            )
+            order = sorted([*((at, 0) for at in records), *((at, 1) for at in values)])
+            is_paired = len(records) > 1 and all(first[1] != then[1] for first, then in pairwise(order))
+            if is_paired and len(records) == len(values) and records.index(place) != values.index(here):
+                told = f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says it of another record"
+                yield Disagreement(one.path, told)
+
+
+def _find_wrong_way(given: Sequence[SaidArgument], quoted: Mentions, setting: PartWords) -> Iterator[Disagreement]:
+    """Where something comes from that the part says it goes to, and the other way round."""
+    for one in given:
+        name = {*words(_name_of(one.path))}
+        wrong = _INTO if name & _SOURCE_NAMES else _FROM if name & _TARGET_NAMES else None
+        right = _FROM if wrong is _INTO else _INTO
+        place = _spoken_at(one.value, quoted, setting) if wrong is not None else None
+        before = quoted.text[:place] if place is not None else ""
+        if wrong is not None and wrong.search(before) and not right.search(before):
+            yield Disagreement(
+                one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says it the other way round"
+            )
 
 
 def _known_words(tool: Tool, path: str, facts: Sequence[Fact]) -> Iterator[str]:
@@ -244,7 +288,7 @@ def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
     if has_condition(setting.quote) or said & _stems(words_of_tool(tool.name)):
         return
     meant = [name for name in setting.part.writes if name != tool.name and _is_said(words_of_tool(name), said)]
-    if len(meant) == 1 and meant[0] not in setting.part.beside:
+    if len(meant) == 1 and meant[0] not in {name for name, _ in setting.part.calls}:
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 
 

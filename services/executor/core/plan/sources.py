@@ -1,7 +1,7 @@
 """Finds where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import MAXYEAR, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
@@ -10,10 +10,17 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
-from services.executor.core.figures.arguments import STRICT, ArgumentKind, FieldStanding, ReadField, read_fields
+from services.executor.core.figures.arguments import (
+    STRICT,
+    ArgumentKind,
+    FieldStanding,
+    ReadField,
+    hints_of,
+    read_fields,
+)
 from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
 from services.executor.core.figures.facts import FactOrigin, duration_of, index_facts
-from services.executor.core.figures.identifiers import IdentifierForm, whole_form
+from services.executor.core.figures.identifiers import ADDRESSES, IdentifierForm, find_special_identifiers, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention
 from services.executor.core.figures.operands import KnownFigures
@@ -21,14 +28,19 @@ from services.executor.core.figures.trace import OriginKind, Trace, trace_argume
 from services.executor.core.figures.vocabulary import leaves_open
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import (
+    asks_for_several,
+    changes_nothing,
+    find_disagreements,
+    find_forbidden_notice,
+    is_excluded,
+)
+from services.executor.core.plan.stated_amounts import (
     THE_WHOLE,
     Disagreement,
     PartOfCall,
     PartWords,
     SaidArgument,
-    changes_nothing,
-    find_disagreements,
-    is_excluded,
+    value_at,
 )
 from services.executor.core.records.called_records import (
     agree,
@@ -43,9 +55,11 @@ from services.executor.core.records.references import references
 from services.executor.core.session.context import FILE, TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import leaves_of
+from services.executor.core.tools.toolbox import CALL
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
-from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
+from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
+from shared.domain.marks import MarkKind, marks
 from shared.domain.words import ToolClass
 
 
@@ -148,7 +162,9 @@ _TERMS = {"days": 1, "weeks": 7}
 _LONGEST_TERM = 3_660  # days
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_ACCOUNTS = {MarkKind.IBAN: "account number", MarkKind.CARD: "card number"}
+_RANGE = re.compile(r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d", re.IGNORECASE)  # "A-4 to A-6"
+_GAPS = re.compile(r"[ -]")
 _DIGITS = re.compile(r"[0-9]+")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
@@ -176,6 +192,7 @@ class SourceFinder:
         self._facts = known.facts
         self._told = known.told or known.texts[:1]
         self._trusted = known.trusted
+        self._values = {value.name: value for value in known.values}
         self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
@@ -226,15 +243,97 @@ class SourceFinder:
     def _find_disagreements(
         self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], part: PartOfCall
     ) -> tuple[Disagreement, ...]:
-        """What of a change does not agree with its part; empty for other calls."""
-        if tool.tool_class is not ToolClass.CHANGE:
-            return ()
-        given = [
-            SaidArgument(leaf.path, leaf.kind, leaf.origin, _value_at(call.arguments, leaf.path)) for leaf in leaves
+        """What of a change does not agree with its part, and what of any call's text has no source."""
+        quoted = find_mentions(part.quote or self._sources.task.text, self._sources.now)
+        strange = [
+            Disagreement(leaf.path, why) for leaf in leaves if (why := self._why_strange_text(leaf, call, quoted))
         ]
-        quote, has_figures = part.quote or self._sources.task.text, bool(self._sources.calculated)
-        setting = PartWords(quote, self._said, self._facts, self._sources.now, part, has_figures)
-        return tuple(find_disagreements(tool, given, setting))
+        if tool.tool_class is ToolClass.NOTIFY:
+            return (*find_forbidden_notice(tool, part), *strange)
+        if tool.tool_class is not ToolClass.CHANGE:
+            return tuple(strange)
+        given = [
+            SaidArgument(
+                leaf.path,
+                leaf.kind,
+                leaf.origin,
+                value_at(call.arguments, leaf.path),
+                _figure_of(leaf),
+                _is_in_minor_units(leaf, tool),
+                tuple(self._present_values(leaf, call)),
+            )
+            for leaf in leaves
+        ]
+        quote = part.quote or self._sources.task.text
+        setting = PartWords(quote, self._said, self._facts, self._sources.now, part, self._values, self._titles)
+        return (*find_disagreements(tool, given, setting), *self._find_repeated(call, tool, leaves, part), *strange)
+
+    def _present_values(self, leaf: Trace, call: PlannedCall) -> Iterator[Decimal]:
+        """Yields the numbers that the records which the call names have in a field of the argument's name."""
+        named, called = _texts_in(call), words(leaf.path.rpartition(".")[2])
+        for (owner, field), values in self._by_record.items() if leaf.kind is ArgumentKind.AMOUNT else ():
+            if owner in named and words(field) == called:
+                yield from (number for value in values if (number := _number(value)) is not None)
+
+    @cached_property
+    def _titles(self) -> Mapping[str, Sequence[str]]:
+        """What the records that were read are called, by their ids."""
+        found: dict[str, list[str]] = {}
+        for node in record_graph(tuple(self._facts)).nodes:
+            own = [str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str)]
+            for name in node.names[0]:
+                found.setdefault(name, []).extend(own)
+        return found
+
+    def _why_strange_text(self, leaf: Trace, call: PlannedCall, quoted: Mentions) -> str:
+        """A sentence if an argument's text holds an account, a card or an address that has no source, or another day or
+        hour than the part says; else empty.
+        """
+        value = value_at(call.arguments, leaf.path)
+        if leaf.kind in STRICT or not isinstance(value, str):
+            return ""
+        for mark in marks(value):
+            if mark.kind in _ACCOUNTS and not self._is_known("account", mark.value, _GAPS.sub("", mark.value)):
+                return f"{leaf.path}: no source has the {_ACCOUNTS[mark.kind]} in its text"
+        for one in find_special_identifiers(value):
+            if one.form in ADDRESSES and not self._is_known("url", one.text):
+                return f"{leaf.path}: no source has the address in its text"
+        if leaf.kind is not ArgumentKind.FREE_TEXT or not (quoted.days or quoted.times):
+            return ""
+        written = find_mentions(value, self._sources.now, relative=False)
+        days = {period.first for one in written.dates for period in one.periods if period.first == period.last}
+        if quoted.days and any(not self._is_known("date", day.isoformat()) for day in days):
+            return f"{leaf.path}: its text names a day that no source has, and this part says another one"
+        if quoted.times_of_day and written.times_of_day and written.times_of_day.isdisjoint(quoted.times_of_day):
+            return f"{leaf.path}: its text names another time of day than this part"
+        return ""
+
+    def _find_repeated(
+        self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], part: PartOfCall
+    ) -> Iterator[Disagreement]:
+        """Yields a change that differs from another one of the task in its words alone, unless the part asks for
+        several.
+        """
+        if asks_for_several(part.quote):
+            return
+        texts = {
+            leaf.path.partition(".")[0].partition("[")[0] for leaf in leaves if leaf.kind is ArgumentKind.FREE_TEXT
+        }
+        made = [loads_object(fact.arguments_json) for fact in self._facts if fact.tool == tool.name]
+        own = _plain_arguments(call.arguments, texts)
+        for other in [*made, *(arguments for name, arguments in part.calls if name == tool.name)]:
+            given = {name: value for name, value in other.items() if name != CALL}
+            if given != call.arguments and _plain_arguments(given, texts) == own:
+                yield Disagreement("", f"{tool.name}: it is proposed twice, and this part asks for one")
+                return
+
+    def _is_known(self, name: str, *texts: str) -> bool:
+        """Whether a value has a source, in one of its writings, under such a name."""
+        traced = (trace_scalar(name, {}, text, self._sources) for text in texts)
+        return any(
+            one.origin is not OriginKind.NONE and (one.strictness_met or self._may_be_taken(one.origins))
+            for one in traced
+        )
 
     def _find_other_days(
         self, doubtful: Sequence[Trace], call: PlannedCall, part: PartOfCall
@@ -244,7 +343,7 @@ class SourceFinder:
         said = find_mentions(part.quote or self._sources.task.text, self._sources.now) if days else None
         told = ", ".join(said.text[one.start : one.end] for one in said.dates) if said else ""
         for leaf in days if told else ():
-            value = _format_value(_value_at(call.arguments, leaf.path))
+            value = _format_value(value_at(call.arguments, leaf.path))
             yield Disagreement(leaf.path, f"{leaf.path} {value}: this part says {told[:_SHOWN]}")
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
@@ -277,7 +376,7 @@ class SourceFinder:
         """
         if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
             return False
-        value = _value_at(call.arguments, leaf.path)
+        value = value_at(call.arguments, leaf.path)
         if isinstance(value, str):
             moment = read_machine_moment(value, self._sources.now.tzinfo)
             if moment is not None and moment.day is None:
@@ -325,10 +424,10 @@ class SourceFinder:
         """Whether a moment is as far from one that has a source as two moments of the named record are from each
         other.
         """
-        moment = self._moment(_value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
+        moment = self._moment(value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
         if moment is None:
             return False
-        values = (_value_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
+        values = (value_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
         distances = {moment - other for one in values if (other := self._moment(one)) is not None}
         named = _texts_in(call)
         shown = [one for (owner, _), given in self._by_record.items() if owner in named for one in given]
@@ -357,18 +456,20 @@ class SourceFinder:
 
         Another one is meant where the user names it and the part does not choose, or where several others were read.
         """
-        value = _value_at(call.arguments, leaf.path)
+        value = value_at(call.arguments, leaf.path)
         if leaf.kind not in _NAMING or leaf.origin is not OriginKind.FACT:
             return False
+        if not leaves_open(part.quote) and self._is_other_told(as_text(value), call, part):
+            return True
         named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
         calculated = {str(one).casefold() for one in (self._sources.calculated or {}).values()}
-        if tool.tool_class is not ToolClass.CHANGE or named is None or named.text in calculated:
+        if named is None or named.text in calculated:
             return False
         nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
         own = [node for node in nodes if named.text in node.names[0]]
         meant = self._list_meant(part)
         given = {str(one).casefold() for one in call.arguments.values()}
-        if own and self._chooses(part.quote, own):
+        if own and (self._chooses(part.quote, own) or _RANGE.search(part.quote)):
             chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
             return any(self._is_of_another(node, meant, given) for node in chosen)
         if own:
@@ -378,6 +479,23 @@ class SourceFinder:
         if named.text in held:
             return False  # another record that the part names has it
         return len({node.identity for node in nodes}) > 1
+
+    def _is_other_told(self, name: str, call: PlannedCall, part: PartOfCall) -> bool:
+        """Whether the part has what another record of the kind has, a name, an address or a reference, and nothing of
+        what this one has in its place.
+        """
+        text = self._words_of(part)
+        if stands_in(name, " ".join(self._told)):
+            return False
+        own = [node for node in self._read_nodes if name.casefold() in node.names[0]]
+        given = {as_text(one).casefold() for _, one in walk_json(call.arguments) if not isinstance(one, dict | list)}
+        given |= {title.casefold() for one in [*given] for title in self._titles.get(one, ())}
+        kinds, mine = {node.kind for node in own}, {key for node in own for key in _told_values(node.record, text)}
+        others = (node for node in self._read_nodes if node.kind in kinds and name.casefold() not in node.names[0])
+        told = ({*_told_values(other.record, text)} for other in others)
+        return any(
+            mine <= values and any(value.casefold() not in given for _, value in values - mine) for values in told
+        )
 
     def _is_of_another(self, node: GraphNode, meant: Sequence[GraphNode], given: Set[str]) -> bool:
         """Whether a chosen record belongs to somebody whom no word tells of, where the user names another one of that
@@ -395,14 +513,19 @@ class SourceFinder:
         """The records with an id that the part names, or what the user says besides the other parts ("Ann married.
         Rename her."), and not as an exception.
         """
-        text = self._told[0]
-        for other in part.others:
-            text = text.replace(other, " ") if other != part.quote else text
+        text = self._words_of(part)
         if text not in self._named:
             said = find_mentions(text, self._sources.now)
             nodes = record_graph(tuple(self._facts)).nodes
             self._named[text] = [node for node in nodes if node.names[0] and _is_meant(node, said)]
         return self._named[text]
+
+    def _words_of(self, part: PartOfCall) -> str:
+        """What the user says in this turn besides the task's other parts."""
+        text = self._told[0]
+        for other in part.others:
+            text = text.replace(other, " ") if other != part.quote else text
+        return text
 
     @cached_property
     def _said(self) -> tuple[Mentions, ...]:
@@ -440,7 +563,7 @@ class SourceFinder:
 
     def _is_in_words(self, leaf: Trace, call: PlannedCall) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
-        value = _value_at(call.arguments, leaf.path)
+        value = value_at(call.arguments, leaf.path)
         if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
             return False
         texts = self._sources.texts
@@ -467,7 +590,7 @@ class SourceFinder:
         """
         if leaf.kind not in _NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
             return ""
-        value = as_text(_value_at(call.arguments, leaf.path))
+        value = as_text(value_at(call.arguments, leaf.path))
         asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
         fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
         texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
@@ -493,7 +616,7 @@ class SourceFinder:
         shown = [one for one in leaf.origins if one.standing is not FieldStanding.FREE_TEXT]
         if not shown or any(one.fact_id not in by_machine for one in shown):
             return False
-        return not self._tells_of(as_text(_value_at(call.arguments, leaf.path)))
+        return not self._tells_of(as_text(value_at(call.arguments, leaf.path)))
 
     def _tells_of(self, identifier: str) -> bool:
         """Whether the user's words tell of the record, by its id or a name, or of one that refers to it."""
@@ -552,7 +675,7 @@ class SourceFinder:
 
         Only for amounts and quantities.
         """
-        value = _number(_value_at(call.arguments, leaf.path))
+        value = _number(value_at(call.arguments, leaf.path))
         if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._shares:
             return False
         named = _texts_in(call)
@@ -582,6 +705,35 @@ class SourceFinder:
                 if field.record is not None:
                     found.setdefault((field.record.identifier, field.name), []).append(field.value)
         return found
+
+
+def _plain_arguments(arguments: JsonObject, texts: Container[str]) -> JsonObject:
+    """A call's arguments without its free texts, in one writing of numbers and days."""
+    return {name: _plain_value(value) for name, value in arguments.items() if name not in texts}
+
+
+def _plain_value(value: Json) -> Json:
+    if not isinstance(value, str):
+        return value
+    days = read_possible_dates(value)
+    return days[0].isoformat() if len(days) == 1 else value.strip().casefold()
+
+
+def _told_values(record: JsonObject, text: str, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yields what a text has of a record's names, addresses and references, with the paths of their fields: a number
+    only behind its field's name, "unit 104".
+    """
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from _told_values(value, text, f"{path}{key}.")
+        elif isinstance(value, str):
+            pieces = (piece.strip() for piece in value.split(","))
+            if any(len(piece) > 2 and piece[0].isupper() and stands_in(piece, text) for piece in pieces):
+                yield f"{path}{key}", value
+        elif isinstance(value, int) and not isinstance(value, bool):
+            named = [word for word in words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
+            if named and re.search(rf"\b{re.escape(named[0])}\s+{value}\b", text, re.IGNORECASE):
+                yield f"{path}{key}", str(value)
 
 
 def _names_in(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
@@ -634,12 +786,22 @@ def _nights(number: NumberMention, text: str) -> timedelta | None:
     return timedelta(days=int(number.values[0])) if is_of_nights else None
 
 
+def _figure_of(leaf: Trace) -> str:
+    """The name of the calculated value that an argument is; empty if it is none."""
+    return leaf.where if leaf.origin is OriginKind.CALCULATED else ""
+
+
+def _is_in_minor_units(leaf: Trace, tool: Tool) -> bool:
+    schema = tool.parameters.get(leaf.path.partition(".")[0].partition("[")[0], {})
+    return hints_of(leaf.path, schema if "." not in leaf.path else {}, None).is_in_minor_units
+
+
 def _has_no_source(leaf: Trace, call: PlannedCall) -> bool:
     """Whether the argument needs a source and has none; a small whole number may be the model's own choice: a priority,
     a page.
     """
     if leaf.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
-        return leaf.origin is OriginKind.NONE and not _is_small(_value_at(call.arguments, leaf.path))
+        return leaf.origin is OriginKind.NONE and not _is_small(value_at(call.arguments, leaf.path))
     return leaf.kind in STRICT and not leaf.strictness_met and not leaf.free_text_only
 
 
@@ -653,7 +815,7 @@ def _is_small(value: Json) -> bool:
 
 
 def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
-    value = _format_value(_value_at(call.arguments, leaf.path))
+    value = _format_value(value_at(call.arguments, leaf.path))
     return (
         f"{leaf.path} {value} of {tool.name} stands neither in the task nor in a result, and is not calculated: "
         "calculate it, or take what stands there; if it is yours to choose, propose the call again as it is"
@@ -661,7 +823,7 @@ def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
 
 
 def _doubt_record(leaf: Trace, call: PlannedCall) -> str:
-    value = _format_value(_value_at(call.arguments, leaf.path))
+    value = _format_value(value_at(call.arguments, leaf.path))
     return (
         f"{leaf.path} {value}: no word of the task tells of this record, and of another one it does: take the one that "
         "is meant; if it is this one, propose the call again as it is, and a person is asked"
@@ -669,7 +831,7 @@ def _doubt_record(leaf: Trace, call: PlannedCall) -> str:
 
 
 def _why_unsourced(leaf: Trace, call: PlannedCall) -> str:
-    value = _value_at(call.arguments, leaf.path)
+    value = value_at(call.arguments, leaf.path)
     return (
         f"{leaf.path} {_format_value(value)} ({leaf.kind}) stands neither in the task nor in a result, "
         "and is not calculated: read or calculate it"
@@ -699,16 +861,6 @@ def _number(value: Json) -> Decimal | None:
     except InvalidOperation:
         return None
     return number if number.is_finite() else None
-
-
-def _value_at(arguments: JsonObject, path: str) -> Json:
-    value: Json = arguments
-    for name, place in _STEP.findall(path):
-        if isinstance(value, dict):
-            value = value.get(name)
-        elif isinstance(value, list) and place and int(place) < len(value):
-            value = value[int(place)]
-    return value
 
 
 def _format_value(value: Json) -> str:

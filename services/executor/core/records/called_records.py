@@ -20,7 +20,7 @@ _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
 _SAYS_NOTHING = frozenset(
     """data result results item items record records row rows entry entries value values list all details detail info
     information response content output object objects element elements full current single one total amount summary
-    attribute field property header body payload figure financial""".split()
+    attribute field header body payload figure financial""".split()
 )
 
 

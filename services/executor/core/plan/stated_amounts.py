@@ -1,0 +1,329 @@
+"""Holds the amounts of a proposed change against those that its part states."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from types import MappingProxyType
+from typing import NamedTuple
+
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, read_fields
+from services.executor.core.figures.mentions import Mentions
+from services.executor.core.figures.numbers import NumberMention, figure, read_amount
+from services.executor.core.figures.vocabulary import PERCENT
+from services.executor.core.records.called_records import words
+from services.executor.core.session.values import Fact, NamedValue, Operand
+from services.executor.core.tools.classes import words_of_tool
+from services.executor.core.tools.record_tree import names_a_record
+from services.executor.ports.tools import Tool
+from shared.domain.exact_json import Json, JsonObject, as_text
+
+EDITING = frozenset("update edit modify change set amend correct patch adjust".split())
+_COMPARES = re.compile(
+    r"(?:\b(?:over|above|below|under|than|least|most|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
+    r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])[^.;]{0,40}$",
+    re.IGNORECASE,
+)
+_AT_MOST = re.compile(
+    r"\b(?:at\s+most|no\s+more\s+than|not\s+more\s+than|up\s+to|höchstens|maximal|bis\s+zu|au\s+plus|como\s+máximo)\s+$",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(
+    r"\b(?:in\s+full|entire\w*|whole|fully|completely|complete|full|all\s+of|ganz\w*|vollständig\w*|gesamt\w*|entièrement|"
+    r"en\s+entier|totalité|completo|completa)\b",
+    re.IGNORECASE,
+)
+_STEP = re.compile(r"\b(?:by|um|de|por)\s+(?:another\s+|a\s+|weitere\s+)?$", re.IGNORECASE)
+_UP = re.compile(
+    r"\b(?:rais\w*|increas\w*|lift\w*|add\w*|higher|up|erhöh\w*|augment\w*|aument\w*|sub[ea]\w*)\b", re.IGNORECASE
+)
+_DOWN = re.compile(
+    r"\b(?:lower\w*|reduc\w*|decreas\w*|cut\w*|drop\w*|less|down|senk\w*|verringer\w*|rédui\w*|baiss\w*|diminu\w*|baj[ea]\w*)\b",
+    re.IGNORECASE,
+)
+_ROUNDED = re.compile(r"\b(?:round\w*|whole|gerundet|arrondi\w*|redonde\w*)\b", re.IGNORECASE)
+_WORD_BEFORE = re.compile(r"([^\W\d_]+)[\s-]*$")
+_ACTED_ON = re.compile(
+    r"(?:\b(?:by|to|of|at|for|with|another|further|um|auf|von|mit|für|de|à|pour|por|a)|^\w+)\s+$", re.IGNORECASE
+)
+_OF = re.compile(r"\s+(?:of|off|from|von|de)\b", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[.;:!?](?=\s|$)|,\s")
+_WAS_BEFORE = re.compile(
+    r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
+)
+_COUNTED = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
+_PLACE = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_ENDS = ".!?:;\n"
+_ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
+_SHARES = re.compile(
+    r"\b(?:shares?|sharing|split\w*|divid\w*|each|per|every|instal+ments?|rates?|portions?|proportion\w*|pro|prorat\w*|"
+    r"evenly|equal\w*|between|among|partial\w*|in\s+part|months?|weeks?|quarters?|years?|anteil\w*|aufgeteilt|teil\w*|je|"
+    r"jeweils|gleich\w*|zwischen|monat\w*|woche\w*|jahr\w*|répart\w*|partag\w*|chaque|chacun\w*|entre|mois|ans)\b",
+    re.IGNORECASE,
+)
+
+
+class Disagreement(NamedTuple):
+    """What of a call does not agree with its part. ``argument``: its path, empty where it is the tool itself."""
+
+    argument: str
+    why: str
+
+
+class SaidArgument(NamedTuple):
+    """A scalar argument of a call. ``origin``: the kind of source that its value has; ``figure``: the calculated value
+    that it is, if it is one. ``is_minor``: whether it is an amount in cents or the like; ``now``: what the records that
+    the call names have in a field of its name.
+    """
+
+    path: str
+    kind: ArgumentKind
+    origin: str
+    value: Json
+    figure: str = ""
+    is_minor: bool = False
+    now: tuple[Decimal, ...] = ()
+
+
+class PartOfCall(NamedTuple):
+    """The part that a call carries out. ``quote``: its words; ``others``: those of the task's other parts.
+
+    ``writes``: the names of its server's tools that write; ``calls``: tool and arguments of all calls that the task
+    proposes by now.
+    """
+
+    quote: str = ""
+    others: Sequence[str] = ()
+    writes: Sequence[str] = ()
+    calls: Sequence[tuple[str, JsonObject]] = ()
+
+
+THE_WHOLE = PartOfCall()  # where a call is looked at without a part
+
+
+class PartWords(NamedTuple):
+    """What a call is held against. ``quote``: the words of its part, or of the task; ``said``: all that the user wrote.
+
+    ``facts``: what was read, the task's files among them; ``values``: what was calculated, by name; ``titles``: what
+    the records that were read are called, by their ids.
+    """
+
+    quote: str
+    said: Sequence[Mentions]
+    facts: Sequence[Fact]
+    now: datetime
+    part: PartOfCall
+    values: Mapping[str, NamedValue]
+    titles: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+def find_wrong_amounts(
+    tool: Tool, given: Sequence[SaidArgument], quoted: Mentions, setting: PartWords
+) -> Iterator[Disagreement]:
+    """Yields the amounts of a call that are not what its part says: another figure, more than it allows, another step,
+    a share of which it does not speak.
+    """
+    amounts = [one for one in given if one.kind is ArgumentKind.AMOUNT and figure(one.value) is not None]
+    stated = [one for one in quoted.numbers if _is_stated(one, quoted.text, setting.facts)]
+    is_used = any(_is_amount(mention, one) for mention in stated for one in given)
+    for one in amounts:
+        yield from _find_beyond_limit(one, quoted)
+        steps = [*_find_wrong_step(tool, one, quoted)]
+        yield from steps
+        if stated and not is_used and not steps and not _comes_to_stated(tool, one, given, stated, setting.part):
+            yield from _find_other_amount(one, stated, quoted, setting)
+
+
+def _find_other_amount(
+    one: SaidArgument, stated: Sequence[NumberMention], quoted: Mentions, setting: PartWords
+) -> Iterator[Disagreement]:
+    """An amount that is some record's, another part's, or worked out from neither the figure that the part states nor
+    as it says.
+    """
+    told = ", ".join(mention.text for mention in stated)
+    if one.origin == "fact" and not _WHOLE.search(quoted.text):
+        yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
+    if one.origin == "task" and not any(_is_amount(mention, one) for mention in quoted.numbers):
+        yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
+    value = setting.values.get(one.figure)
+    if value is None:
+        return
+    operands = [operand for _, operand in _trace_operands(value, setting)]
+    is_from_part = any(_writes(operand, mention) for operand in operands for mention in quoted.numbers)
+    if not is_from_part or any(_is_share_of(value, mention, quoted, setting) for mention in stated):
+        yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
+
+
+def _find_beyond_limit(one: SaidArgument, quoted: Mentions) -> Iterator[Disagreement]:
+    """An amount above what the part says that it may be at most."""
+    for mention in quoted.numbers:
+        before = quoted.text[max(0, mention.start - 30) : mention.start]
+        if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(quoted.text):
+            continue
+        if not any(number <= whole for number in _in_units(one, mention) for whole in mention.values):
+            yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says at most {mention.text}")
+
+
+def _find_wrong_step(tool: Tool, one: SaidArgument, quoted: Mentions) -> Iterator[Disagreement]:
+    """A new value of a field that is not as far from the present one, or not in the direction, that the part says."""
+    number = figure(one.value)
+    is_up, is_down = _UP.search(quoted.text) is not None, _DOWN.search(quoted.text) is not None
+    is_exact = not _ROUNDED.search(quoted.text)
+    if (
+        number is None
+        or not (one.now and is_exact and (is_up or is_down))
+        or words_of_tool(tool.name).verb not in EDITING
+    ):
+        return
+    signs = ([1] if is_up else []) + ([-1] if is_down else [])
+    half = Fraction(10) ** int(number.as_tuple().exponent) / 2  # of the last place that is written
+    for mention in quoted.numbers:
+        if not _STEP.search(quoted.text[max(0, mention.start - 20) : mention.start]):
+            continue
+        steps = [
+            (
+                Fraction(now),
+                Fraction(now) * Fraction(said) / 100 if mention.unit == PERCENT else Fraction(said) * factor,
+            )
+            for now in one.now
+            for said in mention.values
+            for factor in ((100,) if one.is_minor and mention.money and not mention.money.is_minor else (1,))
+        ]
+        is_known = mention.unit is None or mention.unit == PERCENT
+        if is_known and not any(
+            abs(now + sign * step - Fraction(number)) <= half for now, step in steps for sign in signs
+        ):
+            told = f"by {mention.text}, and the record has {', '.join(map(str, one.now))}"
+            yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
+
+
+def _list_steps(one: SaidArgument, mention: NumberMention) -> Iterator[tuple[Fraction, Fraction]]:
+    """Yields each present value of the argument's field with what the number makes of a step from it."""
+    is_major = one.is_minor and mention.money is not None and not mention.money.is_minor
+    for now in map(Fraction, one.now):
+        for said in mention.values:
+            step = now * Fraction(said) / 100 if mention.unit == PERCENT else Fraction(said)
+            yield now, step * 100 if is_major and mention.unit != PERCENT else step
+
+
+def _in_units(one: SaidArgument, mention: NumberMention) -> tuple[Fraction, ...]:
+    """What an argument comes to in the unit of a number that the part states: what it may be, where nothing says."""
+    number = figure(one.value)
+    if number is None:
+        return ()
+    exact = Fraction(number)
+    if mention.money is not None and mention.money.is_minor:
+        return (exact, exact * 100)
+    if one.is_minor and mention.money is not None:
+        return (exact / 100,)
+    return (exact, exact / 100)
+
+
+def _is_amount(mention: NumberMention, one: SaidArgument) -> bool:
+    return any(Fraction(number) in _in_units(one, mention) for number in mention.values)
+
+
+def _comes_to_stated(
+    tool: Tool, one: SaidArgument, given: Sequence[SaidArgument], stated: Sequence[NumberMention], part: PartOfCall
+) -> bool:
+    """Whether an argument comes to a stated figure in all the different calls of its tool on the record of this
+    call.
+    """
+    named = {other.path: other.value for other in given if names_a_record(_name_of(other.path))}
+    own = (arguments for name, arguments in part.calls if name == tool.name)
+    same = (arguments for arguments in own if all(value_at(arguments, key) == value for key, value in named.items()))
+    amounts = {number for arguments in same if (number := figure(value_at(arguments, one.path))) is not None}
+    total = sum(amounts, Decimal())
+    return any(_is_amount(mention, one._replace(value=total)) for mention in stated)
+
+
+def _is_share_of(value: NamedValue, mention: NumberMention, quoted: Mentions, setting: PartWords) -> bool:
+    """Whether a value is a share of a stated number, though the part speaks of none: worked out from it with constants
+    alone, or by a division by a whole number, and from no other number of the part.
+    """
+    if _SHARES.search(quoted.text) or any(map(_is_fraction, quoted.numbers)):
+        return False
+    found = [*_trace_operands(value, setting)]
+    leaves = [operand for _, operand in found if operand.source != "value"]
+    others = [operand for operand in leaves if not _writes(operand, mention)]
+    number, operations = value.number, {operation for operation, _ in found}
+    if number is None or not others or len(others) == len(leaves) or not operations <= _ARITHMETIC:
+        return False
+    if any(_writes(operand, one) for operand in others for one in quoted.numbers):
+        return False
+    wholes = [Fraction(whole) for whole in mention.values if 0 < number < whole]
+    is_by_constants = all(operand.source == "constant" for operand in others)
+    half = Fraction(10) ** int(number.as_tuple().exponent) / 2  # of the last place that is written
+    is_divided = "quotient" in operations and any(
+        abs(whole / round(whole / Fraction(number)) - Fraction(number)) <= half for whole in wholes
+    )
+    return bool(wholes) and (is_by_constants or is_divided)
+
+
+def _trace_operands(value: NamedValue, setting: PartWords) -> Iterator[tuple[str, Operand]]:
+    """Yields the operands that a value was worked out from, also through other values, each with its operation."""
+    reached = [value]
+    for one in reached:
+        for operand in one.operands:
+            yield one.operation, operand
+            inner = setting.values.get(operand.ref) if operand.source == "value" else None
+            if inner is not None and inner not in reached:
+                reached.append(inner)
+
+
+def _writes(operand: Operand, mention: NumberMention) -> bool:
+    """Whether an operand is the task's own number."""
+    amount = read_amount(operand.literal) if operand.source == "task" else None
+    return amount is not None and amount.number in mention.values
+
+
+def _is_fraction(mention: NumberMention) -> bool:
+    return isinstance(mention.values[0], Fraction) or (mention.unit is not None and mention.unit == PERCENT)
+
+
+def _is_stated(mention: NumberMention, text: str, facts: Sequence[Fact]) -> bool:
+    """Whether a number is a figure to act with: no limit or condition, no small number in words, no share or term,
+    nothing that was so before, no count, and no part of a name.
+    """
+    is_plain = mention.unit is None or mention.money is not None
+    before = text[max(0, mention.start - 60) : mention.start]
+    clause = _CLAUSE_END.split(text[mention.end :], maxsplit=1)[0]
+    if not is_plain or mention.is_everyday or _COMPARES.search(before) or _WAS_BEFORE.search(clause):
+        return False
+    if mention.money is not None:
+        return True
+    is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(before)
+    return bool(is_acted_on) and not (_COUNTED.match(text, mention.end) or _is_of_name(mention, text, facts))
+
+
+def _is_of_name(mention: NumberMention, text: str, facts: Sequence[Fact]) -> bool:
+    """Whether a number belongs to the word before it: a house in a street, or what a record has under that word."""
+    found = _WORD_BEFORE.search(text[: mention.start])
+    if found is None:
+        return False
+    before = text[: found.start()].rstrip()
+    if found[1][0].isupper() and before and before[-1] not in _ENDS:
+        return True
+    called = set(words(found[1]))
+    fields = (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result))
+    return any(
+        figure(field.value) in mention.values
+        and called & {word for step in re.split(r"[.\[\]]+", field.path) for word in words(step)}
+        and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT
+        for field in fields
+    )
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition(".")[2].partition("[")[0]
+
+
+def value_at(arguments: JsonObject, path: str) -> Json:
+    value: Json = arguments
+    for name, place in _PLACE.findall(path):
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list) and place and int(place) < len(value):
+            value = value[int(place)]
+    return value
