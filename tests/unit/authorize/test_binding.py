@@ -51,6 +51,16 @@ def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_f
     assert _bound(bare, tool="pay_invoice", call=half, asked=("total",)).fields["total"] == 12_400
 
 
+def test_a_part_of_the_named_record_is_its_own_though_the_tool_is_called_after_it() -> None:
+    lease = read("get_lease", {"lease": {"id": "L-1", "deposit": {"held": 90, "status": "disputed"}}}, "f1")
+    other = read("get_deposit", {"deposit": {"id": "D-9", "status": "held"}}, "f2")
+    call: JsonObject = {"lease_id": "L-1", "amount": 5}
+    bound = _bound(lease, other, tool="pay_out_deposit", call=call, asked=("deposit.status",))
+    assert (bound.fields["deposit"], bound.unknown) == ({"status": "disputed"}, ())
+    listed = read("get_lease", {"lease": {"id": "L-1", "deposits": [{"status": "disputed"}, {"status": "held"}]}}, "f1")
+    assert "deposit" not in _bound(listed, tool="pay_out_deposit", call=call, asked=("deposit.status",)).fields
+
+
 def test_three_steps_are_too_far() -> None:
     facts = [
         read("get_claim", _CLAIM, "f1"),

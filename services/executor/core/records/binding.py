@@ -301,7 +301,13 @@ class CallView:
         return self._is_of_called_kind(node) or not node.shapes.isdisjoint(self._shapes)
 
     def _is_of_called_kind(self, node: GraphNode) -> bool:
-        return not self.is_own(node) and any(agree(kind, node.kind) for kind in self._named.kinds)
+        is_own = self.is_own(node) or self._is_within_own(node)
+        return not is_own and any(agree(kind, node.kind) for kind in self._named.kinds)
+
+    def _is_within_own(self, node: GraphNode) -> bool:
+        """Whether the record has no id and is the only one under its name in a named record: a lease's ``deposit``."""
+        outer = self._graph.record_around(node)
+        return not node.names[0] and node.seen.rows is None and outer is not None and self.is_own(outer)
 
     def _is_strange(self, node: GraphNode) -> bool:
         """Whether the record is another one of the called record's kind, or belongs to one."""
