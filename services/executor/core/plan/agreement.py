@@ -208,7 +208,7 @@ def _places(said: str, text: str) -> Iterator[int]:
     yield from (match.start() for match in re.finditer(rf"(?<!\w){written}(?!\w)", text, re.IGNORECASE))
 
 
-def _spoken_at(value: Json, quoted: Mentions, setting: PartWords) -> int | None:
+def _find_spoken(value: Json, quoted: Mentions, setting: PartWords) -> int | None:
     """Where the part says a value, or the name of the record that it is the id of; None where it does not, or says it
     twice.
     """
@@ -233,15 +233,17 @@ def _find_swapped(
     """
     calls = [arguments for name, arguments in setting.part.calls if name == tool.name]
     for record in given if len(calls) > 1 else ():
-        place = _spoken_at(record.value, quoted, setting)
+        place = _find_spoken(record.value, quoted, setting)
         if place is None or not names_a_record(_name_of(record.path)):
             continue
         for one in given:
-            here = _spoken_at(one.value, quoted, setting) if one.path != record.path else None
+            here = _find_spoken(one.value, quoted, setting) if one.path != record.path else None
             if here is None:
                 continue
             records, values = (
-                sorted({at for call in calls if (at := _spoken_at(value_at(call, path), quoted, setting)) is not None})
+                sorted(
+                    {at for call in calls if (at := _find_spoken(value_at(call, path), quoted, setting)) is not None}
+                )
                 for path in (record.path, one.path)
             )
             order = sorted([*((at, 0) for at in records), *((at, 1) for at in values)])
@@ -257,7 +259,7 @@ def _find_wrong_way(given: Sequence[SaidArgument], quoted: Mentions, setting: Pa
         name = {*words(_name_of(one.path))}
         wrong = _INTO if name & _SOURCE_NAMES else _FROM if name & _TARGET_NAMES else None
         right = _FROM if wrong is _INTO else _INTO
-        place = _spoken_at(one.value, quoted, setting) if wrong is not None else None
+        place = _find_spoken(one.value, quoted, setting) if wrong is not None else None
         before = quoted.text[:place] if place is not None else ""
         if wrong is not None and wrong.search(before) and not right.search(before):
             yield Disagreement(
