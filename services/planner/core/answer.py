@@ -356,7 +356,7 @@ def _values(situation: Situation) -> list[str]:
 
 
 def _figure_name(name: str, situation: Situation) -> str:
-    """A figure's name in words; the record that it is of is called as it calls itself: ``budget after of EXP-1001``."""
+    """A figure's name in words; the record that it is of is called as it calls itself: ``budget after of C-1``."""
     ids = {"_".join(parts(str(own[1]))): str(own[1]) for record in situation.records if (own := own_id(record))}
     for said, known in ids.items():
         if name.lower().endswith(f"_{said}"):
