@@ -1,40 +1,81 @@
-"""The settings STRATEGIES and COMPUTE_AUDIT, and which models are told how thoroughly to think."""
+"""The settings STRATEGIES, COMPUTE_AUDIT and ORCHESTRATORS, and which models are told how thoroughly to think."""
 
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from services.executor.ports.orchestrators import Orchestrating
 from services.executor.settings import ExecutorSettings
 from shared.domain.words import Strategy
 from shared.infra.anthropic_request import takes_effort
 
+_BRAINOS = {"BRAINOS_API_URL": "https://brain.example", "BRAINOS_API_KEY": "k", "BRAINOS_ORG_ID": "org-1"}
 
-def _settings(monkeypatch: pytest.MonkeyPatch, strategies: str | None) -> ExecutorSettings:
-    needed = {"REDIS_URL": "redis://x", "POLICY_URL": "http://p", "TENANT_FILE": "t.json", "ANTHROPIC_API_KEY": "k"}
-    for name, value in {**needed, "ALLOW_NO_ARCHIVE": "true"}.items():
+
+def _settings(monkeypatch: pytest.MonkeyPatch, given: dict[str, str] | None = None) -> ExecutorSettings:
+    for name in ("STRATEGIES", "COMPUTE_AUDIT", "ORCHESTRATORS", *_BRAINOS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"ANTHROPIC_API_KEY": "k", "ALLOW_NO_ARCHIVE": "true", **(given or {})}.items():
         monkeypatch.setenv(name, value)
-    if strategies is not None:
-        monkeypatch.setenv("STRATEGIES", strategies)
     return ExecutorSettings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
 
 
-@pytest.mark.promise("strategy.setting")
+@pytest.mark.promise("strategy.setting", "audit.second.setting", "brainos.settings")
 @pytest.mark.parametrize(
-    ("written", "read"),
-    [(None, tuple(Strategy)), ("fsm", (Strategy.FSM,)), (" moa, fsm ", (Strategy.MOA, Strategy.FSM))],
+    ("given", "read"),
+    [
+        ({}, (tuple(Strategy), "on", (Orchestrating.LOCAL,))),
+        ({"STRATEGIES": "fsm", "COMPUTE_AUDIT": "on"}, ((Strategy.FSM,), "on", (Orchestrating.LOCAL,))),
+        ({"COMPUTE_AUDIT": "all"}, (tuple(Strategy), "all", (Orchestrating.LOCAL,))),
+        (
+            {"STRATEGIES": " moa, fsm ", "ORCHESTRATORS": "brainos, local", **_BRAINOS},
+            ((Strategy.MOA, Strategy.FSM), "on", (Orchestrating.BRAINOS, Orchestrating.LOCAL)),
+        ),
+        (
+            {"COMPUTE_AUDIT": "off", "ORCHESTRATORS": "local,brainos", **_BRAINOS},
+            (tuple(Strategy), "off", (Orchestrating.LOCAL, Orchestrating.BRAINOS)),
+        ),
+    ],
 )
-def test_strategies_are_named_in_their_order(
-    monkeypatch: pytest.MonkeyPatch, written: str | None, read: tuple[Strategy, ...]
+def test_lists_keep_their_order_and_the_audit_is_on_unless_it_is_switched_off(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], read: tuple[object, ...]
 ) -> None:
-    assert _settings(monkeypatch, written).strategies == read
+    settings = _settings(monkeypatch, given)
+    assert (settings.strategies, settings.compute_audit, settings.orchestrators) == read
 
 
-@pytest.mark.promise("strategy.setting")
-@pytest.mark.parametrize("written", ["", "fsm,,moa", "fsm,fsm", "fsm,guessing"])
-def test_a_wrong_list_of_strategies_stops_the_start(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
-    with pytest.raises(ValidationError, match="strategies"):
-        _settings(monkeypatch, written)
+@pytest.mark.promise("strategy.setting", "audit.second.setting", "brainos.settings")
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        *(("STRATEGIES", word) for word in ("", "fsm,,moa", "fsm,fsm", "fsm,guessing")),
+        *(("COMPUTE_AUDIT", word) for word in ("", "perhaps", "OFF ")),
+        *(("ORCHESTRATORS", word) for word in ("", "local,", "local,local", "claude")),
+    ],
+)
+def test_another_word_stops_the_start(monkeypatch: pytest.MonkeyPatch, name: str, written: str) -> None:
+    with pytest.raises(ValidationError, match=f"(?i){name}"):
+        _settings(monkeypatch, {name: written})
+
+
+@pytest.mark.promise("brainos.settings")
+@pytest.mark.parametrize("name", sorted(_BRAINOS))
+@pytest.mark.parametrize("value", ["", " ", "two words", "\N{SNOWMAN}"])
+def test_what_brainos_needs_is_named_where_it_is_missing_or_wrong(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Only where brainos is listed: elsewhere nobody asks for it."""
+    with pytest.raises(ValidationError, match=f"{name} is missing or cannot be sent"):
+        _settings(monkeypatch, {"ORCHESTRATORS": "brainos", **_BRAINOS, name: value})
+    assert _settings(monkeypatch, {**_BRAINOS, name: value}).orchestrators == (Orchestrating.LOCAL,)
+
+
+@pytest.mark.promise("brainos.settings")
+@pytest.mark.parametrize("url", ["brain.example", "ftp://brain.example", "https://", "https://me:word@brain.example"])
+def test_an_address_that_is_none_stops_the_start(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    with pytest.raises(ValidationError, match="BRAINOS_API_URL is no http"):
+        _settings(monkeypatch, {"ORCHESTRATORS": "brainos", **_BRAINOS, "BRAINOS_API_URL": url})
 
 
 @pytest.mark.promise("strategy.moa.two_drafts")
@@ -53,27 +94,3 @@ def test_a_wrong_list_of_strategies_stops_the_start(monkeypatch: pytest.MonkeyPa
 )
 def test_only_models_that_take_it_are_told_how_thoroughly_to_think(model: str, takes: bool) -> None:
     assert takes_effort(model) is takes
-
-
-def _settings_of_audit_setting(monkeypatch: pytest.MonkeyPatch, written: str | None) -> ExecutorSettings:
-    monkeypatch.delenv("COMPUTE_AUDIT", raising=False)
-    for name, value in {"ANTHROPIC_API_KEY": "k", "ALLOW_NO_ARCHIVE": "true"}.items():
-        monkeypatch.setenv(name, value)
-    if written is not None:
-        monkeypatch.setenv("COMPUTE_AUDIT", written)
-    return ExecutorSettings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
-
-
-@pytest.mark.promise("audit.second.setting")
-@pytest.mark.parametrize(("written", "read"), [(None, "on"), ("on", "on"), ("off", "off"), ("all", "all")])
-def test_the_audit_is_on_unless_it_is_switched_off(
-    monkeypatch: pytest.MonkeyPatch, written: str | None, read: str
-) -> None:
-    assert _settings_of_audit_setting(monkeypatch, written).compute_audit == read
-
-
-@pytest.mark.promise("audit.second.setting")
-@pytest.mark.parametrize("written", ["", "perhaps", "OFF "])
-def test_another_word_stops_the_start(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
-    with pytest.raises(ValidationError, match="compute_audit"):
-        _settings_of_audit_setting(monkeypatch, written)
