@@ -88,21 +88,16 @@ async def found_by_schemathesis(redis: Redis, redis_url: str, folder: Path, *mor
     return "" if process.returncode == 0 else said.decode().partition("= FAILURES =")[2] or said.decode()
 
 
-@pytest.mark.promise("gateway.openapi_holds")
-async def test_generated_requests_get_documented_answers(redis: Redis, redis_url: str, tmp_path: Path) -> None:
-    phases = ("--phases", "fuzzing", "--max-examples", "1")
-    if found := await found_by_schemathesis(redis, redis_url, tmp_path, *phases):
-        pytest.fail(found, pytrace=False)
-
-
-@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.promise("gateway.openapi_holds")
-async def test_thousands_of_generated_requests_get_documented_answers(
-    redis: Redis, redis_url: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("phases", "examples"), [("fuzzing", "1"), pytest.param("examples,coverage,fuzzing", "30", marks=pytest.mark.long)]
+)
+async def test_generated_requests_get_documented_answers(
+    redis: Redis, redis_url: str, tmp_path: Path, phases: str, examples: str
 ) -> None:
-    phases = ("--phases", "examples,coverage,fuzzing", "--max-examples", "30")
-    if found := await found_by_schemathesis(redis, redis_url, tmp_path, *phases):
+    more = ("--phases", phases, "--max-examples", examples)
+    if found := await found_by_schemathesis(redis, redis_url, tmp_path, *more):
         pytest.fail(found, pytrace=False)
 
 

@@ -12,7 +12,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from services.simulator.core import lifecycle, saving, scheduling, taking_back, time_control
@@ -23,6 +22,7 @@ from services.simulator.core.records import JsonObject
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.world import SimulatorWorld
 from tests.doubles.simulated_surroundings import WALL, StillSurroundings
+from tests.examples import examples
 from tests.simulator.notes import Notes
 from tests.simulator.stage import ADMIN
 
@@ -172,9 +172,4 @@ class Sequences(RuleBasedStateMachine):
 
 
 TestSequences = Sequences.TestCase
-TestSequences.settings = settings(max_examples=40, stateful_step_count=25)
-
-
-@pytest.mark.long
-def test_many_and_longer_sequences() -> None:
-    run_state_machine_as_test(Sequences, settings=settings(max_examples=300, stateful_step_count=50))
+TestSequences.settings = settings(examples(40, 300), stateful_step_count=25)
