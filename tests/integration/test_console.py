@@ -405,3 +405,26 @@ async def test_files_of_a_task_are_listed_and_saved_by_who_may_see_it(
         file = await visitor.http.get(link[1])
         assert (file.content, file.headers["content-type"]) == (b"<script>", "application/octet-stream")
         assert (await reader(play.url).http.get(link[1])).status_code == 303
+
+
+@pytest.mark.promise("console.walls")
+async def test_nobody_sees_what_is_not_theirs(redis: Redis, redis_url: str, reader: Readers) -> None:
+    """Another tenant's operator sees nothing; another client of the same tenant neither."""
+    olga = await first_key(redis_url, "acme", "olga", again=False)
+    gina = await first_key(redis_url, "globex", "gina", again=False)
+    async with stage(redis, redis_url, **LOCKED) as play:
+        path = await _asked(play, **{"X-API-Key": olga.token})
+        wish = {"key": {"principal": "ben", "roles": ["client"]}}
+        ben = (await play.client.post("/keys/create", json=wish, headers={"X-API-Key": olga.token})).json()["token"]
+        seen = {}
+        for token in (olga.token, gina.token, ben):
+            who = reader(play.url)
+            await who.sign_in(key=token)
+            places = ("/console/", "/console/tasks", "/console/tasks/t1", "/console/approvals", path)
+            replies = [await who.go(place) for place in places]
+            canceled = await who.http.post(
+                "/console/tasks/t1/cancel", data={"form": await _tokens_of(who, "/console/")}
+            )
+            seen[token] = (["gate t1" in reply.text for reply in replies], canceled.status_code)
+    assert seen[gina.token] == seen[ben] == ([False] * 5, 404)
+    assert seen[olga.token] == ([True] * 5, 303)
