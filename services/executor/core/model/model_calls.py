@@ -247,7 +247,7 @@ async def ask_if_possible(
     except (Failed, BudgetSpent) as error:
         if isinstance(error, Failed) and error.part != "model":
             raise
-        ctx.journal.goes_on()
+        ctx.journal.note_run_continues()
         raise NotAnswered(error.reason) from error
 
 
@@ -350,7 +350,7 @@ async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply
 
 async def _heed_a_cancel(ctx: TurnContext) -> None:
     try:
-        await ctx.journal.look()
+        await ctx.journal.check_may_go_on()
     except StoreUnavailable:  # the lease's heartbeat decides how long that may last
         return
     except (TenantStopped, HandedOver):  # the reply is paid for: it is stored, and the next call is not made

@@ -97,7 +97,7 @@ def _constraints(ctx: TurnContext) -> str:
     standing = "\n".join(f"- {text[:_MOST_RULE]}" for text in rules[:_MOST_RULES])
     said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
     if standing and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
-        ctx.journal.share(dumps(said)[1:-1])
+        ctx.journal.share_texts(dumps(said)[1:-1])
     told = (practice.instructions if practice else "", process, foreseen, said if standing else "")
     return "\n".join(filter(None, told))
 

@@ -237,7 +237,7 @@ def _share_standing(ctx: TurnContext) -> None:
     """Shares with the journal the texts of the tenant's own limits, which are the same in many tasks."""
     own = ctx.tenant.policies
     shown = describe_limits(thresholds(own, {}, ctx.toolbox.names), ctx.experience.accuracy)
-    ctx.journal.share(*filter(None, (dumps(shown)[1:-1], _standing_text(own))))
+    ctx.journal.share_texts(*filter(None, (dumps(shown)[1:-1], _standing_text(own))))
 
 
 def _write_standing(policies: tuple[Policy, ...]) -> str:

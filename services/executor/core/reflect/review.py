@@ -270,7 +270,7 @@ async def _ask_optional(
         except (NotAnswered, UnusableAnswer) as error:
             found = {"problem": str(error)}
         except Failed as error:  # the time is up: the run goes on without it
-            ctx.journal.goes_on()
+            ctx.journal.note_run_continues()
             found = {"problem": error.reason}
         stored = dumps(found)
         ctx.journal.add(key, "note", stored)

@@ -175,14 +175,17 @@ class Journal:
     ) -> str:
         """The step's result: from the journal if it was finished before, else done now.
 
-        ``before`` asks whether the step may be taken, in place of ``check``; a note asks nobody, and only ``look``s.
+        ``before`` asks whether the step may be taken, in place of ``store_then_check``; a note asks nobody, and only
+        checks that the run may go on.
         ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
         """
         known = self._steps.get(key)
         if known is not None:
             return known
         try:
-            result = await self._do_step(key, step, before or (self.look if kind == NOTE else self.check))
+            result = await self._do_step(
+                key, step, before or (self.check_may_go_on if kind == NOTE else self.store_then_check)
+            )
         except RunEnds as ending:
             self.stopped_at = self.stopped_at or key
             self.record_input(f"{ENDED_AT}{key}", ending_note(ending, self._began))
@@ -210,9 +213,9 @@ class Journal:
             self._wait(entry)
 
     async def reserve(self, reservation: Reservation) -> None:
-        """Stores what is reserved for a model call; raises what ``look`` raises."""
+        """Stores what is reserved for a model call; raises what ``check_may_go_on`` raises."""
         self._wait(reservation.entry)
-        await self.look()
+        await self.check_may_go_on()
         async with self._storing:
             pulse = await self._store.append(*self.take_unstored())
         self.check_pulse(pulse)
@@ -239,7 +242,7 @@ class Journal:
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
         """Stores the intent of a write and all that was found before it. If somebody wants the task to stop, raises
-        what ``look`` raises, and the intent is not stored.
+        what ``check_may_go_on`` raises, and the intent is not stored.
         """
         batch = self.take_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
@@ -253,18 +256,18 @@ class Journal:
         self.note_time(await self._store.settle_write(entry, before, self.take_unstored()))
         self.counts.count_settlement(entry, before)
 
-    def goes_on(self) -> None:
+    def note_run_continues(self) -> None:
         """Notes that the run goes on although a step ended it, so that this is not where the run ends."""
         self.stopped_at = None
 
-    async def check(self) -> None:
-        """Does what ``look`` does, after storing replies and state: for use before somebody is asked something."""
+    async def store_then_check(self) -> None:
+        """Stores replies and state, then does what ``check_may_go_on`` does: before somebody is asked something."""
         async with self._storing:  # what another step is just storing may be what this one rests on
             if any(entry.kind in ("model", CHECKPOINT) for entry in self._waiting):
                 self.note_time(await self._store.append(*self.take_unstored()))
-        await self.look()
+        await self.check_may_go_on()
 
-    async def look(self) -> None:
+    async def check_may_go_on(self) -> None:
         """Raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver`` if this run may not go on."""
         self.check_pulse(await self._store.pulse())
 
@@ -302,7 +305,7 @@ class Journal:
             raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")
         return result
 
-    def share(self, *texts: str) -> None:
+    def share_texts(self, *texts: str) -> None:
         """Names texts that many tasks have in common, which later entries may refer to by name."""
         self._common = tuple(dict.fromkeys((*self._common, *texts)))
 
@@ -348,7 +351,7 @@ class Checkpoints:
         if self.latest is None:  # other releases may have another default
             changed["template"] = _template_text(progress.template)
         if "template" in changed:
-            self._journal.share(changed["template"])  # tasks of a process have it in common
+            self._journal.share_texts(changed["template"])  # tasks of a process have it in common
         if label == "entered":
             self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
         for verdict in verdicts:

@@ -174,7 +174,7 @@ async def _pass_to_next(conversation: Conversation, failed: Failed) -> Progress 
         return None
     key = f"passed-over:{name.value}"
     if ctx.journal.get(key) is None:
-        ctx.journal.goes_on()
+        ctx.journal.note_run_continues()
         ctx.journal.tell("note", orchestrator=name.value, not_available=failed.reason)
         made: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
         ctx.journal.add(reads_key(name.value), "note", dumps(made))

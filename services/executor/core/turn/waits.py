@@ -258,7 +258,7 @@ async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest |
     until = next_try(ModelAway(away.reason, away.retry_after), tries, first, ctx.journal.now, ctx.limits.rest_seconds)
     if until is None:
         return None
-    ctx.journal.goes_on()
+    ctx.journal.note_run_continues()
     ctx.journal.add(f"{key}:away:{tries}", "note", ctx.journal.now.isoformat())
     return Rest(until, f"waiting for the model until {until:%Y-%m-%d %H:%M:%S} UTC: {away.reason}")
 

@@ -92,7 +92,7 @@ async def send(ctx: TurnContext, prepared: PreparedCall, still_allowed: Callable
     read before the call may have taken its time.
     """
     for pause in (*_CONNECT_PAUSES, None):
-        await ctx.journal.look()
+        await ctx.journal.check_may_go_on()
         await still_allowed()
         opening = asyncio.get_running_loop().time()
         entry = await _open(ctx, prepared)
@@ -182,7 +182,7 @@ async def _state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall, kn
     if known is not None and under_our_key(known) and known.before_json is not None:
         return known.before_json
     if call.read_back is not None:
-        await ctx.journal.check()  # the plan and its state are stored before anything is asked for it
+        await ctx.journal.store_then_check()  # the plan and its state are stored before anything is asked for it
     return dumps(await read_state_before(ctx, plan, call))
 
 
