@@ -15,7 +15,7 @@ from services.executor.core.conversation.dispatch import Dispatch, DispatchedRep
 from services.executor.core.conversation.local_tools import LocalTools
 from services.executor.core.conversation.strategies import (
     MARK,
-    OneReply,
+    SingleDraft,
     conversation_id,
     drafting_for,
     with_orchestrator,
@@ -104,7 +104,7 @@ class Conversation:
         self._notice_asked = False  # whether the model was told once whom the process has to tell
         self._written: tuple[Fact, ...] = ()  # what servers answered to the writes of earlier plans
         self._has_outcomes = False  # whether the last thing that was heard is what became of a plan
-        self._drafting = OneReply()  # until then it is the same for every strategy
+        self._drafting = SingleDraft()  # until then it is the same for every strategy
         self._answers = AnswerChecks(ctx)
 
     @property

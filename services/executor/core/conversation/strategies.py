@@ -94,7 +94,7 @@ _SYNTHESIZE = (
 )
 
 
-class OneReply:
+class SingleDraft:
     """The strategy ``fsm``: each reply counts as it is. The other strategies override what they do otherwise.
 
     ``extra_calls``: how many calls of the model the last reply took beside its own. ``open_parts``: the parts to be
@@ -139,7 +139,7 @@ class OneReply:
         return None if reply.is_cut else reply
 
 
-class FivePhases(OneReply):
+class FivePhases(SingleDraft):
     """The strategy ``five_phase``: PLAN with the first reply, GATHER in one more, SYNTHESIZE, and ARTIFACT in place of
     a last reply.
     """
@@ -153,7 +153,7 @@ class FivePhases(OneReply):
         return reply.text if reply else ""
 
 
-class TwoDrafts(OneReply):
+class TwoDrafts(SingleDraft):
     """The strategy ``moa``: the first reply that closes a plan, or answers, is drafted twice; drafts that differ are
     merged into one.
 
@@ -208,12 +208,12 @@ class TwoDrafts(OneReply):
         return await self._ask_beside(self._ctx, key, f"{key}:model", request, share, talk.request())
 
 
-def drafting_for(ctx: TurnContext, progress: Progress) -> OneReply:
+def drafting_for(ctx: TurnContext, progress: Progress) -> SingleDraft:
     """The strategy that obtains the replies; a task that only reads is answered in the short way, whatever was
     drawn.
     """
     if progress.thinks is Strategy.FSM:
-        return OneReply()
+        return SingleDraft()
     return FivePhases() if progress.thinks is Strategy.FIVE_PHASE else TwoDrafts(ctx)
 
 
@@ -279,7 +279,7 @@ def with_orchestrator(ctx: TurnContext, conversation_id: str) -> TurnContext:
     """The context in which ``ask`` and ``talk`` speak with the orchestrator."""
     if ctx.ports.brainos is None:
         return replace(ctx, ports=ctx.ports._replace(model=_NotThere()))
-    model = Conversing(ctx.ports.brainos, conversation_id, ctx.journal.spending)
+    model = OrchestratorModel(ctx.ports.brainos, conversation_id, ctx.journal.spending)
     ceilings = ctx.limits.ceilings._replace(nanos=None, tariff=Tariff())
     return replace(ctx, ports=ctx.ports._replace(model=model), limits=ctx.limits._replace(ceilings=ceilings))
 
@@ -292,7 +292,7 @@ class _NotThere(Model):
         raise ModelUnavailable("BrainOS is not configured")
 
 
-class Conversing(Model):
+class OrchestratorModel(Model):
     """Sends the orchestrator only what it does not know yet.
 
     A round whose reply was lost in a crash is never sent again: a new conversation begins, and is told what was called
