@@ -22,7 +22,7 @@ from services.executor.adapters.wrapped_servers import BreakingTools, CountedToo
 from services.executor.core.process.synthesis import refuse_bad_files
 from services.executor.core.session.budget import Ceilings, Tariff
 from services.executor.core.session.context import AnswerRules, Limits, Ports
-from services.executor.core.session.journal import Bounds
+from services.executor.core.session.journal import JournalLimits
 from services.executor.core.session.side_by_side import run_beside
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.prompts import load as load_prompts
@@ -64,7 +64,7 @@ MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts, ExecutesTask], RunsTu
 async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
     """Runs the service, with the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
-    bounds = Bounds(settings.journal_steps, settings.journal_bytes)
+    bounds = JournalLimits(settings.journal_steps, settings.journal_bytes)
     limits = Limits(
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,

@@ -9,6 +9,7 @@ from services.executor.ports.turns import (
     NOTHING,
     DailySpend,
     HandedOver,
+    JournalBatch,
     JournalEntry,
     LeaseLost,
     LedgerConflict,
@@ -17,7 +18,6 @@ from services.executor.ports.turns import (
     TurnEnd,
     TurnStore,
     Unmetered,
-    Unstored,
 )
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -83,9 +83,9 @@ class MemoryTurns(TurnStore):
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> Pulse:
-        return await self._keep(Unstored(tuple(entries), tuple(events), record))
+        return await self._keep(JournalBatch(tuple(entries), tuple(events), record))
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
         pulse = await self._pulse()
         if pulse.stops:
             return pulse._replace(held=True)
@@ -94,13 +94,13 @@ class MemoryTurns(TurnStore):
             raise LedgerConflict(entry.key)
         return await self._keep(beside, entry)
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
         await self._pulse()
         if entry.key not in self.writes or self.writes[entry.key].status is not before:
             raise LedgerConflict(entry.key)
         return await self._keep(beside, entry)
 
-    async def _keep(self, batch: Unstored, write: LedgerEntry | None = None) -> Pulse:
+    async def _keep(self, batch: JournalBatch, write: LedgerEntry | None = None) -> Pulse:
         await self._write()
         self._keep_steps(batch.entries)
         self.events += batch.events

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.ports.turns import Charge, DayCaps, DayCharges, JournalEntry, LedgerConflict, Unstored
+from services.executor.ports.turns import Charge, DayCaps, DayCharges, JournalBatch, JournalEntry, LedgerConflict
 from shared.contracts.task import TaskEvent, TurnKind
 from shared.domain.words import WriteStatus
 from shared.infra import keys
@@ -64,7 +64,7 @@ ACTS: dict[str, Callable[[Begun], Awaitable[object]]] = {
     "publish": lambda begun: begun.store.append([], [TOLD], begun.work.record),
     "open_write": lambda begun: begun.store.open_write(an_entry(), 1.0),
     "settle_write": lambda begun: begun.store.settle_write(
-        an_entry(WriteStatus.SENT), WriteStatus.SENDING, Unstored(events=(TOLD,))
+        an_entry(WriteStatus.SENT), WriteStatus.SENDING, JournalBatch(events=(TOLD,))
     ),
     "finish": lambda begun: begun.store.finish(an_end(begun.work)),
 }

@@ -9,13 +9,13 @@ from typing_extensions import override
 
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import (
+    JournalBatch,
     JournalEntry,
     LeaseLost,
     LedgerConflict,
     SessionState,
     TurnEnd,
     TurnStore,
-    Unstored,
 )
 from shared.contracts.approval import Approval
 from shared.contracts.plan import WritePlan
@@ -115,9 +115,9 @@ async def test_no_intent_is_stored_where_a_cancel_waits(stage: Stage) -> None:
     sent = an_entry().model_copy(update={"key": "sent"})
     await stage.store.open_write(sent, 1.0)
     await stage.cancel()
-    held = await stage.store.open_write(an_entry(), 1.0, Unstored((FIRST,)))
+    held = await stage.store.open_write(an_entry(), 1.0, JournalBatch((FIRST,)))
     settled = await stage.store.settle_write(
-        sent.model_copy(update={"status": WriteStatus.SENT}), WriteStatus.SENDING, Unstored((SECOND,))
+        sent.model_copy(update={"status": WriteStatus.SENT}), WriteStatus.SENDING, JournalBatch((SECOND,))
     )
     assert (held.held, settled.held, list(await stage.store.ledger())) == (True, False, ["sent"])
     assert await stage.store.journal() == (SECOND,)

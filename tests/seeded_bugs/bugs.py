@@ -73,19 +73,19 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
 def _leave_intents_unflushed() -> None:
     """An intent is kept in the process's memory, and stored with what came of its call."""
     from services.executor.adapters.redis_turns import RedisTurnStore
-    from services.executor.ports.turns import Pulse, Unstored
+    from services.executor.ports.turns import JournalBatch, Pulse
     from shared.contracts.ledger import LedgerEntry
 
     stored, settled = RedisTurnStore._open, RedisTurnStore._settle
-    kept: dict[str, tuple[LedgerEntry, float, Unstored]] = {}
+    kept: dict[str, tuple[LedgerEntry, float, JournalBatch]] = {}
 
     async def _open(
-        self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float, beside: Unstored
+        self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch
     ) -> tuple[Pulse, bool]:
         kept[entry.key] = (entry, hold_seconds, beside)
         return await self.pulse(), True
 
-    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, beside: Unstored) -> Pulse:
+    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, beside: JournalBatch) -> Pulse:
         if entry.key in kept:
             await stored(self, *kept.pop(entry.key))
         return await settled(self, entry, before, beside)  # type: ignore[arg-type]

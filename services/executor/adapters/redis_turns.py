@@ -175,10 +175,10 @@ class RedisTurnStore(ports.TurnStore):
     async def append(
         self, entries: Sequence[ports.JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> ports.Pulse:
-        return await self._store(ports.Unstored(tuple(entries), tuple(events), record))
+        return await self._store(ports.JournalBatch(tuple(entries), tuple(events), record))
 
     async def open_write(
-        self, entry: LedgerEntry, hold_seconds: float, beside: ports.Unstored = ports.NOTHING
+        self, entry: LedgerEntry, hold_seconds: float, beside: ports.JournalBatch = ports.NOTHING
     ) -> ports.Pulse:
         if reason := self._intents.blind:
             raise StoreUnavailable(reason)
@@ -210,7 +210,9 @@ class RedisTurnStore(ports.TurnStore):
             await self._settle(redis_intents.mark_in_doubt(entry), entry.status, ports.NOTHING)
             raise redis_intents.IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
 
-    async def _open(self, entry: LedgerEntry, hold_seconds: float, beside: ports.Unstored) -> tuple[ports.Pulse, bool]:
+    async def _open(
+        self, entry: LedgerEntry, hold_seconds: float, beside: ports.JournalBatch
+    ) -> tuple[ports.Pulse, bool]:
         """Stores the intent; returns also whether enough replicas have it. If the pulse stops the task, nothing is
         stored.
         """
@@ -224,7 +226,7 @@ class RedisTurnStore(ports.TurnStore):
         return pulse, confirmed
 
     async def settle_write(
-        self, entry: LedgerEntry, before: WriteStatus, beside: ports.Unstored = ports.NOTHING
+        self, entry: LedgerEntry, before: WriteStatus, beside: ports.JournalBatch = ports.NOTHING
     ) -> ports.Pulse:
         try:
             return await self._settle(entry, before, beside)
@@ -233,7 +235,7 @@ class RedisTurnStore(ports.TurnStore):
                 raise
         return await self._settle_lost(entry, beside)
 
-    async def _settle_lost(self, entry: LedgerEntry, beside: ports.Unstored) -> ports.Pulse:
+    async def _settle_lost(self, entry: LedgerEntry, beside: ports.JournalBatch) -> ports.Pulse:
         """Stores what became of a write whose intent, or last status, a failover lost: this turn knows it."""
         known = (await self._read_ledger()).get(entry.key)
         if known is None or known.status in SENDABLE:
@@ -246,7 +248,7 @@ class RedisTurnStore(ports.TurnStore):
         write: list[Argument] = ["open", entry.key, _SENDABLE, entry.status.value, pack_entry(entry), 0]
         await self._store_confirmed(ports.NOTHING, [*write, self._member, 1])
 
-    async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: ports.Unstored) -> ports.Pulse:
+    async def _settle(self, entry: LedgerEntry, before: WriteStatus, beside: ports.JournalBatch) -> ports.Pulse:
         write: list[Argument] = ["settle", entry.key, before.value, entry.status.value, pack_entry(entry)]
         pulse = await self._store(beside, [*write, self._lease_ms, self._member, 1])
         self._note_entry(entry)
@@ -257,7 +259,7 @@ class RedisTurnStore(ports.TurnStore):
             known = {**self._ledger, entry.key: entry}
             self._ledger = dict(sorted(known.items(), key=lambda pair: _sending_order(pair[1])))
 
-    async def _store(self, batch: ports.Unstored, write: Sequence[Argument] = _NO_WRITE) -> ports.Pulse:
+    async def _store(self, batch: ports.JournalBatch, write: Sequence[Argument] = _NO_WRITE) -> ports.Pulse:
         """Stores one step of the turn: see ``append.lua``."""
         pulse = self._pulse(cast(list[str], await self._scripts.run("append", *await self._step(batch, write))))
         self._version += batch.record is not None
@@ -265,7 +267,7 @@ class RedisTurnStore(ports.TurnStore):
             self._opening = None
         return pulse
 
-    async def _store_confirmed(self, batch: ports.Unstored, write: Sequence[Argument]) -> tuple[ports.Pulse, bool]:
+    async def _store_confirmed(self, batch: ports.JournalBatch, write: Sequence[Argument]) -> tuple[ports.Pulse, bool]:
         """Stores a step with an intent; returns also whether enough replicas have it."""
         words, replicas = await self._step(batch, write), self._intents.to_confirm
         if replicas:
@@ -277,7 +279,7 @@ class RedisTurnStore(ports.TurnStore):
         self._opening = None
         return pulse, confirmed
 
-    async def _step(self, batch: ports.Unstored, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
+    async def _step(self, batch: ports.JournalBatch, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
         record = batch.record
         row = await self._journal.pack(batch.entries)
         stored = [self._version, record.stored_json(), record.state.value] if record else ["", "", ""]

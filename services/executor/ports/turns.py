@@ -39,7 +39,7 @@ class JournalEntry(NamedTuple):
     shared: tuple[str, ...] = ()
 
 
-class Unstored(NamedTuple):
+class JournalBatch(NamedTuple):
     """What waits to be stored with a turn's next step: finished steps, events, and the record as it now is."""
 
     entries: tuple[JournalEntry, ...] = ()
@@ -47,7 +47,7 @@ class Unstored(NamedTuple):
     record: TaskRecord | None = None
 
 
-NOTHING = Unstored()
+NOTHING = JournalBatch()
 
 
 class Pulse(NamedTuple):
@@ -168,14 +168,14 @@ class TurnStore(Protocol):
     ) -> Pulse:
         """Append finished steps, publish events, and store the record as it now is, in one step."""
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
         """Store a ``SENDING`` entry before its call, with what waits to be stored, and stretch the lease over the call.
 
         Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise. Where somebody
         wants the task to stop, nothing is stored, and the pulse says ``held``.
         """
 
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
         """Replace an entry whose status is ``before``; ``LedgerConflict`` if it is not."""
 
     async def finish(self, end: TurnEnd) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.session.context import Limits
-from services.executor.core.session.journal import NO_STEPS, Bounds
+from services.executor.core.session.journal import NO_STEPS, JournalLimits
 from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState, WriteStatus
 from tests.doubles.scripted_model import text_reply
@@ -14,7 +14,7 @@ SETTLED, TURNS = 10, 14
 
 
 def _bounded(stage: Stage, **bounds: int) -> Stage:
-    stage.limits = stage.limits._replace(journal=Bounds(**bounds))
+    stage.limits = stage.limits._replace(journal=JournalLimits(**bounds))
     return stage
 
 
@@ -80,4 +80,4 @@ async def test_a_task_of_many_messages_keeps_the_newest_of_them() -> None:
 
 
 def test_a_task_of_the_usual_kind_is_far_from_the_bounds() -> None:
-    assert Limits().journal == Bounds(steps=1_000, size=8_000_000)
+    assert Limits().journal == JournalLimits(steps=1_000, size=8_000_000)

@@ -9,7 +9,7 @@ from services.executor.core.reflect.turn_end import turn_end
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import JournalEntry, TurnStore, Unstored
+from services.executor.ports.turns import JournalBatch, JournalEntry, TurnStore
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict
@@ -83,7 +83,7 @@ def _event(kind: str, at: datetime) -> TaskEvent:
 async def _write(store: TurnStore, plan: WritePlan, call: PlannedCall, at: datetime) -> None:
     entry = _entry(plan, call, at)
     await store.open_write(entry, 11.0)
-    told = Unstored(events=(_event("write", at),) * _TELLS_OF_A_WRITE)
+    told = JournalBatch(events=(_event("write", at),) * _TELLS_OF_A_WRITE)
     sent = entry.model_copy(update={"status": WriteStatus.SENT, "result_json": dumps(dict(_RECORD))})
     await store.settle_write(sent, WriteStatus.SENDING, told)
     note = "read back: department=Operations, email=kim.example@company.example, name=Kim Example, title=Clerk"

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Rejected
-from services.executor.core.session.journal import Bounds, Checkpoints, Journal
+from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.template import TEMPLATES, UNDECIDED, ChosenProcess, Processes
@@ -63,7 +63,7 @@ class Limits(NamedTuple):
     translator: str = ""  # the model that translates prose: another one translates anew
     audit: PlanAudit = PlanAudit.RISKY
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
-    journal: Bounds = Bounds()
+    journal: JournalLimits = JournalLimits()
     lists: ListBounds = ListBounds()
     ceilings: Ceilings = Ceilings()
     answers: AnswerRules = AnswerRules()

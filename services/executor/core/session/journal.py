@@ -22,7 +22,7 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.states.template import Template
 from services.executor.ports.policy import PolicyUnavailable
-from services.executor.ports.turns import JournalEntry, Pulse, TurnStore, Unstored
+from services.executor.ports.turns import JournalBatch, JournalEntry, Pulse, TurnStore
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -57,7 +57,7 @@ def present_step() -> str:
     return _STEP.get()
 
 
-class Bounds(NamedTuple):
+class JournalLimits(NamedTuple):
     """What a journal may hold before no further step is taken. ``size``: characters, twice with its checkpoints."""
 
     steps: int = 1_000
@@ -78,7 +78,7 @@ class Journal:
         entries: Iterable[JournalEntry],
         now: datetime,
         seconds: float,
-        bounds: Bounds = Bounds(),  # noqa: B008  # a frozen value
+        bounds: JournalLimits = JournalLimits(),  # noqa: B008  # a frozen value
     ) -> None:
         """``seconds``: the working time that is left for the task."""
         self._store = store
@@ -142,9 +142,9 @@ class Journal:
         self.hidden.update(values)
         HIDDEN.set(self.hidden)
 
-    def take_unstored(self) -> Unstored:
+    def take_unstored(self) -> JournalBatch:
         """Everything that waits to be stored; it counts as stored from now on."""
-        batch = Unstored(tuple(self._waiting), tuple(self._events), self._record)
+        batch = JournalBatch(tuple(self._waiting), tuple(self._events), self._record)
         self._waiting, self._events, self._record = [], [], None
         return batch
 
@@ -323,7 +323,7 @@ class Journal:
         else:
             self._steps.setdefault(entry.key, entry.data_json)
 
-    def _put_back(self, batch: Unstored) -> None:
+    def _put_back(self, batch: JournalBatch) -> None:
         self._waiting = [*batch.entries, *self._waiting]
         self._events = [*batch.events, *self._events]
         self._record = self._record or batch.record

@@ -13,7 +13,7 @@ from typing_extensions import override
 from services.executor.core.prime.known import read_experience
 from services.executor.core.reflect.turn_end import without_footer
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.session.journal import Journal, JournalLimits
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.recording import (
     call_name,
@@ -39,7 +39,7 @@ from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.sessions import Work
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
-from services.executor.ports.turns import NOTHING, JournalEntry, Pulse, SessionState, TurnEnd, TurnStore, Unstored
+from services.executor.ports.turns import NOTHING, JournalBatch, JournalEntry, Pulse, SessionState, TurnEnd, TurnStore
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
@@ -64,7 +64,7 @@ class ReplayJournal(Journal):
         entries: Iterable[JournalEntry],
         now: datetime,
         seconds: float,
-        bounds: Bounds,
+        bounds: JournalLimits,
     ) -> None:
         super().__init__(store, entries, now, seconds, bounds)
         self._cursor = cursor
@@ -158,13 +158,13 @@ class ReplayStore(TurnStore):
         return await self.pulse()
 
     @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: Unstored = NOTHING) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = NOTHING) -> Pulse:
         if not self._cursor.ledger.show(entry.key):
             raise self._cursor.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
         return await self.pulse()
 
     @override
-    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: Unstored = NOTHING) -> Pulse:
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, beside: JournalBatch = NOTHING) -> Pulse:
         self._cursor.ledger.show(entry.key)
         return await self.pulse()
 

@@ -37,7 +37,7 @@ from services.executor.core.session.context import (
 from services.executor.core.session.counts import TurnCounts
 from services.executor.core.session.dossier import Finished, Progress, Resting, WaitsForDecision
 from services.executor.core.session.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
-from services.executor.core.session.journal import Bounds, Checkpoints, Journal, latest
+from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits, latest
 from services.executor.core.session.ledger import Doubtful, GivenUp, open_doubts
 from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.machine import is_end
@@ -83,7 +83,7 @@ from shared.domain.words import FsmState, Phase, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
 ExecutesTask: TypeAlias = Callable[[TurnContext, Progress], Awaitable[Finished | WaitsForDecision | Resting]]
-MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
+MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, JournalLimits], Journal]
 log = structlog.get_logger()
 
 
