@@ -227,14 +227,14 @@ class Conversation:
         dispatch = Dispatch(self.ctx, self._reader, self._local, self.key)
         with in_state(self.ctx, self.progress):
             made = await dispatch.run(uses, self._draft.held, self._setting, self._known_by_now, self._look_up)
-        self._proposed |= bool(made.writes)
+        self._proposed |= bool(made.proposed.use_ids)
         self._exchange.begin({**understood, **made.results})
         self._talk.so_far += made.shown
         if any(use.name == CALCULATE.name for use in uses):
             await self._reach(FsmState.COMPUTE)
         self._learn()
-        if is_first and self._local_thinks and made.writes:
-            for use_id in made.writes:
+        if is_first and self._local_thinks and made.proposed.use_ids:
+            for use_id in made.proposed.use_ids:
                 self._exchange.refuse(use_id, _ON_SONNET)
             self._answer_calls()
             return None
@@ -252,11 +252,11 @@ class Conversation:
 
         No plan closes with a reply that was cut off: what it would have proposed besides is not known.
         """
-        self._draft.sent_back.update(made.doubts)
-        if wrong := {**made.wrong, **self._draft.list_left(self.progress.dossier.parts)}:
+        self._draft.sent_back.update(made.proposed.doubts)
+        if wrong := {**made.proposed.wrong, **self._draft.list_left(self.progress.dossier.parts)}:
             self._draft.correct(wrong)
             return None
-        fresh = await self._draft.take(made.proposals)
+        fresh = await self._draft.take(made.proposed.proposals)
         is_whole = not fresh or not self._draft.parts_without_calls(self.progress.dossier.parts)
         if self._draft.held and is_whole and not reply.is_cut:
             return await self._close_plan()

@@ -24,21 +24,27 @@ _SHOWN = 120
 PROPOSE_AGAIN = "Not made: propose it again."
 
 
-class DispatchedReply(NamedTuple):
-    """What became of a reply's calls: ``results`` of those that are answered, ``proposals`` for the plan, ``wrong``
-    writes with the reason.
+class ReplyProposals(Contract):
+    """What a reply proposed for the plan, as its journal step stores it; ``wrong``: by call id, why a write is not
+    proposed; ``doubts``: about values that may be the model's own choice.
     """
 
-    results: Mapping[str, ToolResult]
-    proposals: tuple[Proposal, ...]
-    wrong: Mapping[str, str]
-    shown: tuple[Json, ...]  # the reads and local calls as data, for a history that begins anew
-    doubts: tuple[str, ...] = ()  # about values that may be the model's own choice
+    proposals: tuple[Proposal, ...] = ()
+    wrong: dict[str, str] = {}
+    doubts: tuple[str, ...] = ()
 
     @property
-    def writes(self) -> tuple[str, ...]:
+    def use_ids(self) -> tuple[str, ...]:
         """The ids of all calls that write, proposed or wrong."""
         return (*(one.use_id for one in self.proposals), *self.wrong)
+
+
+class DispatchedReply(NamedTuple):
+    """What became of a reply's calls: ``results`` of those that are answered, and what it ``proposed``."""
+
+    results: Mapping[str, ToolResult]
+    shown: tuple[Json, ...]  # the reads and local calls as data, for a history that begins anew
+    proposed: ReplyProposals
 
 
 class _Sorted(NamedTuple):
@@ -48,18 +54,6 @@ class _Sorted(NamedTuple):
     reads: tuple[tuple[ToolUse, Tool | None], ...]  # no tool: it was a read when the reply was heard, and is none now
     writes: tuple[tuple[ToolUse, Tool], ...]
     unknown: tuple[ToolUse, ...]
-
-
-class _ReplyProposals(Contract):
-    """What a reply proposed, as its journal step stores it, or why it did not."""
-
-    proposals: tuple[Proposal, ...] = ()
-    wrong: dict[str, str] = {}
-    doubts: tuple[str, ...] = ()
-
-    @property
-    def use_ids(self) -> frozenset[str]:
-        return frozenset((*(one.use_id for one in self.proposals), *self.wrong))
 
 
 class AnswersLocally(Protocol):
@@ -128,18 +122,18 @@ class Dispatch:
             if sourceless and await look_up(sourceless):
                 proposed, _ = self._propose(calls.writes, before, setting, known(), new_reads)
             self._ctx.journal.decide_once(self._proposed_key, proposed.model_dump_json)
-        return DispatchedReply(results, proposed.proposals, proposed.wrong, tuple(shown), proposed.doubts)
+        return DispatchedReply(results, tuple(shown), proposed)
 
     @property
     def _proposed_key(self) -> str:
         return f"{self._key}:proposed"
 
-    def _read_earlier(self) -> _ReplyProposals:
+    def _read_earlier(self) -> ReplyProposals:
         """What the reply proposed in an earlier attempt, so that nothing of it is decided again; empty if it was not
         heard.
         """
         stored = self._ctx.journal.of_earlier_attempt(self._proposed_key)
-        return _ReplyProposals.model_validate_json(stored) if stored is not None else _ReplyProposals()
+        return ReplyProposals.model_validate_json(stored) if stored is not None else ReplyProposals()
 
     def _sort(self, uses: Sequence[ToolUse], places: Mapping[str, int]) -> _Sorted:
         tools, local, unknown = self._ctx.toolbox.tools, list[ToolUse](), list[ToolUse]()
@@ -212,7 +206,7 @@ class Dispatch:
         setting: ProposalContext,
         known: KnownSources,
         new_reads: Sequence[str],
-    ) -> tuple[_ReplyProposals, Sequence[PlannedCall]]:
+    ) -> tuple[ReplyProposals, Sequence[PlannedCall]]:
         """The proposals of the reply, or what is wrong with them: one error holds them all. Beside it the reply's calls
         if an argument of one has no source.
         """
@@ -247,8 +241,8 @@ class Dispatch:
                 wrong[use.id] = f"Not made: {why}"
         if wrong:
             again = {one.use_id: PROPOSE_AGAIN for one in proposals}
-            return _ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts)), read if lacks_source else ()
-        return _ReplyProposals(proposals=tuple(proposals)), ()
+            return ReplyProposals(wrong={**wrong, **again}, doubts=tuple(doubts)), read if lacks_source else ()
+        return ReplyProposals(proposals=tuple(proposals)), ()
 
     def _names_of_writes(self, connection: str) -> list[str]:
         tools = self._ctx.toolbox.tools.values()
