@@ -49,7 +49,7 @@ async def _journal_bytes(redis: Redis, record: TaskRecord) -> int:
 
 def _other_process(redis: Redis, begun: Begun) -> TurnStore:
     """It reads what is stored now."""
-    return sessions_of(redis, "two").turn_store(begun.lease, begun.work._replace(opening=None))
+    return sessions_of(redis, "two").turn_store(begun.lease, begun.work._replace(claimed=None))
 
 
 async def _archived(redis: Redis, folder: Path, record: TaskRecord) -> ArchivedTask:

@@ -10,7 +10,7 @@ from typing import cast
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_turns import STOPPED_MS, Opening, RedisTurnStore, moment_of
+from services.executor.adapters.redis_turns import STOPPED_MS, ClaimReply, RedisTurnStore, moment_of
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.ports.sessions import (
     Beat,
@@ -91,19 +91,19 @@ class RedisSessions(Sessions):
     async def _begun_work(self, lease: Lease, reply: list[Reply]) -> Work:
         """The work of a turn that was begun; raises ``UnreadableTurn``."""
         _, _, stored, attempts, waited, problem, turn_id, task, memory, pulse = reply
-        opening = Opening(cast("list[Reply]", task), cast("list[str]", memory), cast("list[str]", pulse))
+        claimed = ClaimReply(cast("list[Reply]", task), cast("list[str]", memory), cast("list[str]", pulse))
         turn = None
         try:
             turn = Turn.model_validate_json(str(stored))
-            json, version, outcome = opening.record or await self._record(lease, turn.task_id)
+            json, version, outcome = claimed.record or await self._record(lease, turn.task_id)
             record = TaskRecord.model_validate_json(json)
         except ValidationError as error:
             task_id = turn.task_id if turn else _guess_task(str(stored))
-            kept, *_ = opening.record or await self._record(lease, task_id)
-            about = (str(turn_id), task_id, int(str(attempts)), moment_of(opening.pulse), turn, kept or "")
+            kept, *_ = claimed.record or await self._record(lease, task_id)
+            about = (str(turn_id), task_id, int(str(attempts)), moment_of(claimed.pulse), turn, kept or "")
             raise UnreadableTurn(_describe(error), *about) from error
         begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
-        return Work(turn, record, *begun, opening, record.state.is_terminal and not outcome)
+        return Work(turn, record, *begun, claimed, record.state.is_terminal and not outcome)
 
     async def extend_all(self, leases: Sequence[Lease]) -> Beat:
         chunks = list(_chunks(leases))
@@ -155,7 +155,7 @@ class RedisSessions(Sessions):
         return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
 
     async def _record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
-        """The record, as in ``Opening``, of the task of a turn that does not name its task's keys yet."""
+        """The record, as in ``ClaimReply``, of the task of a turn that does not name its task's keys yet."""
         name = keys.task_keys(lease.tenant, lease.session_id, task_id).record
         found = await self._scripts.command("HMGET", name, "json", "version", "outcome")
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", found)))

@@ -41,7 +41,7 @@ _SESSION: TypeAdapter[ports.SessionState] = TypeAdapter(
 )
 
 
-class Opening(NamedTuple):
+class ClaimReply(NamedTuple):
     """What the claim of a turn read with it: ``task`` is empty for a turn that does not name its task's keys."""
 
     task: list[Reply]
@@ -96,9 +96,9 @@ class RedisTurnStore(ports.TurnStore):
             None  # what the store said last, and when by the process's clock
         )
         self._ledger: dict[str, LedgerEntry] | None = None  # nobody but the lease's owner writes it
-        opening = work.opening if isinstance(work.opening, Opening) else None
-        self._opening = opening  # until this turn stores anything of its task
-        self._memory = opening.memory if opening is not None else None
+        claimed = work.claimed if isinstance(work.claimed, ClaimReply) else None
+        self._claimed_with = claimed  # until this turn stores anything of its task
+        self._memory = claimed.memory if claimed is not None else None
         self._restored: ports.SessionState | None = (
             None  # what the archive gave, which one turn asks for more than once
         )
@@ -114,12 +114,12 @@ class RedisTurnStore(ports.TurnStore):
         self._journal = TaskJournal(shared, lease.tenant)
         self._partition = keys.partition_keys_of(lease.tenant, lease.session_id)
         self._member = keys.pack(keys.Member(lease.tenant, lease.session_id))
-        if opening is not None:
-            self._pulse(opening.pulse)
+        if claimed is not None:
+            self._pulse(claimed.pulse)
 
     async def journal(self) -> tuple[ports.JournalEntry, ...]:
-        if (opening := self._opening) is not None and opening.task:
-            rows = opening.journal
+        if (claimed := self._claimed_with) is not None and claimed.task:
+            rows = claimed.journal
         else:
             rows = cast("list[Row]", await self._scripts.command("XRANGE", self._task.journal, "-", "+"))
         return await self._journal.read(rows)
@@ -131,16 +131,16 @@ class RedisTurnStore(ports.TurnStore):
         return dict(self._ledger)
 
     async def _read_ledger(self) -> dict[str, LedgerEntry]:
-        if (opening := self._opening) is not None and opening.task:
-            rows = opening.ledger
+        if (claimed := self._claimed_with) is not None and claimed.task:
+            rows = claimed.ledger
         else:
             rows = cast(dict[str, str], await self._scripts.command("HGETALL", self._task.ledger))
         found = ((key, read_entry(row)) for key, row in rows.items())
         return dict(sorted(found, key=lambda pair: _sending_order(pair[1])))
 
     async def approval(self) -> Approval | None:
-        if (opening := self._opening) is not None and opening.task:
-            return Approval.model_validate_json(opening.approval) if opening.approval else None
+        if (claimed := self._claimed_with) is not None and claimed.task:
+            return Approval.model_validate_json(claimed.approval) if claimed.approval else None
         latest = await self._scripts.command("HGET", self._task.approvals, "latest")
         if latest is None:
             return None
@@ -264,7 +264,7 @@ class RedisTurnStore(ports.TurnStore):
         pulse = self._pulse(cast(list[str], await self._scripts.run("append", *await self._step(batch, write))))
         self._version += batch.record is not None
         if batch != ports.NOTHING or write is not _NO_WRITE:
-            self._opening = None
+            self._claimed_with = None
         return pulse
 
     async def _store_confirmed(self, batch: ports.JournalBatch, write: Sequence[Argument]) -> tuple[ports.Pulse, bool]:
@@ -276,7 +276,7 @@ class RedisTurnStore(ports.TurnStore):
             reply, confirmed = await self._scripts.run("append", *words), True
         pulse = self._pulse(cast(list[str], reply))
         self._version += batch.record is not None and not pulse.held
-        self._opening = None
+        self._claimed_with = None
         return pulse, confirmed
 
     async def _step(self, batch: ports.JournalBatch, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
@@ -322,7 +322,7 @@ class RedisTurnStore(ports.TurnStore):
             row = self._journal.pack_with_texts(end.entries)
         words = self._fenced_arguments(names, self._ending(end, row, release=release))
         reply = cast(list[str], await self._scripts.run("finish", *words))
-        self._opening = self._memory = None
+        self._claimed_with = self._memory = None
         if reply[0] != "ok":
             self._pulse(reply)
         return reply[-1] == "released"

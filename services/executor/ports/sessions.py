@@ -46,7 +46,7 @@ class Work(NamedTuple):
     waited_us: int = 0
     version: int = 0
     last_error: str = ""
-    opening: object = None  # what the store read with the turn, for its own use
+    claimed: object = None  # what the store read with the turn, for its own use
     lacks_outcome: bool = False  # the task has ended, and its outcome was never emitted
 
 
