@@ -84,7 +84,8 @@ async def test_a_task_that_only_asks_has_no_write() -> None:
     async with orchestrated(*rounds, text=text) as scene:
         record = await scene.stage.run()
     assert "only asks" in dumps(scene.brain.results[1])
-    assert (record.state, record.answer, scene.stage.claims.applied) == (TaskState.COMPLETED, "120.50", [])
+    answered = "120.50\n\nNothing was written or sent."
+    assert (record.state, record.answer, scene.stage.claims.applied) == (TaskState.COMPLETED, answered, [])
 
 
 @pytest.mark.promise("brainos.gate")
