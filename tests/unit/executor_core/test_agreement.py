@@ -71,6 +71,12 @@ def _find(
         ("Discount invoice V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 20}, ""),
         ("Pay invoice V-703 in full.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
         ("Pay invoice V-703 if it is over 100.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
+        ("Discount V-703, but at most 20 euros of it.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "at most 20"),
+        ("Discount V-703, but at most 20 euros of it.", DISCOUNT, {"invoice_id": "V-703", "amount": 20}, ""),
+        ("I would like you to discount V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "says 20"),
+        ("Pay V-703 of the shop at Lindenhof 4.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
+        ("Pay V-703 for the 3 items of it.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
+        ("Put J-3001 on hold; J-3014 stays as it is.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
         ("Put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "done"}, "this part says on_hold"),
         ("Put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
         ("Finish job J-3001.", STATUS, {"job_id": "J-3001", "status": "done"}, ""),
@@ -126,6 +132,47 @@ def test_a_share_of_a_stated_amount_that_the_part_does_not_speak_of_is_sent_back
     found = _find(task, DISCOUNT, {"invoice_id": "V-703", "amount": amount}, FACTS, (half, third), calls)
     assert any("this part says 180" in doubt for doubt in found.doubts) is is_told
     assert any("this part says 180" in origin.against for origin in found.call.origins) is is_told
+
+
+_MOVE = _tool("transfer_money", "from_account", "to_account", "amount_cents", "memo")
+_LEASE = _tool("change_lease", "lease_id", "changes")
+_ACCOUNTS = (
+    _read("r1", "list_accounts", [{"id": "RENT", "name": "Rent account"}, {"id": "FIX", "name": "Repair account"}]),
+)
+_LEASES = (_read("r1", "get_lease", {"lease": {"id": "L-1", "rent_cents": 50000}}),)
+_PEOPLE = (_read("r1", "find_people", [{"id": "T-1", "name": "Ann Lee", "address": "Mill Lane 4"},
+                                       {"id": "T-2", "name": "Ann Lee", "address": "Quay 17, unit 3"}]),)  # fmt: skip
+
+
+@pytest.mark.promise("conversation.agreement")
+@each_row(
+    ("task", "called", "given", "facts", "why"),
+    [
+        ("Move 12 euros from the rent account to the repair account.", _MOVE,
+         {"from_account": "FIX", "to_account": "RENT", "amount_cents": 1200}, _ACCOUNTS, "the other way round"),
+        ("Move 12 euros from the rent account to the repair account.", _MOVE,
+         {"from_account": "RENT", "to_account": "FIX", "amount_cents": 12}, _ACCOUNTS, "this part says 12 euros"),
+        ("Move 12 euros from the rent account to the repair account.", _MOVE,
+         {"from_account": "RENT", "to_account": "FIX", "amount_cents": 1200}, _ACCOUNTS, ""),
+        ("Raise the rent of L-1 by 20 euros.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 2000}}, _LEASES,
+         "by 20 euros, and the record has 50000"),
+        ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
+        ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),
+    ],
+)  # fmt: skip
+def test_directions_units_steps_and_namesakes_are_held_against_the_part(
+    task: str, called: Tool, given: JsonObject, facts: tuple[Fact, ...], why: str
+) -> None:
+    doubts = _find(task, called, given, facts).doubts
+    assert any(why in doubt for doubt in doubts) if why else not doubts
+
+
+@pytest.mark.promise("conversation.agreement")
+def test_values_of_two_records_are_not_swapped() -> None:
+    one: JsonObject = {"invoice_id": "V-703", "amount": 15}
+    other: JsonObject = {"invoice_id": "V-704", "amount": 10}
+    found = _find("Discount V-703 by 10 and V-704 by 15.", DISCOUNT, one, FACTS, (), (other,))
+    assert any("of another record" in doubt for doubt in found.doubts)
 
 
 @pytest.mark.promise("conversation.agreement")

@@ -30,7 +30,7 @@ from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, as_text
 from shared.domain.keywords import stem
 
-_SUPERLATIVE = re.compile(r"\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
+_SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCLUDES = re.compile(
     r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leave|leaving|skip|spare|"
     r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"

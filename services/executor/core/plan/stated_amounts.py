@@ -161,7 +161,8 @@ def _find_beyond_limit(one: SaidArgument, quoted: Mentions) -> Iterator[Disagree
         before = quoted.text[max(0, mention.start - 30) : mention.start]
         if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(quoted.text):
             continue
-        if not any(number <= whole for number in _in_units(one, mention) for whole in mention.values):
+        likeliest, *_ = _in_units(one, mention)
+        if all(likeliest > whole for whole in mention.values):
             yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says at most {mention.text}")
 
 
