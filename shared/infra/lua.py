@@ -5,6 +5,7 @@ of the same call changes nothing more. The text that a repeated call runs begins
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from weakref import WeakKeyDictionary
 
+import structlog
 from redis.asyncio import Redis
 from redis.exceptions import (
     AuthenticationError,
@@ -35,6 +37,7 @@ Argument: TypeAlias = "str | int | float"
 Words: TypeAlias = "Sequence[Argument]"
 Call: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")
+log = structlog.get_logger()
 
 ANSWER_SECONDS = 5.0
 PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon that Redis is away
@@ -287,8 +290,14 @@ async def answering(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
         raise unavailable(error) from error
 
 
+_ADDRESS = re.compile(r"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:[\w.-]+|\[[\da-fA-F:]+\]):\d{2,5}\b|\('[^']+', \d+\)")
+
+
 def unavailable(error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}: {error}")
+    """The error as callers may read it, whom no address of ours concerns; the log has the whole of it."""
+    log.warning("redis_error", kind=type(error).__name__, error=str(error))
+    said = _ADDRESS.sub("its address", str(error))
+    return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}: {said}")
 
 
 class ScriptedStore:

@@ -50,6 +50,8 @@ async def test_every_method_names_redis_when_it_is_down(own_server: EmbeddedRedi
     assert [response.status_code for response in rest] == [503] * 3
     assert all("Redis" in response.text for response in rest)
     assert alive.status_code == 200
+    place = own_server.url.removeprefix("unix://")
+    assert [said for said in (*map(str, replies), *(one.text for one in rest)) if place in said] == []
 
 
 async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis) -> None:
