@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing_extensions import override
 
 from services.executor.core.figures.numbers import normal, number_bearing_tokens
-from services.executor.core.model.model_calls import NotAnswered, affords_all, ask_if_possible, user
+from services.executor.core.model.model_calls import HelperUnavailable, affords_all, ask_if_possible, user
 from services.executor.core.model.talk import Talk
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, size_of
@@ -132,7 +132,7 @@ class SingleDraft:
             return None
         try:
             reply = await ask_if_possible(ctx, step, request, share, before)
-        except NotAnswered as why:
+        except HelperUnavailable as why:
             ctx.journal.add(f"{key}:away", "note", str(why))
             return None
         self.extra_calls += 1

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from services.executor.core.figures.identifiers import find_codes, identifier_key
 from services.executor.core.model.model_calls import (
-    NotAnswered,
+    HelperUnavailable,
     UnusableAnswer,
     ask_if_possible,
     helper_request,
@@ -182,7 +182,7 @@ def _keys(text: str) -> Iterator[tuple[str, ...]]:
 
 
 _STEP = "talk:process"
-_NO_DESIGN = (BadTemplate, NotAnswered, UnusableAnswer)
+_NO_DESIGN = (BadTemplate, HelperUnavailable, UnusableAnswer)
 _DESIGN_SECONDS = 15.0  # how long a model is waited for that designs a process
 _EXAMPLE_SHOWN = 800  # characters of the task that a process is designed for
 

@@ -19,7 +19,7 @@ from services.executor.core.model.made_code import (
     render_program,
 )
 from services.executor.core.model.model_calls import (
-    NotAnswered,
+    HelperUnavailable,
     UnusableAnswer,
     ask_if_possible,
     helper_request,
@@ -341,5 +341,5 @@ async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds:
         return parse_reply(await ask_if_possible(ctx, key, request, seconds=seconds), shape)
     except UnusableAnswer as error:
         raise NotMade(f"the model's answer cannot be used: {error}") from error
-    except NotAnswered as error:
+    except HelperUnavailable as error:
         raise NotMade(str(error)) from error

@@ -228,7 +228,7 @@ def helper_request(
     return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=most)
 
 
-class NotAnswered(Exception):
+class HelperUnavailable(Exception):
     """A request that the task can do without has no answer; the message says why."""
 
 
@@ -241,14 +241,14 @@ async def ask_if_possible(
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
-    """Asks as ``ask`` does. Raises ``NotAnswered`` if the model cannot be had or paid for: the task goes on."""
+    """Asks as ``ask`` does. Raises ``HelperUnavailable`` if the model cannot be had or paid for: the task goes on."""
     try:
         return await ask(ctx, key, request, share, before, seconds=seconds)
     except (Failed, BudgetSpent) as error:
         if isinstance(error, Failed) and error.part != "model":
             raise
         ctx.journal.note_run_continues()
-        raise NotAnswered(error.reason) from error
+        raise HelperUnavailable(error.reason) from error
 
 
 def thrift_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> Thrift:

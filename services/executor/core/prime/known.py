@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue, TypeAdapter
 
-from services.executor.core.model.model_calls import NotAnswered, ask, ask_if_possible, helper_request
+from services.executor.core.model.model_calls import HelperUnavailable, ask, ask_if_possible, helper_request
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
@@ -382,7 +382,7 @@ async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[SpokenTu
     try:
         if summary := _cut_summary(await ask_if_possible(ctx, key, _summary_request(ctx, turns))):
             return summary, "model"
-    except NotAnswered as error:
+    except HelperUnavailable as error:
         ctx.journal.tell("note", problem=f"the older conversation was shortened without a model: {error}")
     return concatenate_turns(turns), "words"
 

@@ -26,11 +26,11 @@ from services.executor.core.records.called_records import (
     words,
 )
 from services.executor.core.records.record_graph import (
-    OPEN,
+    UNKNOWN,
     GraphNode,
-    Open,
     RecordGraph,
     Said,
+    Unknown,
     arguments_of,
     fields_of,
     find_by_name,
@@ -102,18 +102,18 @@ def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
     """The fields of a call. ``asked``: names that rules ask for, also written as ``kind.field``."""
     wanted = [*dict.fromkeys(asked)]
     said = {name: view.value(name) for name in (*view.names, *(name for name in wanted if "." not in name))}
-    fields = {name: value for name, value in said.items() if not isinstance(value, Open)}
-    recorded = {name: value for name in said if not isinstance(value := view.value_in_records(name), Open)}
+    fields = {name: value for name, value in said.items() if not isinstance(value, Unknown)}
+    recorded = {name: value for name in said if not isinstance(value := view.value_in_records(name), Unknown)}
     for dotted in (name for name in wanted if "." in name):
         said[dotted] = value = view.value_of_kind(dotted)
-        if not isinstance(value, Open):
+        if not isinstance(value, Unknown):
             _put(fields, dotted, value)
-    unknown = tuple(name for name in wanted if isinstance(said[name], Open) and view.has_field(name))
+    unknown = tuple(name for name in wanted if isinstance(said[name], Unknown) and view.has_field(name))
     more = [
         {key: value for key, value in fields_of(node.record) if not view.has_field(key)} for node in view.records_beyond
     ]
     beyond = tuple({dumps(one): one for one in cast(list[JsonObject], more) if one}.values())
-    given = [{name: value} for name in said for value in view.alias_of_recorded(name) if not isinstance(value, Open)]
+    given = [{name: value} for name in said for value in view.alias_of_recorded(name) if not isinstance(value, Unknown)]
     return BoundFields(fields, unknown, recorded, (*given, *(node.record for node in view.mentioned)), beyond)
 
 
@@ -171,7 +171,7 @@ class CallView:
         return sorted(given.union(key for level in self._levels for node in level for key, _ in fields_of(node.record)))
 
     def value(self, name: str) -> Said:
-        """The value of the field; ``OPEN`` if there is none, or no single one.
+        """The value of the field; ``UNKNOWN`` if there is none, or no single one.
 
         An argument that is only an alias of the name gives way to a record that the call names and that has the field:
         who pays an ``amount`` of an invoice does not change its ``total``.
@@ -189,15 +189,15 @@ class CallView:
         return find_said(name, self._arguments) if any(of_own) else []
 
     def value_in_records(self, name: str) -> Said:
-        """The value of the field in the records, without the arguments; ``OPEN`` if there is no single one."""
+        """The value of the field in the records, without the arguments; ``UNKNOWN`` if there is no single one."""
         if self._named.unread_subjects:
-            return OPEN
+            return UNKNOWN
         for place, level in enumerate(self._levels):
             if place == 1 and (_say(self._siblings, name) or _say(self._of_unread_kinds, name)):
-                return OPEN  # its own kind has the field, so nobody else's is meant
+                return UNKNOWN  # its own kind has the field, so nobody else's is meant
             if found := _say(level, name):
-                return OPEN if place == 1 and self._named.unread_others else one_value(found)
-        return OPEN
+                return UNKNOWN if place == 1 and self._named.unread_others else one_value(found)
+        return UNKNOWN
 
     def value_of_kind(self, dotted: str) -> Said:
         """The value of a field such as ``order.total``, in the nearest record of that kind."""
@@ -205,12 +205,12 @@ class CallView:
         if given := [value for path, value in self._arguments if path == dotted]:
             return one_value(given)
         if any(agree(kind, one.noun) for one in self._named.unread):
-            return OPEN
+            return UNKNOWN
         for level in self._levels:
             if of_kind := [node for node in level if agree(kind, node.kind)]:
                 found = _say(of_kind, name)
-                return one_value(found) if found else OPEN
-        return OPEN
+                return one_value(found) if found else UNKNOWN
+        return UNKNOWN
 
     def has_field(self, name: str) -> bool:
         """Whether the call, a record around it or one of the called kind has the field, with whatever value."""

@@ -377,7 +377,7 @@ def is_like_an_id(text: str) -> bool:
     return figure(text) is None and any(mark.isdigit() for mark in text)
 
 
-def looks_like_a_name(value: Json) -> bool:
+def looks_like_an_id_value(value: Json) -> bool:
     return isinstance(value, str) and is_like_an_id(value)
 
 

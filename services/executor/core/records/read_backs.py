@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.records.called_records import looks_like_a_name
+from services.executor.core.records.called_records import looks_like_an_id_value
 from services.executor.core.records.references import reference_to_made, references
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import (
@@ -48,7 +48,7 @@ def _ids_within(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
         elif isinstance(value, list):
             for item in value:
                 yield from _ids_within(item, owner) if isinstance(item, dict) else ()
-        elif value is not None and (identifies(name) or looks_like_a_name(value)):
+        elif value is not None and (identifies(name) or looks_like_an_id_value(value)):
             yield NamedId(name, subject_of(name, owner), value)
 
 

@@ -190,16 +190,16 @@ def _latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:
     return [*found.values()]
 
 
-class Open(Enum):
+class Unknown(Enum):
     """The value of a field that is not known: of an earlier call's result, of records that disagree, of a record nobody
     read.
     """
 
-    OPEN = "open"
+    UNKNOWN = "unknown"
 
 
-OPEN: Final = Open.OPEN
-Said: TypeAlias = "Json | Open"
+UNKNOWN: Final = Unknown.UNKNOWN
+Said: TypeAlias = "Json | Unknown"
 Fields: TypeAlias = Sequence[tuple[str, Said]]
 
 
@@ -243,9 +243,9 @@ def find_by_name(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[
 
 
 def one_value(values: Sequence[Said]) -> Said:
-    """The value on which all agree; ``OPEN`` if two differ or one of them is open."""
+    """The value on which all agree; ``UNKNOWN`` if two differ or one of them is unknown."""
     first = values[0]
-    return first if all(_agree(value, first) for value in values) else OPEN
+    return first if all(_agree(value, first) for value in values) else UNKNOWN
 
 
 def _by_alias(name: str, fields: Fields) -> list[Said]:
@@ -254,12 +254,12 @@ def _by_alias(name: str, fields: Fields) -> list[Said]:
     told = {words(other) for other in others}
     found = [value for key, value in fields if words(key) in told]
     if name == "amount" or "amount" in others:
-        return [value for value in found if isinstance(value, Open) or value is None or figure(value) is not None]
+        return [value for value in found if isinstance(value, Unknown) or value is None or figure(value) is not None]
     return found
 
 
 def _agree(value: Said, first: Said) -> bool:
-    if isinstance(value, Open) or isinstance(first, Open) or None in (value, first):
+    if isinstance(value, Unknown) or isinstance(first, Unknown) or None in (value, first):
         return value is first
     return value == first or same(value, first)
 
@@ -268,7 +268,7 @@ def _arguments(path: str, value: JsonObject) -> Iterator[tuple[str, Said]]:
     for key, inner in value.items():
         here = f"{path}.{key}" if path else key
         if [*references(inner)]:
-            yield here, OPEN
+            yield here, UNKNOWN
         elif isinstance(inner, dict):
             yield from _arguments(here, inner)
         elif is_sayable(inner):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.columns import same
 from services.executor.core.figures.numbers import figure
-from services.executor.core.records.called_records import looks_like_a_name
+from services.executor.core.records.called_records import looks_like_an_id_value
 from services.executor.core.tools.near_names import may_be, words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.tools.schema_drift import ALIASES
@@ -68,7 +68,7 @@ def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
         if leaf.value is not None and not isinstance(leaf.value, list) and not leaf.items
     }
     by_key = {key: value for key, value in scalars.items() if names_a_record(key)}
-    return by_key or {key: value for key, value in scalars.items() if looks_like_a_name(value)}
+    return by_key or {key: value for key, value in scalars.items() if looks_like_an_id_value(value)}
 
 
 def _matches_of_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[bool]:

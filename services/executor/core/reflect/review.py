@@ -13,7 +13,7 @@ from pydantic import BaseModel, JsonValue
 from services.executor.core.figures.identifiers import find_special_identifiers
 from services.executor.core.figures.numbers import number_bearing_tokens
 from services.executor.core.model.model_calls import (
-    NotAnswered,
+    HelperUnavailable,
     UnusableAnswer,
     ask_if_possible,
     helper_request,
@@ -267,7 +267,7 @@ async def _ask_optional(
         try:
             step, seconds = f"{key}:model", _PATIENCE_SECONDS
             found: Json = {"text": read(await ask_if_possible(ctx, step, request, BudgetShare.WHOLE, seconds=seconds))}
-        except (NotAnswered, UnusableAnswer) as error:
+        except (HelperUnavailable, UnusableAnswer) as error:
             found = {"problem": str(error)}
         except Failed as error:  # the time is up: the run goes on without it
             ctx.journal.note_run_continues()

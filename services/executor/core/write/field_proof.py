@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.executor.core.figures.columns import same
 from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.numbers import figure
-from services.executor.core.records.called_records import looks_like_a_name
+from services.executor.core.records.called_records import looks_like_an_id_value
 from services.executor.core.records.record_match import (
     Subjects,
     find_subjects,
@@ -291,7 +291,7 @@ def _is_in_reach(leaf: Leaf, claims: _Claims) -> bool:
 
 def _is_id_of(claim: Leaf, node: RecordNode) -> bool:
     """Whether the claim's value is the id of the record, or of one around it."""
-    is_id = names_a_record(claim.name) or looks_like_a_name(claim.value)
+    is_id = names_a_record(claim.name) or looks_like_an_id_value(claim.value)
     return is_id and any(one.own is not None and same(one.own, claim.value) for one in (node, *node.around))
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from services.executor.core.reads.one_call import dispatch_call
-from services.executor.core.records.called_records import looks_like_a_name
+from services.executor.core.records.called_records import looks_like_an_id_value
 from services.executor.core.records.record_match import find_subjects, identifiers_in, is_near, leaf_for
 from services.executor.core.records.references import resolve
 from services.executor.core.session.context import TurnContext
@@ -212,7 +212,7 @@ def _shows_made_kind(
 
 
 def _is_set_by(leaf: Leaf) -> bool:
-    return leaf.value is not None and not names_a_record(leaf.name) and not looks_like_a_name(leaf.value)
+    return leaf.value is not None and not names_a_record(leaf.name) and not looks_like_an_id_value(leaf.value)
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
