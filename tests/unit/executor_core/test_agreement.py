@@ -158,6 +158,8 @@ _PEOPLE = (_read("r1", "find_people", [{"id": "T-1", "name": "Ann Lee", "address
          "by 20 euros, and the record has 50000"),
         ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
         ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),
+        ("Note a visit of the people at Mill Lane 4 and Quay 17, leaving T-1 as it is.", _tool("note_visit", "person_id"),
+         {"person_id": "T-2"}, _PEOPLE, ""),
     ],
 )  # fmt: skip
 def test_directions_units_steps_and_namesakes_are_held_against_the_part(
@@ -165,6 +167,17 @@ def test_directions_units_steps_and_namesakes_are_held_against_the_part(
 ) -> None:
     doubts = _find(task, called, given, facts).doubts
     assert any(why in doubt for doubt in doubts) if why else not doubts
+
+
+def test_a_share_is_one_of_the_row_under_the_key_whatever_other_ids_it_has() -> None:
+    rows: JsonObject = {"V-7001": {"customer_id": "K-12", "money": {"deposit": 460}}}
+    found = _find(
+        "Discount V-7001 by a quarter of the deposit.",
+        DISCOUNT,
+        {"invoice_id": "V-7001", "amount": 115},
+        (_read("r1", "list_invoices", rows),),
+    )
+    assert not found.problems
 
 
 @pytest.mark.promise("conversation.agreement")

@@ -258,6 +258,7 @@ _MOST_DEPTH = 100
 _OPENING = ("{", "[")
 _TOOL_TEXT = re.compile(r"(?:content\[\d+\]\.)?text")  # where the protocol puts the whole answer of a tool
 _OWN_ID = ("id", "uuid")
+_PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")
 
 
 def read_fields(fact_id: str, answer: Json) -> Iterator[ReadField]:
@@ -343,16 +344,22 @@ def _join_names(parent: str, name: str) -> str:
 
 
 def _record_of(item: JsonObject, path: str, name: str) -> FieldRecord | None:
-    """The object as a record, if one of its fields or its key identifies it; a field ``id`` counts before any other."""
-    best = ""
+    """The object as a record, if one of its fields or its key identifies it. A field ``id`` counts first, then the key
+    of a table, then a field that may name another record: a booking's ``guest_id``.
+    """
+    best = name if _keys_a_table(name) else ""
     for key, value in item.items():
         if identifies(key) and isinstance(value, str | int) and not isinstance(value, bool):
             if key.lower() in _OWN_ID:
                 return FieldRecord(path, str(value))
-            best = best or key
-    if best:
-        return FieldRecord(path, str(item[best]))
-    return FieldRecord(path, name) if _looks_like_code(name) else None
+            best = best or str(value)
+    best = best or (name if _looks_like_code(name) else "")
+    return FieldRecord(path, best) if best else None
+
+
+def _keys_a_table(name: str) -> bool:
+    """Whether a key is a record's identifier, and no place in a row, year or month."""
+    return _looks_like_code(name) and not _PLACE_OR_MONTH.fullmatch(name)
 
 
 @lru_cache(maxsize=1024)

@@ -492,7 +492,8 @@ class SourceFinder:
         given |= {title.casefold() for one in [*given] for title in self._titles.get(one, ())}
         kinds, mine = {node.kind for node in own}, {key for node in own for key in _told_values(node.record, text)}
         others = (node for node in self._read_nodes if node.kind in kinds and name.casefold() not in node.names[0])
-        told = ({*_told_values(other.record, text)} for other in others)
+        meant = (one for one in others if not any(_is_left_out(one, said) for said in self._said))
+        told = ({*_told_values(other.record, text)} for other in meant)
         return any(
             mine <= values and any(value.casefold() not in given for _, value in values - mine) for values in told
         )
@@ -744,9 +745,12 @@ def _names_in(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
 
 def _is_meant(node: GraphNode, said: Mentions) -> bool:
     """Whether a text names the record, and not as an exception."""
-    named = [*_names_in(node, (said,)), *_titles_in(node, said)]
+    return bool(_names_in(node, (said,)) or _titles_in(node, said)) and not _is_left_out(node, said)
+
+
+def _is_left_out(node: GraphNode, said: Mentions) -> bool:
     kind = "_".join((*node.kind, "id"))
-    return bool(named) and not any(is_excluded(name, kind, said) for name in named)
+    return any(is_excluded(name, kind, said) for name in (*_names_in(node, (said,)), *_titles_in(node, said)))
 
 
 def _titles_in(node: GraphNode, text: Mentions) -> list[str]:
