@@ -158,7 +158,7 @@ _PEOPLE = (_read("r1", "find_people", [{"id": "T-1", "name": "Ann Lee", "address
          "by 20 euros, and the record has 50000"),
         ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
         ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),
-        ("Note a visit of the people at Mill Lane 4 and Quay 17, leaving T-1 as it is.", _tool("note_visit", "person_id"),
+        ("Visit those of Mill Lane 4 and Quay 17, leaving T-1 as it is.", _tool("note_visit", "person_id"),
          {"person_id": "T-2"}, _PEOPLE, ""),
     ],
 )  # fmt: skip
