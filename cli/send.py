@@ -20,7 +20,9 @@ _DECISIONS = ("approve", "reject")
 
 def send(
     text: Annotated[str, typer.Argument(help="What is to be done, or `approve` / `reject` for a task that waits.")],
-    session: Annotated[str | None, typer.Option(help="Go on in this session: it remembers.")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Go on in this session: a model is told what was said in it.")
+    ] = None,
     url: Annotated[str, typer.Option(help=GATEWAY_HELP, envvar="PURPLE_URL")] = DEFAULT_URL,
     name: Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")] = "",
     role: Annotated[list[Role] | None, typer.Option(help="Roles of the speaker, such as approver.")] = None,

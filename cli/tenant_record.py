@@ -90,9 +90,13 @@ def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = 
 
       purple tenant record diff default record.json
     """
-    now = _ask_record(url, tenant_id, name).get("record")
-    before, after = _lines(now), _lines(_document(file))
-    lines = list(difflib.unified_diff(before, after, "stored", str(file), lineterm="", n=3))
+    versions = objects_in(_history(url, tenant_id, name).get("versions"))
+    if versions and not versions[0].get("withdrawn"):
+        before = _lines(_ask_record(url, tenant_id, name).get("record"))
+    else:
+        before = []
+        err.print("No record is stored: that of TENANT_FILE holds, which only executors see. All of the file is new.")
+    lines = list(difflib.unified_diff(before, _lines(_document(file)), "stored", str(file), lineterm="", n=3))
     for line in lines:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "none")
         out.print(Text(line, style), soft_wrap=True)

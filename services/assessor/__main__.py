@@ -65,6 +65,8 @@ def _days(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         return write_days(options.scenarios_dir, options.seed, options.count, options.difficulty)
+    except FileExistsError as problem:
+        return refuse_start(CannotStart(f"There is {Path(problem.filename).parent} already; no day is written over."))
     except OSError as problem:
         return refuse_start(problem)
 

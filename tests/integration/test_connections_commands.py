@@ -106,6 +106,7 @@ async def test_a_record_is_edited_compared_stored_and_taken_back_on_the_command_
     file.write_text('{"id": "default", "max_running": 3, "dollars_per_day": 12.50, "version": "7"}')
     async with gateway(redis_url) as url:
         none = await purple("record", "show", "default", url=url)
+        fresh = await purple("record", "diff", "default", str(file), url=url)
         stored = await purple("record", "set", "default", str(file), "--comment", "first", url=url)
         file.write_text((await purple("record", "show", "default", url=url)).stdout)
         same = await purple("record", "diff", "default", str(file), url=url)
@@ -120,8 +121,9 @@ async def test_a_record_is_edited_compared_stored_and_taken_back_on_the_command_
         withdrawn = await purple("record", "withdraw", "default", url=url)
         file.write_text('{"id": "default"}')
         anew = await purple("record", "set", "default", str(file), url=url)
-    codes = [one.exit_code for one in (none, stored, same, other, changed, stale, strange, back, history)]
-    assert codes == [1, 0, 0, 1, 0, 1, 1, 0, 0]
+    codes = [one.exit_code for one in (none, fresh, stored, same, other, changed, stale, strange, back, history)]
+    assert codes == [1, 1, 0, 0, 1, 0, 1, 1, 0, 0]
+    assert ('+  "max_running": 3' in fresh.stdout, "No record is stored" in fresh.output) == (True, True)
     assert "version 4, without a record" in withdrawn.stdout
     assert "version 5" in anew.stdout
     assert '-  "dollars_per_day": 12.50' in other.stdout

@@ -35,8 +35,9 @@ class NoRecord(GatewayRefusal):
     status = 404
 
     def __init__(self, tenant: str, number: int | None = None) -> None:
-        which = "" if number is None else f" of version {number}"
-        super().__init__(f"tenant {tenant!r} has no stored record{which}; without one, that of TENANT_FILE holds")
+        none = f"tenant {tenant!r} has no stored record"
+        said = f"{none}; without one, that of TENANT_FILE holds" if number is None else f"{none} of version {number}"
+        super().__init__(said)
 
 
 class BaseNeeded(GatewayRefusal):
