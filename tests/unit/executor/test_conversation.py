@@ -93,6 +93,24 @@ async def test_a_part_that_was_not_done_ends_the_task_failed_and_named() -> None
     assert "Not done: part 2" in str(record.answer)
 
 
+@pytest.mark.promise("coverage.early_notice")
+@pytest.mark.parametrize("is_stubborn", [True, False])
+async def test_a_notice_before_which_a_part_has_no_call_is_sent_back_once_and_then_asks_a_person(
+    is_stubborn: bool,
+) -> None:
+    stage = Stage(f"{TASK}. Tell the clerk")
+    stage.talk.parts = [(TASK, "do"), ("Tell the clerk", "do")]
+    stage.servers.add("notify_clerk", lambda _: {"queued": True}, ToolClass.NOTIFY)
+    tell: tuple[str, JsonObject] = ("notify_clerk", {"text": "Claim C-1 is approved.", "_call": {"part": 2}})
+    approve: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
+    again = [[tell], [tell]] if is_stubborn else [[approve, tell]]
+    stage.talk.rounds = [[READ], [tell], [tell], *again]
+    record = await stage.run()
+    assert record.state is (TaskState.INPUT_REQUIRED if is_stubborn else TaskState.COMPLETED), record.reason
+    assert len(stage.servers.called("notify_clerk")) == (0 if is_stubborn else 1)
+    assert stage.claims.applied == ([] if is_stubborn else ["C-1"])
+
+
 @pytest.mark.promise("conversation.left_part")
 async def test_a_part_left_for_its_own_condition_is_said_in_the_answer_and_counts_as_done() -> None:
     text = f"{TASK} if it is overdue"

@@ -287,6 +287,9 @@ class Conversation:
 
     async def _close_plan(self) -> PlanClosed | None:
         """Freeze what is held; None where something of it is to be mended first."""
+        if early := self._draft.mark_early_notices(self.progress.dossier.parts):
+            self._draft.correct(early)
+            return None
         number = self._draft.number
         await self._read_named(f"{self.key}:named", [one.call for one in self._draft.held])
         closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)

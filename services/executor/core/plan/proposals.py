@@ -256,6 +256,23 @@ class PlanDraft:
         ]
         return sorted({*self.parts_without_calls(parts), *asked})
 
+    def mark_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
+        """By the model's call id, why a held notice is sent back, once: a part before its own has no call, of which it
+        may tell. One that was sent back before is marked instead, so that a person is asked.
+        """
+        lacking = self.parts_without_calls(parts)
+        notices = (one for one in self.held if one.call.tool_class is ToolClass.NOTIFY)
+        early = {
+            one.use_id: f"{one.call.tool}: part {lacking[0]} has no call yet, and this may tell of it"
+            for one in notices
+            if lacking and lacking[0] < (one.call.part or 0)
+        }
+        fresh = {use_id: f"Not made: {why}" for use_id, why in early.items() if why not in self.sent_back}
+        self.sent_back.update(early.values())
+        if not fresh:
+            self.held = [_mark(one, early[one.use_id]) if one.use_id in early else one for one in self.held]
+        return fresh
+
     def list_left(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """By the model's call id, why a held call is not made: its part was left since."""
         left = {part.number: why_left(part) for part in parts if part.unmet}
@@ -340,6 +357,12 @@ def _is_same(entry: LedgerEntry, one: Proposal) -> bool:
     if (entry.call.connection_id, entry.call.tool) != (one.call.connection_id, one.call.tool):
         return False
     return one.call.arguments in (entry.call.arguments, loads(entry.arguments_json))
+
+
+def _mark(one: Proposal, why: str) -> Proposal:
+    """The proposal with a reason for which a person has to see it."""
+    origins = tuple(origin.model_copy(update={"against": why}) for origin in one.call.origins)
+    return one._replace(call=one.call.model_copy(update={"origins": origins}))
 
 
 def _told_later(told: Sequence[tuple[Proposal, Json]]) -> str:
