@@ -293,7 +293,8 @@ class SourceFinder:
         if leaf.kind in STRICT or not isinstance(value, str):
             return ""
         for mark in marks(value):
-            if mark.kind in _ACCOUNTS and not self._is_known("account", mark.value, _GAPS.sub("", mark.value)):
+            written, is_told = (mark.value, _GAPS.sub("", mark.value)), call.tool_class is ToolClass.NOTIFY
+            if mark.kind in _ACCOUNTS and not self._is_known("account", *written, is_told=is_told):
                 return f"{leaf.path}: no source has the {_ACCOUNTS[mark.kind]} in its text"
         for one in find_special_identifiers(value):
             if one.form in ADDRESSES and not self._is_known("url", one.text):
@@ -327,13 +328,13 @@ class SourceFinder:
                 yield Disagreement("", f"{tool.name}: it is proposed twice, and this part asks for one")
                 return
 
-    def _is_known(self, name: str, *texts: str) -> bool:
-        """Whether a value has a source, in one of its writings, under such a name."""
-        traced = (trace_scalar(name, {}, text, self._sources) for text in texts)
-        return any(
-            one.origin is not OriginKind.NONE and (one.strictness_met or self._may_be_taken(one.origins))
-            for one in traced
-        )
+    def _is_known(self, name: str, *texts: str, is_told: bool = False) -> bool:
+        """Whether a value has a source, in one of its writings, under such a name. ``is_told``: somebody is told it, so
+        that what only a text says is not enough.
+        """
+        traced = [trace_scalar(name, {}, text, self._sources) for text in texts]
+        found = [one for one in traced if one.origin is not OriginKind.NONE]
+        return any(not is_told or one.strictness_met or self._may_be_taken(one.origins) for one in found)
 
     def _find_other_days(
         self, doubtful: Sequence[Trace], call: PlannedCall, part: PartOfCall
