@@ -293,8 +293,8 @@ class SourceFinder:
         if leaf.kind in STRICT or not isinstance(value, str):
             return ""
         for mark in marks(value):
-            written, is_told = (mark.value, _GAPS.sub("", mark.value)), call.tool_class is ToolClass.NOTIFY
-            if mark.kind in _ACCOUNTS and not self._is_known("account", *written, is_told=is_told):
+            writings, is_told = (mark.value, _GAPS.sub("", mark.value)), call.tool_class is ToolClass.NOTIFY
+            if mark.kind in _ACCOUNTS and not self._is_known("account", *writings, is_told=is_told):
                 return f"{leaf.path}: no source has the {_ACCOUNTS[mark.kind]} in its text"
         for one in find_special_identifiers(value):
             if one.form in ADDRESSES and not self._is_known("url", one.text):
