@@ -186,9 +186,9 @@ def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: Par
     told = [one for one in sets if one.origin == "task" or said_words.intersection(words(_name_of(one.path)))]
     present = _present_values(given, setting.facts) if told else frozenset[tuple[tuple[str, ...], str]]()
     for one in sets if told else ():
-        is_word = isinstance(one.value, str | bool) and one.kind is not ArgumentKind.FREE_TEXT and one.value != ""
+        is_word = isinstance(one.value, bool) or (isinstance(one.value, str) and one.kind is ArgumentKind.OTHER)
         is_there = (words(_name_of(one.path)), as_text(one.value)) in present
-        if one in told or not is_word or is_there or one.origin not in _ASKED_OF:
+        if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:
             continue
         if not (isinstance(one.value, str) and any(_says(text, one.value) for text in setting.said)):
             yield Disagreement(one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says nothing of it")
