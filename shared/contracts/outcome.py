@@ -72,11 +72,11 @@ class TaskOutcome(Contract):
     practice: bool = False  # done in a world made for that: neither counted nor learned from
     quality: float  # 0 to 1, a score and no amount of money
     summary: str
-    tool_calls: int = 0
-    model_calls: int = 0
-    writes: dict[str, int] = {}  # by WriteStatus
-    policy_passed: bool | None = None
-    reason: str | None = None
+    tool_calls: int
+    model_calls: int
+    writes: dict[str, int]  # by WriteStatus
+    policy_passed: bool | None
+    reason: str | None
     duration_ms: int
     ended_at: datetime
     worked: tuple[str, ...] = ()  # tools that did what they were called for

@@ -156,6 +156,8 @@ _PEOPLE = (_read("r1", "find_people", [{"id": "T-1", "name": "Ann Lee", "address
          {"from_account": "RENT", "to_account": "FIX", "amount_cents": 1200}, _ACCOUNTS, ""),
         ("Raise the rent of L-1 by 20 euros.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 2000}}, _LEASES,
          "by 20 euros, and the record has 50000"),
+        ("Raise the rent of L-1 by a fifth.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 60000}}, _LEASES,
+         ""),
         ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
         ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),
         ("Visit those of Mill Lane 4 and Quay 17, leaving T-1 as it is.", _tool("note_visit", "person_id"),
@@ -178,6 +180,21 @@ def test_a_share_is_one_of_the_row_under_the_key_whatever_other_ids_it_has() -> 
         (_read("r1", "list_invoices", rows),),
     )
     assert not found.problems
+
+
+@pytest.mark.promise("conversation.agreement")
+def test_a_text_of_many_listed_pieces_or_one_long_word_is_read_at_once() -> None:
+    for text in ("1or" * 60 + "1 x V-703", "x" * 60_000 + " by 55 V-703"):
+        assert _find(text, DISCOUNT, {"invoice_id": "V-703", "amount": 1}, FACTS).call.tool == DISCOUNT.name
+
+
+@pytest.mark.promise("conversation.agreement")
+def test_two_notes_on_one_record_are_no_repeat() -> None:
+    comment = _tool("add_comment", "ticket_id", "text")
+    other: JsonObject = {"ticket_id": "TCK-12", "text": "The invoice is paid."}
+    given: JsonObject = {"ticket_id": "TCK-12", "text": "The printer is ready."}
+    task = "Comment on TCK-12 that the printer is ready, then that the invoice is paid."
+    assert not _find(task, comment, given, (), (), (other,)).doubts
 
 
 @pytest.mark.promise("conversation.agreement")

@@ -349,12 +349,17 @@ def _record_of(item: JsonObject, path: str, name: str) -> FieldRecord | None:
     """
     best = name if _keys_a_table(name) else ""
     for key, value in item.items():
-        if identifies(key) and isinstance(value, str | int) and not isinstance(value, bool):
+        if _tells_apart(key) and isinstance(value, str | int) and not isinstance(value, bool):
             if key.lower() in _OWN_ID:
                 return FieldRecord(path, str(value))
             best = best or str(value)
     best = best or (name if _looks_like_code(name) else "")
     return FieldRecord(path, best) if best else None
+
+
+def _tells_apart(name: str) -> bool:
+    """Whether a field of this name tells one record from another, and not whom it is for or of: ``assignee_id``."""
+    return identifies(name) and _RECIPIENT.isdisjoint(words_of(name))
 
 
 def _keys_a_table(name: str) -> bool:

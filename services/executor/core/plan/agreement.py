@@ -6,6 +6,7 @@ no proof, so they refuse nothing by themselves.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from services.executor.core.figures.arguments import ArgumentKind, read_fields
@@ -50,7 +51,10 @@ _INTO = re.compile(
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
 _LITTLE = frozenset("the a for of this that only just with number no der die das den dem für le la les pour".split())
-_LISTED = re.compile(r"(?:[\w/.-]*\d[\w/.-]*\s*(?:,|;|and|or|und|oder|et|ou|&)\s*)+$", re.IGNORECASE)
+_LISTED = re.compile(  # what is listed before an identifier: each piece has a digit and is matched in one way only
+    r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
+    re.IGNORECASE,
+)
 _A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
 _ASKED_OF = frozenset({"fact", "schema", "none"})
@@ -202,10 +206,13 @@ def _present_values(given: Sequence[SaidArgument], facts: Sequence[Fact]) -> fro
     return frozenset((words(field.name), as_text(field.value)) for field in own)
 
 
-def _places(said: str, text: str) -> Iterator[int]:
-    """Yields where the words stand in a text: also ``on_hold`` as "on hold"."""
+@lru_cache(maxsize=4096)
+def _places(said: str, text: str) -> tuple[int, ...]:
+    """Where the words stand in a text: also ``on_hold`` as "on hold"."""
+    if said.strip()[:1].casefold() not in text.casefold():
+        return ()
     written = re.escape(said.strip()).replace("_", "[ _-]").replace("\\ ", "[ _-]")
-    yield from (match.start() for match in re.finditer(rf"(?<!\w){written}(?!\w)", text, re.IGNORECASE))
+    return tuple(match.start() for match in re.finditer(rf"(?<!\w){written}(?!\w)", text, re.IGNORECASE))
 
 
 def _find_spoken(value: Json, quoted: Mentions, setting: PartWords) -> int | None:
@@ -232,20 +239,22 @@ def _find_swapped(
     values: "10 of A-1 and 15 of A-2".
     """
     calls = [arguments for name, arguments in setting.part.calls if name == tool.name]
-    for record in given if len(calls) > 1 else ():
-        place = _find_spoken(record.value, quoted, setting)
+    spoken = {one.path: at for one in given if (at := _find_spoken(one.value, quoted, setting)) is not None}
+    if len(calls) < 2 or len(spoken) < 2:
+        return
+    places = {
+        path: sorted({at for call in calls if (at := _find_spoken(value_at(call, path), quoted, setting)) is not None})
+        for path in spoken
+    }
+    for record in given:
+        place = spoken.get(record.path)
         if place is None or not names_a_record(_name_of(record.path)):
             continue
         for one in given:
-            here = _find_spoken(one.value, quoted, setting) if one.path != record.path else None
+            here = spoken.get(one.path) if one.path != record.path else None
             if here is None:
                 continue
-            records, values = (
-                sorted(
-                    {at for call in calls if (at := _find_spoken(value_at(call, path), quoted, setting)) is not None}
-                )
-                for path in (record.path, one.path)
-            )
+            records, values = places[record.path], places[one.path]
             order = sorted([*((at, 0) for at in records), *((at, 1) for at in values)])
             is_paired = len(records) > 1 and all(first[1] != then[1] for first, then in pairwise(order))
             if is_paired and len(records) == len(values) and records.index(place) != values.index(here):

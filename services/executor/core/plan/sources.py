@@ -37,9 +37,12 @@ from services.executor.core.plan.agreement import (
 from services.executor.core.plan.stated_amounts import (
     THE_WHOLE,
     Disagreement,
+    NamesByNumber,
     PartOfCall,
     PartWords,
     SaidArgument,
+    find_stated,
+    names_by_number,
     value_at,
 )
 from services.executor.core.records.called_records import (
@@ -194,6 +197,8 @@ class SourceFinder:
         self._trusted = known.trusted
         self._values = {value.name: value for value in known.values}
         self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
+        self._stated_by_quote: dict[str, Sequence[NumberMention]] = {}
+        self._told_by_words: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
@@ -265,7 +270,9 @@ class SourceFinder:
             for leaf in leaves
         ]
         quote = part.quote or self._sources.task.text
-        setting = PartWords(quote, self._said, self._facts, self._sources.now, part, self._values, self._titles)
+        setting = PartWords(
+            quote, self._said, self._facts, self._sources.now, part, self._values, self._titles, self._stated(quoted)
+        )
         return (*find_disagreements(tool, given, setting), *self._find_repeated(call, tool, leaves, part), *strange)
 
     def _present_values(self, leaf: Trace, call: PlannedCall) -> Iterator[Decimal]:
@@ -274,6 +281,16 @@ class SourceFinder:
         for (owner, field), values in self._by_record.items() if leaf.kind is ArgumentKind.AMOUNT else ():
             if owner in named and words(field) == called:
                 yield from (number for value in values if (number := _number(value)) is not None)
+
+    def _stated(self, quoted: Mentions) -> Sequence[NumberMention]:
+        """The numbers of a part that are figures to act with, found once for all calls of the part."""
+        if quoted.text not in self._stated_by_quote:
+            self._stated_by_quote[quoted.text] = find_stated(quoted, lambda: self._names_by_number)
+        return self._stated_by_quote[quoted.text]
+
+    @cached_property
+    def _names_by_number(self) -> NamesByNumber:
+        return names_by_number(self._facts)
 
     @cached_property
     def _titles(self) -> Mapping[str, Sequence[str]]:
@@ -312,10 +329,10 @@ class SourceFinder:
     def _find_repeated(
         self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace], part: PartOfCall
     ) -> Iterator[Disagreement]:
-        """Yields a change that differs from another one of the task in its words alone, unless the part asks for
-        several.
+        """Yields a change that moves money as another one of the task does, and differs in its words alone, unless the
+        part asks for several.
         """
-        if asks_for_several(part.quote):
+        if asks_for_several(part.quote) or not any(leaf.kind is ArgumentKind.AMOUNT for leaf in leaves):
             return
         texts = {
             leaf.path.partition(".")[0].partition("[")[0] for leaf in leaves if leaf.kind is ArgumentKind.FREE_TEXT
@@ -492,12 +509,22 @@ class SourceFinder:
         given = {as_text(one).casefold() for _, one in walk_json(call.arguments) if not isinstance(one, dict | list)}
         given |= {title.casefold() for one in [*given] for title in self._titles.get(one, ())}
         kinds, mine = {node.kind for node in own}, {key for node in own for key in _told_values(node.record, text)}
-        others = (node for node in self._read_nodes if node.kind in kinds and name.casefold() not in node.names[0])
-        meant = (one for one in others if not any(_is_left_out(one, said) for said in self._said))
-        told = ({*_told_values(other.record, text)} for other in meant)
+        others = ((node, told) for node, told in self._list_told(text) if node.kind in kinds)
+        told = (values for node, values in others if name.casefold() not in node.names[0])
         return any(
             mine <= values and any(value.casefold() not in given for _, value in values - mine) for values in told
         )
+
+    def _list_told(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
+        """The records that a text tells of, and not as an exception, each with its values that the text has."""
+        if text not in self._told_by_words:
+            told = ((node, {*_told_values(node.record, text)}) for node in self._read_nodes)
+            self._told_by_words[text] = [
+                (node, values)
+                for node, values in told
+                if values and not any(_is_left_out(node, said) for said in self._said)
+            ]
+        return self._told_by_words[text]
 
     def _is_of_another(self, node: GraphNode, meant: Sequence[GraphNode], given: Set[str]) -> bool:
         """Whether a chosen record belongs to somebody whom no word tells of, where the user names another one of that

@@ -1,16 +1,17 @@
 """Holds the amounts of a proposed change against those that its part states."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, read_fields
 from services.executor.core.figures.mentions import Mentions
-from services.executor.core.figures.numbers import NumberMention, figure, read_amount
+from services.executor.core.figures.numbers import Number, NumberMention, figure, read_amount
 from services.executor.core.figures.vocabulary import PERCENT
 from services.executor.core.records.called_records import words
 from services.executor.core.session.values import Fact, NamedValue, Operand
@@ -53,6 +54,9 @@ _WAS_BEFORE = re.compile(
     r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
 )
 _COUNTED = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
+_NEAR = 60  # characters before a number in which the words for it stand
+_LONGEST_CLAUSE = 300
+_SHOWN = 80
 _PLACE = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _ENDS = ".!?:;\n"
 _ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
@@ -62,6 +66,9 @@ _SHARES = re.compile(
     r"jeweils|gleich\w*|zwischen|monat\w*|woche\w*|jahr\w*|répart\w*|partag\w*|chaque|chacun\w*|entre|mois|ans)\b",
     re.IGNORECASE,
 )
+
+
+NamesByNumber: TypeAlias = Mapping[Number, frozenset[str]]
 
 
 class Disagreement(NamedTuple):
@@ -106,7 +113,7 @@ class PartWords(NamedTuple):
     """What a call is held against. ``quote``: the words of its part, or of the task; ``said``: all that the user wrote.
 
     ``facts``: what was read, the task's files among them; ``values``: what was calculated, by name; ``titles``: what
-    the records that were read are called, by their ids.
+    the records that were read are called, by their ids; ``stated``: the figures of the part to act with.
     """
 
     quote: str
@@ -116,6 +123,7 @@ class PartWords(NamedTuple):
     part: PartOfCall
     values: Mapping[str, NamedValue]
     titles: Mapping[str, Sequence[str]] = MappingProxyType({})
+    stated: Sequence[NumberMention] = ()
 
 
 def find_wrong_amounts(
@@ -125,7 +133,7 @@ def find_wrong_amounts(
     a share of which it does not speak.
     """
     amounts = [one for one in given if one.kind is ArgumentKind.AMOUNT and figure(one.value) is not None]
-    stated = [one for one in quoted.numbers if _is_stated(one, quoted.text, setting.facts)]
+    stated = setting.stated
     is_used = any(_is_amount(mention, one) for mention in stated for one in given)
     for one in amounts:
         yield from _find_beyond_limit(one, quoted)
@@ -141,7 +149,7 @@ def _find_other_amount(
     """An amount that is some record's, another part's, or worked out from neither the figure that the part states nor
     as it says.
     """
-    told = ", ".join(mention.text for mention in stated)
+    told = ", ".join(mention.text for mention in stated)[:_SHOWN]
     if one.origin == "fact" and not _WHOLE.search(quoted.text):
         yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
     if one.origin == "task" and not any(_is_amount(mention, one) for mention in quoted.numbers):
@@ -182,14 +190,11 @@ def _find_wrong_step(tool: Tool, one: SaidArgument, quoted: Mentions) -> Iterato
     for mention in quoted.numbers:
         if not _STEP.search(quoted.text[max(0, mention.start - 20) : mention.start]):
             continue
+        factor = 100 if one.is_minor and mention.money and not mention.money.is_minor else 1
         steps = [
-            (
-                Fraction(now),
-                Fraction(now) * Fraction(said) / 100 if mention.unit == PERCENT else Fraction(said) * factor,
-            )
+            (Fraction(now), _share_of(mention, said) * Fraction(now) or Fraction(said) * factor)
             for now in one.now
             for said in mention.values
-            for factor in ((100,) if one.is_minor and mention.money and not mention.money.is_minor else (1,))
         ]
         is_known = mention.unit is None or mention.unit == PERCENT
         if is_known and not any(
@@ -199,13 +204,11 @@ def _find_wrong_step(tool: Tool, one: SaidArgument, quoted: Mentions) -> Iterato
             yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
 
-def _list_steps(one: SaidArgument, mention: NumberMention) -> Iterator[tuple[Fraction, Fraction]]:
-    """Yields each present value of the argument's field with what the number makes of a step from it."""
-    is_major = one.is_minor and mention.money is not None and not mention.money.is_minor
-    for now in map(Fraction, one.now):
-        for said in mention.values:
-            step = now * Fraction(said) / 100 if mention.unit == PERCENT else Fraction(said)
-            yield now, step * 100 if is_major and mention.unit != PERCENT else step
+def _share_of(mention: NumberMention, said: Number) -> Fraction:
+    """The share that a number is, "a third" or "3 percent"; 0 for a number that is none."""
+    if mention.unit == PERCENT:
+        return Fraction(said) / 100
+    return said if isinstance(said, Fraction) else Fraction()
 
 
 def _in_units(one: SaidArgument, mention: NumberMention) -> tuple[Fraction, ...]:
@@ -283,37 +286,53 @@ def _is_fraction(mention: NumberMention) -> bool:
     return isinstance(mention.values[0], Fraction) or (mention.unit is not None and mention.unit == PERCENT)
 
 
-def _is_stated(mention: NumberMention, text: str, facts: Sequence[Fact]) -> bool:
-    """Whether a number is a figure to act with: no limit or condition, no small number in words, no share or term,
-    nothing that was so before, no count, and no part of a name.
+def find_stated(quoted: Mentions, names: Callable[[], NamesByNumber]) -> tuple[NumberMention, ...]:
+    """The numbers of a part that are figures to act with: no limit or condition, no small number in words, no share or
+    term, nothing that was so before, no count, and no part of a name. ``names``: asked for where it is needed.
     """
+    return tuple(one for one in quoted.numbers if _is_stated(one, quoted.text, names))
+
+
+def _is_stated(mention: NumberMention, text: str, names: Callable[[], NamesByNumber]) -> bool:
     is_plain = mention.unit is None or mention.money is not None
-    before = text[max(0, mention.start - 60) : mention.start]
-    clause = _CLAUSE_END.split(text[mention.end :], maxsplit=1)[0]
+    before = text[max(0, mention.start - _NEAR) : mention.start]
+    ends = _CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
+    clause = text[mention.end : ends.start() if ends else mention.end + _LONGEST_CLAUSE]
     if not is_plain or mention.is_everyday or _COMPARES.search(before) or _WAS_BEFORE.search(clause):
         return False
     if mention.money is not None:
         return True
     is_acted_on = _ACTED_ON.search(before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(before)
-    return bool(is_acted_on) and not (_COUNTED.match(text, mention.end) or _is_of_name(mention, text, facts))
+    return bool(is_acted_on) and not (_COUNTED.match(text, mention.end) or _is_of_name(mention, text, names))
 
 
-def _is_of_name(mention: NumberMention, text: str, facts: Sequence[Fact]) -> bool:
+def _is_of_name(mention: NumberMention, text: str, names: Callable[[], NamesByNumber]) -> bool:
     """Whether a number belongs to the word before it: a house in a street, or what a record has under that word."""
-    found = _WORD_BEFORE.search(text[: mention.start])
+    begins = max(0, mention.start - _NEAR)
+    found = _WORD_BEFORE.search(text[begins : mention.start])
     if found is None:
         return False
-    before = text[: found.start()].rstrip()
-    if found[1][0].isupper() and before and before[-1] not in _ENDS:
+    before = text[: begins + found.start()].rstrip()[-1:]
+    if found[1][0].isupper() and before and before not in _ENDS:
         return True
     called = set(words(found[1]))
+    return any(called & names().get(number, frozenset()) for number in mention.values)
+
+
+def names_by_number(facts: Sequence[Fact]) -> NamesByNumber:
+    """By number, the words of the fields, and of what they stand in, that have it in what was read; no amounts."""
+    found: dict[Number, set[str]] = {}
     fields = (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result))
-    return any(
-        figure(field.value) in mention.values
-        and called & {word for step in re.split(r"[.\[\]]+", field.path) for word in words(step)}
-        and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT
-        for field in fields
-    )
+    for field in fields:
+        number = figure(field.value)
+        if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
+            found.setdefault(number, set()).update(_words_of_path(field.path))
+    return {number: frozenset(said) for number, said in found.items()}
+
+
+@lru_cache(maxsize=4096)
+def _words_of_path(path: str) -> frozenset[str]:
+    return frozenset(word for step in re.split(r"[.\[\]]+", path) for word in words(step))
 
 
 def _name_of(path: str) -> str:
