@@ -271,7 +271,14 @@ class SourceFinder:
         ]
         quote = part.quote or self._sources.task.text
         setting = PartWords(
-            quote, self._said, self._facts, self._sources.now, part, self._values, self._titles, self._stated(quoted)
+            quote,
+            self._said,
+            self._facts,
+            self._sources.now,
+            part,
+            self._values,
+            self._titles,
+            self._list_stated(quoted),
         )
         return (*find_disagreements(tool, given, setting), *self._find_repeated(call, tool, leaves, part), *strange)
 
@@ -282,7 +289,7 @@ class SourceFinder:
             if owner in named and words(field) == called:
                 yield from (number for value in values if (number := _number(value)) is not None)
 
-    def _stated(self, quoted: Mentions) -> Sequence[NumberMention]:
+    def _list_stated(self, quoted: Mentions) -> Sequence[NumberMention]:
         """The numbers of a part that are figures to act with, found once for all calls of the part."""
         if quoted.text not in self._stated_by_quote:
             self._stated_by_quote[quoted.text] = find_stated(quoted, lambda: self._names_by_number)
