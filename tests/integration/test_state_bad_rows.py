@@ -18,6 +18,7 @@ from services.executor.ports.turns import TurnStore
 from services.executor.ports.upkeep import ALL_PARTITIONS
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState
 from shared.infra import keys
@@ -113,7 +114,7 @@ async def said(redis: Redis, *words: str) -> object:
     return await redis.execute_command(*words)  # type: ignore[no-untyped-call]  # redis-py
 
 
-@pytest.mark.parametrize("spoilt", ["record", "turn"])
+@pytest.mark.parametrize("spoilt", ["record", "newer", "turn"])
 async def test_a_turn_that_cannot_be_read_is_buried_after_its_attempts(
     redis: Redis, task_store: TaskStore, spoilt: str
 ) -> None:
@@ -125,6 +126,13 @@ async def test_a_turn_that_cannot_be_read_is_buried_after_its_attempts(
     turn_id = str(await said(redis, "LINDEX", session.inbox, "0"))
     if spoilt == "record":
         await said(redis, "HSET", names.record, "json", '{"v":1}')
+    elif spoilt == "newer":
+        newer: JsonObject = {
+            **loads_object(bad.stored_json()),
+            "dialect": "of a newer release",
+            "turns_done": ["earlier"],
+        }
+        await said(redis, "HSET", names.record, "json", dumps(newer))
     else:
         await said(redis, "HSET", session.turns, turn_id, f'{{"task_id":"{bad.task_id}"}}')
     worker = Ends()
@@ -140,10 +148,12 @@ async def test_a_turn_that_cannot_be_read_is_buried_after_its_attempts(
     letter = DeadTurn.model_validate_json(letters[0][1]["letter"])
     assert (len(letters), letter.turn.turn_id, letter.task_id) == (1, turn_id, bad.task_id)
     assert await said(redis, "HGET", names.record, "state") == "failed"
-    record = await task_store.record("acme", bad.task_id, "s1")
-    assert record is not None
-    assert (record.state, record.turns_done) == (TaskState.FAILED, (turn_id,))
-    assert (record.request == bad.request) is (spoilt == "turn")
+    stored = loads_object(str(await said(redis, "HGET", names.record, "json")))
+    is_newer = spoilt == "newer"
+    assert (stored["dialect"] == "of a newer release") is is_newer  # kept for a release that can read it
+    record = TaskRecord.model_validate_json(dumps({**stored, "dialect": bad.dialect.value}))
+    assert (record.state, record.turns_done) == (TaskState.FAILED, (*(["earlier"] if is_newer else []), turn_id))
+    assert (record.request == bad.request) is (spoilt != "record")
     events = [TaskEvent.model_validate_json(row["e"]) for _, row in await redis.xrange(names.events)]
     assert [event.kind for event in events] == ["submitted", "status", "turn_finished"]
     assert events[-1].data == {"turn_id": turn_id, "state": "failed"}

@@ -24,7 +24,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.exact_json import dumps, loads_object
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.marks import marked_values
 from shared.domain.redaction import redact_text, without_marks
 from shared.domain.words import DONE, UNDECIDED, Dialect, Strategy, TaskState, WriteStatus
@@ -102,8 +102,9 @@ def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadEn
 
 
 def _ended_record(stored: str, letter: DeadTurn) -> str:
-    """The record as it is stored, ended. What it lacks is as the letter says, and so is all of one that cannot be read
-    at all.
+    """The record as it is stored, ended; what this release cannot read in it is kept for one that can.
+
+    What it lacks is as the letter says, and so is all of one that is no JSON object.
     """
     least = TaskRecord(
         tenant=letter.tenant,
@@ -115,16 +116,15 @@ def _ended_record(stored: str, letter: DeadTurn) -> str:
         accepted_at=letter.turn.received_at,
         updated_at=letter.died_at,
     )
-    update = {"state": TaskState.FAILED, "reason": _REASON, "answer": _REASON, "turns_done": (letter.turn.turn_id,)}
-    ended = least.model_copy(update=update).stored_json()
+    said = loads_object(least.stored_json())
     try:
-        said = loads_object(ended)
-        kept = {name: value for name, value in loads_object(stored).items() if name not in (*update, "updated_at")}
-        merged = dumps({**said, **kept})
-        TaskRecord.model_validate_json(merged)
+        kept = loads_object(stored)
     except ValueError:
-        return ended
-    return merged
+        kept = {}
+    before = kept.get("turns_done")
+    done = [*(before if isinstance(before, list) else ()), letter.turn.turn_id][-TURNS_KEPT:]
+    ended: JsonObject = {"state": TaskState.FAILED.value, "reason": _REASON, "answer": _REASON, "turns_done": [*done]}
+    return dumps({**said, **kept, **ended, "updated_at": said["updated_at"]})
 
 
 def _unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadTurn:
