@@ -34,6 +34,7 @@ _SHORT = {
     "lname": "last name", "rgn": "region",
 }  # fmt: skip
 _SAME_PARTY = {"client": "customer", "supplier": "vendor", "telephone": "phone", "organisation": "organization"}
+_LONGEST_NAME = 100  # characters; what is longer is a text, of which nothing is kept
 _DOUBLED = re.compile(r"(.)\1")
 # Words that, added to a name, make it the name of something else: a part, a time, a unit, a state of it.
 _OTHER_THING = frozenset(
@@ -48,11 +49,15 @@ _OTHER_THING = frozenset(
 
 def words_of(name: str) -> list[str]:
     """The words of a name or text, in lower case and without accents: two in ``vendorIban`` and in ``Vendor IBAN``."""
-    return [*_words_of(name)]
+    return [*(_words_of_name(name) if len(name) <= _LONGEST_NAME else _split_words(name))]
 
 
 @lru_cache(maxsize=4_096)  # the same few names of tools and fields, over and over
-def _words_of(name: str) -> tuple[str, ...]:
+def _words_of_name(name: str) -> tuple[str, ...]:
+    return _split_words(name)
+
+
+def _split_words(name: str) -> tuple[str, ...]:
     plain = name if name.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
     return tuple(word.lower() for word in _PARTS.findall(plain))
 
