@@ -2,12 +2,13 @@
 
 import asyncio
 import os
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 import httpx2
 import structlog
@@ -204,13 +205,13 @@ class _Aws(SecretSource):
 
     def __init__(self) -> None:
         self._kept = LruCache[str, _CachedSecret](MAX_KEPT)
-        self._asking = LruCache[str, asyncio.Lock](MAX_KEPT)
+        self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
     @override
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         asked = asyncio.get_running_loop().time()
         name = reference.name
-        async with self._asking.use(name) or self._asking.keep(name, asyncio.Lock()):
+        async with self._asking.setdefault(name, asyncio.Lock()):
             kept, now = self._kept.use(name), asyncio.get_running_loop().time()
             if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
                 kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _asked_of_aws(reference))
@@ -274,7 +275,8 @@ async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIte
 class ResolvedCredentials(Credentials):
     def __init__(self, secrets: SecretSource, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
-        self._shown = LruCache[str, deque[str]](MAX_KEPT)
+        # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.
+        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
         self._lacking: set[str] = set()
 
     @property
@@ -328,8 +330,7 @@ class ResolvedCredentials(Credentials):
         return await self._tokens.token(owner, credential, secret, before)
 
     def _note_secret(self, connection: Connection, header: CredentialHeader, secret: str) -> CredentialHeader:
-        key = connection.server_key
-        noted = self._shown.use(key) or self._shown.keep(key, deque(maxlen=_REMEMBERED))
+        noted = self._shown[connection.server_key]
         if secret not in noted:
             noted.append(secret)
         return header

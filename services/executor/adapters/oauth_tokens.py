@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import quote_plus
+from weakref import WeakValueDictionary
 
 import httpx
 
@@ -49,7 +50,7 @@ class TokenEndpoints:
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
         self._guarded = guarded_client(guard, limit) if guard else self._client
         self._kept = LruCache[str, AccessToken](MAX_KEPT)
-        self._asking = LruCache[str, asyncio.Lock](MAX_KEPT)
+        self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
         self._renewed = LruCache[str, float](MAX_KEPT)  # when a refused token was last replaced
 
     async def __aenter__(self) -> Self:
@@ -74,7 +75,7 @@ class TokenEndpoints:
         Raises ``CredentialUnavailable``.
         """
         name = _name(owner, credential)
-        async with self._asking.use(name) or self._asking.keep(name, asyncio.Lock()):
+        async with self._asking.setdefault(name, asyncio.Lock()):
             if kept := self.cached_token(owner, credential, refused):
                 return kept
             now = asyncio.get_running_loop().time()
