@@ -64,10 +64,9 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 }
 _NAMED = re.compile(r"\bprocess(?:[ _-]type)?\s*[:=]\s*[\"'`]?(?P<name>[a-z]+(?:_[a-z]+)+)\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9&]+", re.IGNORECASE)
-_MOVES_PLAN = re.compile(
-    r"\b(?:move|switch|change|transfer|put)\b(?:[^.?!]|\.(?=\S))*\b(?:to|on|onto)\s+(?:the\s+|an?\s+)?[\w-]+\s+plan\b",
-    re.IGNORECASE,
-)
+_SENTENCE_END = re.compile(r"[?!]|\.(?!\S)")
+_MOVES = re.compile(r"\b(?:move|switch|change|transfer|put)\b", re.IGNORECASE)
+_TO_PLAN = re.compile(r"\b(?:to|on|onto)\s+(?:the\s+|an?\s+)?[\w-]+\s+plan\b", re.IGNORECASE)
 
 
 class _Span(NamedTuple):
@@ -79,11 +78,16 @@ def process_name(task: str) -> str:
     """The kind of whose words the task uses most; one that it names itself goes before all."""
     if named := _NAMED.search(task):
         return named["name"].lower()
-    if _MOVES_PLAN.search(task):
+    if any(map(_moves_to_plan, _SENTENCE_END.split(task))):
         return "subscription_migration"
     counts, close = _counts([stem(word) for word in _WORD.findall(task)]), _counts(_words_before_ids(task))
     best = max(counts, key=lambda kind: (counts[kind], close[kind]))
     return best if counts[best] else GENERAL
+
+
+def _moves_to_plan(sentence: str) -> bool:
+    moves = _MOVES.search(sentence)
+    return moves is not None and _TO_PLAN.search(sentence, moves.end()) is not None
 
 
 _BEFORE_ID = re.compile(r"((?:[a-z&]+[ -]){0,2}[a-z&]+):? (?=[A-Z]{2,}-?\d)", re.IGNORECASE)
