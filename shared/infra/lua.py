@@ -290,7 +290,9 @@ async def answering(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
         raise unavailable(error) from error
 
 
-_ADDRESS = re.compile(r"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:[\w.-]+|\[[\da-fA-F:]+\]):\d{2,5}\b|\('[^']+', \d+\)")
+_CLOCK_TIME = r"(?:[\d-]+T)?\d{1,2}:\d\d(?!\d)"
+_HOST = rf"(?<![\w.-])(?!{_CLOCK_TIME})[\w.-]+|\[[\da-fA-F:]+\]"  # a name is tried once, at its start
+_ADDRESS = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{2,5}}\b|\('[^']+', \d+\)")
 
 
 def unavailable(error: Exception) -> StoreUnavailable:
