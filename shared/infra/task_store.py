@@ -107,6 +107,8 @@ class TaskStore(Tasks):
         alias = keys.alias_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
         reply = await self._accept(record, turn, message)
+        if reply[0] == "ok" and not is_fresh:  # the name of a task which has left may be about to leave, too
+            await self._command("SET", alias, _place_of(record))
         if reply[0] in ("other", "ended", "stopped", "full") and is_fresh:
             await self._command("DEL", alias)
         accepted = await self._read_acceptance(record, turn, reply)
@@ -165,7 +167,6 @@ class TaskStore(Tasks):
             return True
         before = await self._command("GET", name)
         if before is None or before == place:
-            await self._command("PERSIST", name)  # that of a task which has left may be about to leave, too
             return False
         await self._take_over_alias(record, str(before))
         return True
