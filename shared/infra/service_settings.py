@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from shared.domain.outgoing import reach_entries
@@ -96,15 +96,19 @@ class TracingSettings(Settings):
         default="", description="what else traces say of this process: name=value, commas between"
     )
     otel_traces_sampler: Sampler = Field(default="parentbased_always_on", description="which tasks are traced")
-    otel_traces_sampler_arg: str = Field(
-        default="",
-        pattern=r"^(0(\.\d+)?|\.\d+|1(\.0+)?)?$",
-        description="the part of tasks for a ratio sampler: 0 to 1",
-    )
-
+    otel_traces_sampler_arg: str = Field(default="", description="the part of tasks for a ratio sampler: 0 to 1")
     otel_bsp_schedule_delay: int = Field(
         default=1_000, ge=1, le=60_000, description="milliseconds between two sendings; a killed process loses as much"
     )
+
+    @field_validator("otel_traces_sampler_arg")
+    @classmethod
+    def _check_ratio(cls, given: str, info: ValidationInfo) -> str:
+        """The argument; it has to be a part of 1 where the sampler reads it, which only a ratio sampler does."""
+        is_ratio = str(info.data.get("otel_traces_sampler")).endswith("traceidratio")
+        if given and is_ratio and not 0 <= float(given) <= 1:
+            raise ValueError("it is no number from 0 to 1")
+        return given
 
     @model_validator(mode="before")
     @classmethod

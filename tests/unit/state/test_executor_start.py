@@ -49,11 +49,14 @@ def test_it_names_what_it_lacks_and_exits_with_2(lacking: str, sentence: str) ->
         ("HAIKU_MODEL", ""),
         ("OTEL_TRACES_SAMPLER_ARG", "7"),
         ("OTEL_TRACES_SAMPLER_ARG", "-0.1"),
+        ("OTEL_TRACES_SAMPLER_ARG", "nan"),
+        ("OTEL_TRACES_SAMPLER_ARG", "a tenth"),
     ],
 )
 def test_an_address_or_a_figure_that_cannot_be_used_stops_the_start(name: str, value: str) -> None:
     """Not the first task."""
-    _refuses_with(refusal_of(lambda: main([]), {**NEEDED, name: value}), f"{name} cannot be used: ")
+    given = {**NEEDED, "OTEL_TRACES_SAMPLER": "traceidratio", name: value}
+    _refuses_with(refusal_of(lambda: main([]), given), f"{name} cannot be used: ")
 
 
 @pytest.mark.promise("state.refuses_to_start")

@@ -65,6 +65,17 @@ def test_where_spans_go_is_said_as_everywhere(given: dict[str, object], endpoint
 
 @pytest.mark.promise("trace.standard_variables")
 @pytest.mark.parametrize(
+    ("sampler", "argument"),
+    [("parentbased_traceidratio", "1e-3"), ("traceidratio", "0."), ("traceidratio", " +0.5"), ("always_on", "7")],
+)
+def test_a_samplers_argument_is_read_as_opentelemetry_reads_it(sampler: str, argument: str) -> None:
+    """As a number, and by a ratio sampler alone."""
+    given = {"otel_traces_sampler": sampler, "otel_traces_sampler_arg": argument}
+    assert TracingSettings.model_validate(given).otel_traces_sampler_arg == argument
+
+
+@pytest.mark.promise("trace.standard_variables")
+@pytest.mark.parametrize(
     ("variable", "value"),
     [
         ("otel_exporter_otlp_endpoint", "collector:4318"),
