@@ -30,7 +30,8 @@ from shared.infra.redis import check_durable, connect
 from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import TooManyWait
+from shared.ports.tasks import TaskEnded, TooManyWait
+from tests.doubles.redis_tasks import a_turn
 from tests.integration.redis_nodes import cluster_url, join_nodes, three_primaries
 from tests.integration.redis_pair import PATIENCE, Node, free_ports
 from tests.integration.state_stage import NOTE, accepted, an_end, an_entry, begin, sessions_of
@@ -163,6 +164,23 @@ async def _told(store: TaskStore, task_id: str) -> list[str]:
             if event.kind == "turn_finished":
                 return kinds
     return kinds
+
+
+async def test_only_a_turn_that_is_accepted_keeps_its_tasks_name_for_good(cluster: Redis) -> None:
+    """The name of a task that has left goes after its time, whatever is refused of the task meanwhile."""
+    async with Live(cluster) as live:
+        store = TaskStore(cluster, live)
+        record = await accepted(store, "named")
+        name = keys.alias_key("acme", record.task_id)
+        await cluster.expire(name, 1_000)
+        await store.accept(record, a_turn(record), dedupe=None)
+        assert await cluster.ttl(name) == -1
+        begun = await begin(sessions_of(cluster, "one"), "named")
+        await begun.store.finish(an_end(begun.work))
+        await cluster.expire(name, 1_000)
+        with pytest.raises(TaskEnded):
+            await store.accept(record, a_turn(record), dedupe=None)
+        assert await cluster.ttl(name) > 0
 
 
 @pytest.mark.promise("gateway.sheds_load")

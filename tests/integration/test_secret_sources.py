@@ -108,6 +108,17 @@ async def test_what_a_badge_looks_like_in_a_trace_holds_no_secret(tmp_path: Path
     assert SECRET not in f"{badge}"
 
 
+@pytest.mark.promise("connections.secret_kept")
+async def test_a_shown_secret_stays_known_however_many_connections_are_used_after_it(tmp_path: Path) -> None:
+    async with TokenEndpoints() as tokens:
+        credentials = ResolvedCredentials(Secrets(tmp_path, {"ERP": SECRET}), tokens)
+        first = connection("env:ERP")
+        await credentials.header_for(first)
+        for number in range(2_000):
+            await credentials.header_for(first.model_copy(update={"url": f"http://erp-{number}"}))
+        assert credentials.shown_secrets(first) == (SECRET,)
+
+
 @pytest.mark.promise("connections.tenants_apart")
 @pytest.mark.parametrize(
     "source",

@@ -4,6 +4,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from services.executor.settings import RunSettings
+from shared.infra.lua import unavailable
 from shared.infra.redis import QueueRedisUrl, RedisUrl
 from shared.infra.redis_address import RedisAddress, read_address
 from tools.bench.executor.queue import QueueFigures
@@ -78,3 +79,18 @@ def test_a_heartbeat_that_costs_too_much_is_named() -> None:
 
 def test_a_system_that_shows_no_processor_time_misses_no_target() -> None:
     assert GOOD._replace(idle_cpu_percent=None).missed == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Error 111 connecting to redis:6379. Refused.", "Error 111 connecting to its address. Refused."),
+        ("MOVED 3999 10.0.0.1:6381", "MOVED 3999 its address"),
+        ("a-b.example:26379, [::1]:6379 and ('::1', 6379)", "its address, its address and its address"),
+        ("busy since 2026-11-27T10:15:00, until 11:45", "busy since 2026-11-27T10:15:00, until 11:45"),
+        (200_000 * "a", 200_000 * "a"),
+    ],
+)
+def test_an_outage_is_told_without_addresses(said: str, told: str) -> None:
+    """Times of day are none; a long text is read once through."""
+    assert str(unavailable(OSError(said))).endswith(f"OSError: {told}")
