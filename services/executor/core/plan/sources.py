@@ -1,9 +1,9 @@
 """Finds where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import MAXYEAR, date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -25,14 +25,12 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument, trace_scalar
-from services.executor.core.figures.vocabulary import leaves_open
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import (
     asks_for_several,
     changes_nothing,
     find_disagreements,
     find_forbidden_notice,
-    is_excluded,
 )
 from services.executor.core.plan.stated_amounts import (
     THE_WHOLE,
@@ -45,23 +43,19 @@ from services.executor.core.plan.stated_amounts import (
     names_by_number,
     value_at,
 )
+from services.executor.core.plan.told_records import NAMING, ToldRecords, number_of
 from services.executor.core.records.called_records import (
-    agree,
     noun_of_tool,
-    reference_of,
     stands_in,
-    tells_apart,
     words,
 )
-from services.executor.core.records.record_graph import GraphNode, record_graph
 from services.executor.core.records.references import references
 from services.executor.core.session.context import FILE, TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
-from services.executor.core.tools.record_tree import leaves_of
 from services.executor.core.tools.toolbox import CALL
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
-from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
+from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
 from shared.domain.marks import MarkKind, marks
 from shared.domain.words import ToolClass
 
@@ -159,19 +153,16 @@ def _is_taken_from(said: Sequence[str], place: int) -> bool:
 
 
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
-_NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
-_SOUGHT = _NAMING | {ArgumentKind.ACCOUNT}
+_SOUGHT = NAMING | {ArgumentKind.ACCOUNT}
 _TERMS = {"days": 1, "weeks": 7}
 _LONGEST_TERM = 3_660  # days
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _ACCOUNTS = {MarkKind.IBAN: "account number", MarkKind.CARD: "card number"}
-_RANGE = re.compile(r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d", re.IGNORECASE)  # "A-4 to A-6"
 _GAPS = re.compile(r"[ -]")
 _DIGITS = re.compile(r"[0-9]+")
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
-_PLAIN_ID = 4  # digits of a number that a text can name a record by
 
 
 class SourcedCall(NamedTuple):
@@ -196,9 +187,7 @@ class SourceFinder:
         self._told = known.told or known.texts[:1]
         self._trusted = known.trusted
         self._values = {value.name: value for value in known.values}
-        self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
         self._stated_by_quote: dict[str, Sequence[NumberMention]] = {}
-        self._told_by_words: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
@@ -206,10 +195,11 @@ class SourceFinder:
             now=known.now,
             earlier=tuple(earlier),
             calculated={
-                value.name: value.value if (number := _number(value.value)) is None else number
+                value.name: value.value if (number := number_of(value.value)) is None else number
                 for value in known.values
             },
         )
+        self._records = ToldRecords(self._facts, self._told, self._sources)
 
     def find(self, call: PlannedCall, tool: Tool, part: PartOfCall = THE_WHOLE) -> SourcedCall:
         """The call with the origin of each argument. Strict for amounts, identifiers, accounts and recipients."""
@@ -231,7 +221,7 @@ class SourceFinder:
         problems += [text for leaf in leaves if (text := self._why_laundered(leaf, call, part))]
         if changes_nothing(tool, call.arguments):
             problems.append(f"{tool.name} is given nothing to change: say what is to be set")
-        untold = [leaf for leaf in leaves if self._is_strange_record(leaf, call, tool, part)]
+        untold = [leaf for leaf in leaves if self._records.is_strange(leaf, call, tool, part)]
         kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
         doubtful = [leaf for leaf in leaves if leaf.path not in kept and self._is_doubtful(leaf, call, tool)]
         against = (*self._find_disagreements(call, tool, leaves, part), *self._find_other_days(doubtful, call, part))
@@ -272,12 +262,12 @@ class SourceFinder:
         quote = part.quote or self._sources.task.text
         setting = PartWords(
             quote,
-            self._said,
+            self._records.said,
             self._facts,
             self._sources.now,
             part,
             self._values,
-            self._titles,
+            self._records.titles,
             self._list_stated(quoted),
         )
         return (*find_disagreements(tool, given, setting), *self._find_repeated(call, tool, leaves, part), *strange)
@@ -287,7 +277,7 @@ class SourceFinder:
         named, called = _texts_in(call), words(leaf.path.rpartition(".")[2])
         for (owner, field), values in self._by_record.items() if leaf.kind is ArgumentKind.AMOUNT else ():
             if owner in named and words(field) == called:
-                yield from (number for value in values if (number := _number(value)) is not None)
+                yield from (number for value in values if (number := number_of(value)) is not None)
 
     def _list_stated(self, quoted: Mentions) -> Sequence[NumberMention]:
         """The numbers of a part that are figures to act with, found once for all calls of the part."""
@@ -298,16 +288,6 @@ class SourceFinder:
     @cached_property
     def _names_by_number(self) -> NamesByNumber:
         return names_by_number(self._facts)
-
-    @cached_property
-    def _titles(self) -> Mapping[str, Sequence[str]]:
-        """What the records that were read are called, by their ids."""
-        found: dict[str, list[str]] = {}
-        for node in record_graph(tuple(self._facts)).nodes:
-            own = [str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str)]
-            for name in node.names[0]:
-                found.setdefault(name, []).extend(own)
-        return found
 
     def _why_strange_text(self, leaf: Trace, call: PlannedCall, quoted: Mentions) -> str:
         """A sentence if an argument's text holds an account, a card or an address that has no source, or another day or
@@ -476,127 +456,6 @@ class SourceFinder:
                     last.update(day + timedelta(days=int(length) - 1) for day in text.days if day.year < MAXYEAR - 11)
         return frozenset(last)
 
-    def _is_strange_record(self, leaf: Trace, call: PlannedCall, tool: Tool, part: PartOfCall) -> bool:
-        """Whether a change names a record that no word of the user tells of, where another one of its kind is meant.
-
-        Another one is meant where the user names it and the part does not choose, or where several others were read.
-        """
-        value = value_at(call.arguments, leaf.path)
-        if leaf.kind not in _NAMING or leaf.origin is not OriginKind.FACT:
-            return False
-        if not leaves_open(part.quote) and self._is_other_told(as_text(value), call, part):
-            return True
-        named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
-        calculated = {str(one).casefold() for one in (self._sources.calculated or {}).values()}
-        if named is None or named.text in calculated:
-            return False
-        nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
-        own = [node for node in nodes if named.text in node.names[0]]
-        meant = self._list_meant(part)
-        given = {str(one).casefold() for one in call.arguments.values()}
-        if own and (self._chooses(part.quote, own) or _RANGE.search(part.quote)):
-            chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
-            return any(self._is_of_another(node, meant, given) for node in chosen)
-        if own:
-            others = [one for one in meant if agree(named.noun, one.kind) and named.text not in one.names[0]]
-            return bool(others) and not any(self._is_told_of(node, others) for node in own)
-        held = (reference.text for one in meant if one.names[0].isdisjoint(given) for reference in one.references)
-        if named.text in held:
-            return False  # another record that the part names has it
-        return len({node.identity for node in nodes}) > 1
-
-    def _is_other_told(self, name: str, call: PlannedCall, part: PartOfCall) -> bool:
-        """Whether the part has what another record of the kind has, a name, an address or a reference, and nothing of
-        what this one has in its place.
-        """
-        text = self._words_of(part)
-        if stands_in(name, " ".join(self._told)):
-            return False
-        own = [node for node in self._read_nodes if name.casefold() in node.names[0]]
-        given = {as_text(one).casefold() for _, one in walk_json(call.arguments) if not isinstance(one, dict | list)}
-        given |= {title.casefold() for one in [*given] for title in self._titles.get(one, ())}
-        kinds, mine = {node.kind for node in own}, {key for node in own for key in _told_values(node.record, text)}
-        others = ((node, told) for node, told in self._list_told(text) if node.kind in kinds)
-        told = (values for node, values in others if name.casefold() not in node.names[0])
-        return any(
-            mine <= values and any(value.casefold() not in given for _, value in values - mine) for values in told
-        )
-
-    def _list_told(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
-        """The records that a text tells of, and not as an exception, each with its values that the text has."""
-        if text not in self._told_by_words:
-            told = ((node, {*_told_values(node.record, text)}) for node in self._read_nodes)
-            self._told_by_words[text] = [
-                (node, values)
-                for node, values in told
-                if values and not any(_is_left_out(node, said) for said in self._said)
-            ]
-        return self._told_by_words[text]
-
-    def _is_of_another(self, node: GraphNode, meant: Sequence[GraphNode], given: Set[str]) -> bool:
-        """Whether a chosen record belongs to somebody whom no word tells of, where the user names another one of that
-        kind: an absence of another pupil. One whom the call itself is given is what it sets, and counts for nothing.
-        """
-        known = [one for one in meant if one.kind and given.isdisjoint(one.names[0])]
-        for kind in {one.kind for one in known}:
-            names = {name for one in known if one.kind == kind for name in one.names[0]}
-            held = {reference.text for reference in node.references if agree(reference.noun, kind)}
-            if held and held.isdisjoint(names):
-                return True
-        return False
-
-    def _list_meant(self, part: PartOfCall) -> Sequence[GraphNode]:
-        """The records with an id that the part names, or what the user says besides the other parts ("Ann married.
-        Rename her."), and not as an exception.
-        """
-        text = self._words_of(part)
-        if text not in self._named:
-            said = find_mentions(text, self._sources.now)
-            nodes = record_graph(tuple(self._facts)).nodes
-            self._named[text] = [node for node in nodes if node.names[0] and _is_meant(node, said)]
-        return self._named[text]
-
-    def _words_of(self, part: PartOfCall) -> str:
-        """What the user says in this turn besides the task's other parts."""
-        text = self._told[0]
-        for other in part.others:
-            text = text.replace(other, " ") if other != part.quote else text
-        return text
-
-    @cached_property
-    def _said(self) -> tuple[Mentions, ...]:
-        return tuple(find_mentions(text, self._sources.now) for text in self._told)
-
-    def _chooses(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
-        """Whether the part leaves it open which record of this kind is meant: "all claims", but of other kinds."""
-        if not leaves_open(quote):
-            return False
-        said = {word for one in quote.split() for word in words(one)}
-        kinds = {node.kind[-1] for node in self._read_nodes if node.kind} & said
-        return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
-
-    def _is_told_of(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
-        """Whether the user's words have any value of the record that those others do not have as well."""
-        texts = self._sources.texts
-        if _names_in(node, texts):
-            return True
-        for key, value in node.record.items():
-            if any(one.record.get(key) == value for one in others):
-                continue
-            number, moment = _number(value), None
-            if isinstance(value, str):
-                moment = read_machine_moment(value, self._sources.now.tzinfo)
-                if any(stands_in(value, text.text) for text in texts):
-                    return True
-            if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
-                return True
-        return False
-
-    @cached_property
-    def _read_nodes(self) -> Sequence[GraphNode]:
-        """The records that the model asked for itself."""
-        return record_graph(tuple(fact for fact in self._facts if not fact.by_machine)).nodes
-
     def _is_in_words(self, leaf: Trace, call: PlannedCall) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
         value = value_at(call.arguments, leaf.path)
@@ -624,16 +483,18 @@ class SourceFinder:
         A record that is read by an identifier shows that identifier: it says no more than the text that named it. Nor
         does a list in which it stands, unless the user's words tell of the record, or leave open which one is meant.
         """
-        if leaf.kind not in _NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
+        if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
             return ""
         value = as_text(value_at(call.arguments, leaf.path))
         asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
         fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
         texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
-        if not texts or self._is_told_in_words(value) or any(map(self._sends_to_field, texts)):
+        if not texts or self._records.is_in_words_of_user(value) or any(map(self._sends_to_field, texts)):
             return ""
         is_listed = any(one.fact_id not in asked and one.standing is FieldStanding.STRUCTURED for one in leaf.origins)
-        if is_listed and (self._tells_of(value) or self._chooses(part.quote, self._records_named(value))):
+        if is_listed and (
+            self._records.tells_of(value) or self._records.leaves_choice(part.quote, self._records.find_named(value))
+        ):
             return ""
         return (
             f"{leaf.path} {value[:_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
@@ -652,20 +513,7 @@ class SourceFinder:
         shown = [one for one in leaf.origins if one.standing is not FieldStanding.FREE_TEXT]
         if not shown or any(one.fact_id not in by_machine for one in shown):
             return False
-        return not self._tells_of(as_text(value_at(call.arguments, leaf.path)))
-
-    def _tells_of(self, identifier: str) -> bool:
-        """Whether the user's words tell of the record, by its id or a name, or of one that refers to it."""
-        value, told = identifier.casefold(), self._list_meant(THE_WHOLE)
-        if any(value in one.names[0] or value in {each.text for each in one.references} for one in told):
-            return True
-        return any(_is_named_by_field(node, text) for node in self._records_named(value) for text in self._told)
-
-    def _records_named(self, identifier: str) -> list[GraphNode]:
-        return [node for node in record_graph(tuple(self._facts)).nodes if identifier.casefold() in node.names[0]]
-
-    def _is_told_in_words(self, value: str) -> bool:
-        return any(stands_in(value, text) for text in self._told)
+        return not self._records.tells_of(as_text(value_at(call.arguments, leaf.path)))
 
     def _sends_to_field(self, field: ReadField) -> bool:
         """Whether the user says to take it from that field, or the tenant trusts it."""
@@ -711,12 +559,12 @@ class SourceFinder:
 
         Only for amounts and quantities.
         """
-        value = _number(value_at(call.arguments, leaf.path))
+        value = number_of(value_at(call.arguments, leaf.path))
         if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._shares:
             return False
         named = _texts_in(call)
         fields = [one for (owner, _), values in self._by_record.items() if owner in named for one in values]
-        numbers = [Fraction(number) for one in fields if (number := _number(one)) is not None]
+        numbers = [Fraction(number) for one in fields if (number := number_of(one)) is not None]
         return any(_is_share_of(value, number, share) for number in numbers for share in self._shares)
 
     @cached_property
@@ -753,52 +601,6 @@ def _plain_value(value: Json) -> Json:
         return value
     days = read_possible_dates(value)
     return days[0].isoformat() if len(days) == 1 else value.strip().casefold()
-
-
-def _told_values(record: JsonObject, text: str, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yields what a text has of a record's names, addresses and references, with the paths of their fields: a number
-    only behind its field's name, "unit 104".
-    """
-    for key, value in record.items():
-        if isinstance(value, dict):
-            yield from _told_values(value, text, f"{path}{key}.")
-        elif isinstance(value, str):
-            pieces = (piece.strip() for piece in value.split(","))
-            if any(len(piece) > 2 and piece[0].isupper() and stands_in(piece, text) for piece in pieces):
-                yield f"{path}{key}", value
-        elif isinstance(value, int) and not isinstance(value, bool):
-            named = [word for word in words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
-            if named and re.search(rf"\b{re.escape(named[0])}\s+{value}\b", text, re.IGNORECASE):
-                yield f"{path}{key}", str(value)
-
-
-def _names_in(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
-    """The record's ids that one of the texts has; a short plain number may be anything."""
-    ids = [name for name in node.names[0] if not name.isdecimal() or len(name) >= _PLAIN_ID]
-    return [name for name in ids if any(text.has_words(name) for text in texts)]
-
-
-def _is_meant(node: GraphNode, said: Mentions) -> bool:
-    """Whether a text names the record, and not as an exception."""
-    return bool(_names_in(node, (said,)) or _titles_in(node, said)) and not _is_left_out(node, said)
-
-
-def _is_left_out(node: GraphNode, said: Mentions) -> bool:
-    kind = "_".join((*node.kind, "id"))
-    return any(is_excluded(name, kind, said) for name in (*_names_in(node, (said,)), *_titles_in(node, said)))
-
-
-def _titles_in(node: GraphNode, text: Mentions) -> list[str]:
-    """The record's names and numbers, which are no ids, that the text has."""
-    own = (str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str))
-    return [name for name in own if name.strip() and stands_in(name, text.text)]
-
-
-def _is_named_by_field(node: GraphNode, text: str) -> bool:
-    """Whether a text has a full name of the record: of the holder of an account."""
-    values = (leaf.value for leaf in leaves_of(node.record))
-    names = (one for one in values if isinstance(one, str) and " " in one and one[:1].isupper())
-    return any(stands_in(name, text) for name in names)
 
 
 def _is_named_in(field: ReadField, value: str) -> bool:
@@ -846,7 +648,7 @@ def _has_no_source(leaf: Trace, call: PlannedCall) -> bool:
 
 def _is_small(value: Json) -> bool:
     """Whether a number, or each number in a code, is small and whole: `P1D` may be chosen, nobody chooses `ID-4711`."""
-    number = _number(value)
+    number = number_of(value)
     if number is not None:
         return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
     is_code = isinstance(value, str) and whole_form(value) is IdentifierForm.CODE  # other words are no figure
@@ -890,16 +692,6 @@ def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
     half = Fraction(10) ** int(value.as_tuple().exponent) / 2
     exact = (whole * share, whole * (1 - share), whole * (1 + share))
     return any(abs(Fraction(value) - one) <= half for one in exact)
-
-
-def _number(value: Json) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
-        return None
-    try:
-        number = Decimal(value)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
 
 
 def _format_value(value: Json) -> str:

@@ -1,0 +1,245 @@
+"""Which records the user's words tell of: by an id, a name, or what a field of theirs has."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+
+from services.executor.core.figures.arguments import ArgumentKind
+from services.executor.core.figures.dates import read_machine_moment
+from services.executor.core.figures.mentions import Mentions, find_mentions
+from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
+from services.executor.core.figures.vocabulary import leaves_open
+from services.executor.core.plan.agreement import is_excluded
+from services.executor.core.plan.stated_amounts import THE_WHOLE, PartOfCall, value_at
+from services.executor.core.records.called_records import (
+    agree,
+    noun_of_tool,
+    reference_of,
+    stands_in,
+    tells_apart,
+    words,
+)
+from services.executor.core.records.record_graph import GraphNode, record_graph
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.record_tree import leaves_of
+from services.executor.ports.tools import Tool
+from shared.contracts.plan import PlannedCall
+from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
+
+NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
+_RANGE = re.compile(r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d", re.IGNORECASE)  # "A-4 to A-6"
+_PLAIN_ID = 4  # digits of a number that a text can name a record by
+
+
+class ToldRecords:
+    """The records of what was read, as the user's words tell of them. ``told``: the user's own texts, the task first.
+
+    Made for one reply: each text is looked through once.
+    """
+
+    def __init__(self, facts: Sequence[Fact], told: Sequence[str], sources: TraceSources) -> None:
+        self._facts, self._told, self._sources = facts, told, sources
+        self._named: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
+        self._told_by_words: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
+
+    def is_strange(self, leaf: Trace, call: PlannedCall, tool: Tool, part: PartOfCall) -> bool:
+        """Whether a change names a record that no word of the user tells of, where another one of its kind is meant.
+
+        Another one is meant where the user names it and the part does not choose, or where several others were read.
+        """
+        value = value_at(call.arguments, leaf.path)
+        if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT:
+            return False
+        if not leaves_open(part.quote) and self._is_other_told(as_text(value), call, part):
+            return True
+        named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
+        calculated = {str(one).casefold() for one in (self._sources.calculated or {}).values()}
+        if named is None or named.text in calculated:
+            return False
+        nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]
+        own = [node for node in nodes if named.text in node.names[0]]
+        meant = self.list_meant(part)
+        given = {str(one).casefold() for one in call.arguments.values()}
+        if own and (self.leaves_choice(part.quote, own) or _RANGE.search(part.quote)):
+            chosen = (node for node in own if not any(node.identity == one.identity for one in meant))
+            return any(self._is_of_another(node, meant, given) for node in chosen)
+        if own:
+            others = [one for one in meant if agree(named.noun, one.kind) and named.text not in one.names[0]]
+            return bool(others) and not any(self._is_told_of(node, others) for node in own)
+        held = (reference.text for one in meant if one.names[0].isdisjoint(given) for reference in one.references)
+        if named.text in held:
+            return False  # another record that the part names has it
+        return len({node.identity for node in nodes}) > 1
+
+    def _is_other_told(self, name: str, call: PlannedCall, part: PartOfCall) -> bool:
+        """Whether the part has what another record of the kind has, a name, an address or a reference, and nothing of
+        what this one has in its place.
+        """
+        text = self._words_of(part)
+        if stands_in(name, " ".join(self._told)):
+            return False
+        own = [node for node in self._read_nodes if name.casefold() in node.names[0]]
+        given = {as_text(one).casefold() for _, one in walk_json(call.arguments) if not isinstance(one, dict | list)}
+        given |= {title.casefold() for one in [*given] for title in self.titles.get(one, ())}
+        kinds, mine = {node.kind for node in own}, {key for node in own for key in _told_values(node.record, text)}
+        others = ((node, told) for node, told in self._list_told(text) if node.kind in kinds)
+        told = (values for node, values in others if name.casefold() not in node.names[0])
+        return any(
+            mine <= values and any(value.casefold() not in given for _, value in values - mine) for values in told
+        )
+
+    def _list_told(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
+        """The records that a text tells of, and not as an exception, each with its values that the text has."""
+        if text not in self._told_by_words:
+            told = ((node, {*_told_values(node.record, text)}) for node in self._read_nodes)
+            self._told_by_words[text] = [
+                (node, values)
+                for node, values in told
+                if values and not any(_is_left_out(node, said) for said in self.said)
+            ]
+        return self._told_by_words[text]
+
+    def _is_of_another(self, node: GraphNode, meant: Sequence[GraphNode], given: Set[str]) -> bool:
+        """Whether a chosen record belongs to somebody whom no word tells of, where the user names another one of that
+        kind: an absence of another pupil. One whom the call itself is given is what it sets, and counts for nothing.
+        """
+        known = [one for one in meant if one.kind and given.isdisjoint(one.names[0])]
+        for kind in {one.kind for one in known}:
+            names = {name for one in known if one.kind == kind for name in one.names[0]}
+            held = {reference.text for reference in node.references if agree(reference.noun, kind)}
+            if held and held.isdisjoint(names):
+                return True
+        return False
+
+    def list_meant(self, part: PartOfCall) -> Sequence[GraphNode]:
+        """The records with an id that the part names, or what the user says besides the other parts ("Ann married.
+        Rename her."), and not as an exception.
+        """
+        text = self._words_of(part)
+        if text not in self._named:
+            said = find_mentions(text, self._sources.now)
+            nodes = record_graph(tuple(self._facts)).nodes
+            self._named[text] = [node for node in nodes if node.names[0] and _is_meant(node, said)]
+        return self._named[text]
+
+    def _words_of(self, part: PartOfCall) -> str:
+        """What the user says in this turn besides the task's other parts."""
+        text = self._told[0]
+        for other in part.others:
+            text = text.replace(other, " ") if other != part.quote else text
+        return text
+
+    @cached_property
+    def said(self) -> tuple[Mentions, ...]:
+        return tuple(find_mentions(text, self._sources.now) for text in self._told)
+
+    def leaves_choice(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
+        """Whether the part leaves it open which record of this kind is meant: "all claims", but of other kinds."""
+        if not leaves_open(quote):
+            return False
+        said = {word for one in quote.split() for word in words(one)}
+        kinds = {node.kind[-1] for node in self._read_nodes if node.kind} & said
+        return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
+
+    def _is_told_of(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
+        """Whether the user's words have any value of the record that those others do not have as well."""
+        texts = self._sources.texts
+        if _names_in(node, texts):
+            return True
+        for key, value in node.record.items():
+            if any(one.record.get(key) == value for one in others):
+                continue
+            number, moment = number_of(value), None
+            if isinstance(value, str):
+                moment = read_machine_moment(value, self._sources.now.tzinfo)
+                if any(stands_in(value, text.text) for text in texts):
+                    return True
+            if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
+                return True
+        return False
+
+    @cached_property
+    def _read_nodes(self) -> Sequence[GraphNode]:
+        """The records that the model asked for itself."""
+        return record_graph(tuple(fact for fact in self._facts if not fact.by_machine)).nodes
+
+    def tells_of(self, identifier: str) -> bool:
+        """Whether the user's words tell of the record, by its id or a name, or of one that refers to it."""
+        value, told = identifier.casefold(), self.list_meant(THE_WHOLE)
+        if any(value in one.names[0] or value in {each.text for each in one.references} for one in told):
+            return True
+        return any(_is_named_by_field(node, text) for node in self.find_named(value) for text in self._told)
+
+    def find_named(self, identifier: str) -> list[GraphNode]:
+        return [node for node in record_graph(tuple(self._facts)).nodes if identifier.casefold() in node.names[0]]
+
+    @cached_property
+    def titles(self) -> Mapping[str, Sequence[str]]:
+        """What the records that were read are called, by their ids."""
+        found: dict[str, list[str]] = {}
+        for node in record_graph(tuple(self._facts)).nodes:
+            own = [str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str)]
+            for name in node.names[0]:
+                found.setdefault(name, []).extend(own)
+        return found
+
+    def is_in_words_of_user(self, value: str) -> bool:
+        return any(stands_in(value, text) for text in self._told)
+
+
+def _told_values(record: JsonObject, text: str, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yields what a text has of a record's names, addresses and references, with the paths of their fields: a number
+    only behind its field's name, "unit 104".
+    """
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from _told_values(value, text, f"{path}{key}.")
+        elif isinstance(value, str):
+            pieces = (piece.strip() for piece in value.split(","))
+            if any(len(piece) > 2 and piece[0].isupper() and stands_in(piece, text) for piece in pieces):
+                yield f"{path}{key}", value
+        elif isinstance(value, int) and not isinstance(value, bool):
+            named = [word for word in words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
+            if named and re.search(rf"\b{re.escape(named[0])}\s+{value}\b", text, re.IGNORECASE):
+                yield f"{path}{key}", str(value)
+
+
+def _names_in(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
+    """The record's ids that one of the texts has; a short plain number may be anything."""
+    ids = [name for name in node.names[0] if not name.isdecimal() or len(name) >= _PLAIN_ID]
+    return [name for name in ids if any(text.has_words(name) for text in texts)]
+
+
+def _is_meant(node: GraphNode, said: Mentions) -> bool:
+    """Whether a text names the record, and not as an exception."""
+    return bool(_names_in(node, (said,)) or _titles_in(node, said)) and not _is_left_out(node, said)
+
+
+def _is_left_out(node: GraphNode, said: Mentions) -> bool:
+    kind = "_".join((*node.kind, "id"))
+    return any(is_excluded(name, kind, said) for name in (*_names_in(node, (said,)), *_titles_in(node, said)))
+
+
+def _titles_in(node: GraphNode, text: Mentions) -> list[str]:
+    """The record's names and numbers, which are no ids, that the text has."""
+    own = (str(value) for key, value in node.record.items() if tells_apart(key) and isinstance(value, str))
+    return [name for name in own if name.strip() and stands_in(name, text.text)]
+
+
+def _is_named_by_field(node: GraphNode, text: str) -> bool:
+    """Whether a text has a full name of the record: of the holder of an account."""
+    values = (leaf.value for leaf in leaves_of(node.record))
+    names = (one for one in values if isinstance(one, str) and " " in one and one[:1].isupper())
+    return any(stands_in(name, text) for name in names)
+
+
+def number_of(value: Json) -> Decimal | None:
+    """The number that an answer or argument gives, also as a text; None if it gives none."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        return None
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
