@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from weakref import WeakKeyDictionary
 
-import structlog
 from redis.asyncio import Redis
 from redis.exceptions import (
     AuthenticationError,
@@ -37,7 +36,6 @@ Argument: TypeAlias = "str | int | float"
 Words: TypeAlias = "Sequence[Argument]"
 Call: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")
-log = structlog.get_logger()
 
 ANSWER_SECONDS = 5.0
 PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon that Redis is away
@@ -296,8 +294,7 @@ _ADDRESS = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{
 
 
 def unavailable(error: Exception) -> StoreUnavailable:
-    """The error as callers may read it, whom no address of ours concerns; the log has the whole of it."""
-    log.warning("redis_error", kind=type(error).__name__, error=str(error))
+    """The error as callers may read it, whom no address of ours concerns; its cause has the whole of it."""
     said = _ADDRESS.sub("its address", str(error))
     return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}: {said}")
 
