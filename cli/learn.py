@@ -46,7 +46,7 @@ def export(
             (folder / file_name).write_text(indent_json(content) + "\n", encoding="utf-8")
     except OSError as error:
         give_up(Complaint(f"{folder} cannot be written: {error.strerror}."))
-    sizes: JsonObject = {file_name: _size(content) for file_name, content in known.items()}
+    sizes: JsonObject = {file_name: _count_entries(content) for file_name, content in known.items()}
     table = text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
     say_found({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
 
@@ -123,7 +123,7 @@ def _print_reports(reports: list[JsonObject], refused: bool, as_json: bool) -> N
     return None
 
 
-def _size(content: Json) -> int:
+def _count_entries(content: Json) -> int:
     if isinstance(content, dict):
         inner = next((content[name] for name in ("facts", "entities", "counts") if name in content), content)
         return len(inner) if isinstance(inner, dict | list) else 1

@@ -34,12 +34,12 @@ class AssessmentSettings(Settings):
 
     @field_validator("assessment_key")
     @classmethod
-    def _are_assessment_keys(cls, value: str) -> str:
+    def _are_world_sealing_keys(cls, value: str) -> str:
         read_keys(value)
         return value
 
     @property
-    def assessment_keys(self) -> tuple[str, ...]:
+    def world_sealing_keys(self) -> tuple[str, ...]:
         return read_keys(self.assessment_key)
 
 

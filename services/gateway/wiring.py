@@ -162,7 +162,7 @@ async def noticing(
 def participation(
     settings: GatewaySettings, state: Redis, tasks: Tasks, wakes: Wakes, now: Callable[[], datetime]
 ) -> ParticipationService:
-    keys = settings.assessment_keys
+    keys = settings.world_sealing_keys
     loopback = settings.profile == "embedded"
     guard = Guard(tools_reach(settings.tools_allowed_hosts, loopback=loopback))
     return ParticipationService(

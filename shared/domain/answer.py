@@ -20,7 +20,7 @@ def is_exact_match(text: str) -> bool:
 def as_list(text: str) -> str | None:
     """The answer as a JSON list, for a task that asks for one; None if the answer says anything else besides.
 
-    A JSON list stays as it is, to the byte. One in a code fence is taken out; lines that are all bullets or all
+    A JSON list stays as it is, to the byte. One in a code fence is taken out; lines of which each is a bullet or
     numbered become one.
     """
     if is_exact_match(text):

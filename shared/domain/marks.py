@@ -100,7 +100,7 @@ _SHORT = 100  # characters of a text that may come again in other tasks
 _LEAST_NUMBER = 10**13  # the shortest card has 14 digits
 
 
-def marks(text: str) -> tuple[Mark, ...]:
+def find_secret_values(text: str) -> tuple[Mark, ...]:
     """The marked values in a text, in order and without overlap."""
     if len(text) < _SHORTEST or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
@@ -121,7 +121,7 @@ _marks_of_short = lru_cache(maxsize=2_048)(_sort_out)  # names of tools, states 
 def marked_values(text: str) -> dict[str, MarkKind]:
     """The marked values of a text with their kinds, in the order of their appearance."""
     values: dict[str, MarkKind] = {}
-    for mark in marks(text):
+    for mark in find_secret_values(text):
         values.setdefault(mark.value, mark.kind)
     return values
 

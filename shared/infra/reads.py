@@ -156,7 +156,7 @@ class _ReadConnection(asyncio.Protocol):
         waiting: asyncio.Future[list[ReadReply]] = self._loop.create_future()
         self._asked.append(_Asked(waiting, len(reads.commands), self._loop.time() + ANSWER_SECONDS))
         if self._watch is None:
-            self._watch = self._loop.call_later(ANSWER_SECONDS, self._check_age)
+            self._watch = self._loop.call_later(ANSWER_SECONDS, self._abort_if_late)
         if not self._unsent:
             self._loop.call_soon(self._send)
         self._unsent.append(reads.packed)
@@ -177,7 +177,7 @@ class _ReadConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    def _check_age(self) -> None:
+    def _abort_if_late(self) -> None:
         self._watch = None
         if not self._asked or self._transport is None:
             return
@@ -186,7 +186,7 @@ class _ReadConnection(asyncio.Protocol):
             self._reason = TimeoutError("Redis took too long")
             self._transport.abort()
         else:
-            self._watch = self._loop.call_later(left, self._check_age)
+            self._watch = self._loop.call_later(left, self._abort_if_late)
 
 
 async def _connect(address: "dict[str, object]") -> _ReadConnection:

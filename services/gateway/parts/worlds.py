@@ -27,7 +27,7 @@ class KeptWorlds(AssessedWorlds):
 
 def build_worlds(host: PartHost) -> GatewayPart:
     settings = host.settings
-    keys = settings.assessment_keys
+    keys = settings.world_sealing_keys
     guard = Guard(tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"))
     worlds = KeptWorlds(RedisParticipations(host.state, keys) if keys else None)
     endpoint = WorldsEndpoint(worlds, WorldCalls(guard), settings.world_seconds)

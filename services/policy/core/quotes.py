@@ -44,11 +44,11 @@ def sentences(source: str) -> tuple[Sentence, ...]:
 
     A sentence begins at a list item, after an empty line, at a line that starts with a capital, and after an end mark.
     """
-    found = [sentence for start, end in _blocks(source) for sentence in _in_block(source, start, end)]
+    found = [sentence for start, end in _spans_of_paragraphs(source) for sentence in _in_block(source, start, end)]
     return tuple(sentence for sentence in found if any(map(str.isalpha, sentence.text)))
 
 
-def _blocks(source: str) -> Iterator[tuple[int, int]]:
+def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
     start = position = 0
     for line in source.splitlines(keepends=True):
         heading = _HEADING.match(line)

@@ -29,7 +29,7 @@ class ToolDefault(StrEnum):
     DENY_WRITES = "deny_writes"
 
 
-class Counting(StrEnum):
+class WhatCounts(StrEnum):
     CALLS = "calls"
     SUCCESSES = "successes"
 
@@ -89,7 +89,7 @@ def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) 
         kind=kind,
         matches=matching(rule.tool),
         limit=_limit(rule),
-        successes_only=rule.counting is not None and word_of(Counting, "counting", rule.counting) is Counting.SUCCESSES,
+        successes_only=_what_counts(rule) is WhatCounts.SUCCESSES,
         per=_paths(rule),
         condition=_condition(rule, kind, conditions),
         level=None if rule.level is None else Level.parse(rule.level),
@@ -140,6 +140,11 @@ def _refuse_stray_fields(rule: ToolRule, kind: ToolRuleKind) -> None:
     given = {name for name in _FIELDS if getattr(rule, name) not in (None, ())}
     if stray := sorted(given - _OWN_FIELDS.get(kind, set())):
         raise ValueError(f"{', '.join(stray)}: no field of a rule of kind {kind}")
+
+
+def _what_counts(rule: ToolRule) -> WhatCounts:
+    """What the rule counts: all calls, unless it says otherwise."""
+    return WhatCounts.CALLS if rule.counting is None else word_of(WhatCounts, "counting", rule.counting)
 
 
 def _limit(rule: ToolRule) -> int:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from services.executor.core.model.masking import MASKS_TOLD, mask_before, mask_request, restore_values
 from services.executor.core.states.prompts import load
 from shared.domain.answer import is_exact_match
-from shared.domain.marks import MarkKind, marked_values, marks
+from shared.domain.marks import MarkKind, find_secret_values, marked_values
 from shared.domain.redaction import redact_text, without_marks
 from shared.ports.models import (
     Message,
@@ -235,7 +235,7 @@ def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, Mar
     ],
 )
 def test_ordinary_text_is_left_alone(text: str) -> None:
-    assert marks(text) == ()
+    assert find_secret_values(text) == ()
     assert redact_text(text) == text
 
 
@@ -260,7 +260,7 @@ def test_data_is_redacted_by_its_fields_too() -> None:
 )  # fmt: skip
 def test_no_text_takes_long(text: str) -> None:
     began = time.process_time()
-    marks(text)
+    find_secret_values(text)
     assert time.process_time() - began < 2
 
 

@@ -56,7 +56,7 @@ from services.executor.core.tools.toolbox import CALL
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
-from shared.domain.marks import MarkKind, marks
+from shared.domain.marks import MarkKind, find_secret_values
 from shared.domain.words import ToolClass
 
 
@@ -296,7 +296,7 @@ class SourceFinder:
         value = value_at(call.arguments, leaf.path)
         if leaf.kind in STRICT or not isinstance(value, str):
             return ""
-        for mark in marks(value):
+        for mark in find_secret_values(value):
             writings, is_told = (mark.value, _GAPS.sub("", mark.value)), call.tool_class is ToolClass.NOTIFY
             if mark.kind in _ACCOUNTS and not self._is_known("account", *writings, is_told=is_told):
                 return f"{leaf.path}: no source has the {_ACCOUNTS[mark.kind]} in its text"

@@ -16,7 +16,7 @@ from services.executor.core.session.context import (
     note_files,
     own_memory,
     read_files,
-    tenant_of_practice,
+    with_practice_rules,
 )
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.endings import Failed
@@ -88,7 +88,7 @@ async def prime(
         _tenant(ports, tenant_id, known.tenant_version if known else "", opened.journal),
         recall(ports.learned, tenant_id, process.process_type, opened.journal, request.text),
     )
-    tenant = tenant_of_practice(tenant, work.record, limits.practice_servers)
+    tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     servers, foreseen = await run_together(
         discover_tools(ports.tools, tenant, work.record, opened.journal),

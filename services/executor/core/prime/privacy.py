@@ -159,7 +159,7 @@ class _Sentence:
         )
 
     @cached_property
-    def last_told(self) -> int:
+    def place_last_told(self) -> int:
         """Where "it" is last told to whoever asks: "... and send it to me"."""
         return max((at for at, _ in self._told), default=-1)
 
@@ -284,7 +284,7 @@ def _is_governed(before: Sequence[str], moves: bool, sentence: _Sentence, end: i
             is_disclosed = word not in words.RENEWING and sentence.last_disclosed >= end
             return is_disclosed or (listed and word in words.MAKING and not moves)
         if _asks_to_hand_over(word, before[:place], rest):
-            is_used = word in _READING and sentence.last_served >= end > sentence.last_told
+            is_used = word in _READING and sentence.last_served >= end > sentence.place_last_told
             if is_used or sentence.word(end) in words.STATING or _is_reported(before[:place]):
                 return False
             return _is_handed_over(word, previous, rest, moves)

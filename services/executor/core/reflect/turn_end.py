@@ -12,7 +12,7 @@ from services.executor.core.reflect.outcome import FinishedRun, metadata, outcom
 from services.executor.core.reflect.quality import evidence
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts, is_dry_run
+from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts_of_dry_run, is_dry_run
 from services.executor.core.session.endings import NOTHING_WRITTEN, Failed, RunEnds, ends_rest
 from services.executor.core.session.past_calls import past_calls_of_facts, past_calls_of_writes, remember_calls
 from services.executor.core.session.values import parts_to_do
@@ -203,7 +203,7 @@ def _artifacts(
     record: TaskRecord, ended: FinishedRun, approval: Approval | None, now: datetime
 ) -> tuple[Artifact, ...]:
     """The task's artifacts with those that this turn adds; of one name only the newest stays."""
-    added = (*record.artifacts, *artifacts(record, ended.progress), *ended.documents)
+    added = (*record.artifacts, *artifacts_of_dry_run(record, ended.progress), *ended.documents)
     named = {artifact.name: artifact for artifact in added}
     if approval is not None and ended.progress is not None:  # asked of a person; again, once there is an answer
         material = Material(record.request.text, ended.progress, ended.writes, approval=approval)

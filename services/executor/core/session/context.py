@@ -68,7 +68,7 @@ class Limits(NamedTuple):
     ceilings: Ceilings = Ceilings()
     answers: AnswerRules = AnswerRules()
     file_characters: int = 12_000  # of the texts of a task's files, that its first message quotes
-    practice_servers: tuple[str, ...] = ()  # where practice needs what the tenant says of it: see tenant_of_practice
+    practice_servers: tuple[str, ...] = ()  # where practice needs what the tenant says of it: see with_practice_rules
 
 
 class Ports(NamedTuple):
@@ -165,7 +165,7 @@ def is_practice(record: TaskRecord) -> bool:
     return record.request.practice is not None
 
 
-def tenant_of_practice(tenant: TenantRecord, record: TaskRecord, servers: Sequence[str]) -> TenantRecord:
+def with_practice_rules(tenant: TenantRecord, record: TaskRecord, servers: Sequence[str]) -> TenantRecord:
     """The tenant as practice meets it: its ``practice`` says what an unruled write needs, at one of the operator's
     ``servers`` alone. Raises ``Rejected`` if the tenant refuses practice.
     """

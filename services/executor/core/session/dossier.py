@@ -201,7 +201,7 @@ def answer_with_plan(progress: Progress, needed: str | None) -> Progress:
     return progress.model_copy(update={"visited": visited}).update_dossier(answer=answer, approval_note=note)
 
 
-def artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
+def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
     """The plan of a dry run as a data artifact; empty for other runs."""
     if not is_dry_run(record) or progress is None or progress.dossier.plan is None:
         return ()

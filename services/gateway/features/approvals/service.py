@@ -26,7 +26,7 @@ class Approvals(Protocol):
         """Every undecided approval of the tenant."""
 
     async def find(self, tenant: str, approval_id: str) -> Question | None:
-        """The approval, decided or not; None if there is none, or its deadline has passed."""
+        """The approval, decided or not; None if there is none, or none that is kept any longer."""
 
 
 class OwedNotice(NamedTuple):
@@ -91,7 +91,7 @@ class ApprovalService:
         return approval_view(question, caller.principal, self._clock())
 
     async def show(self, approval_id: str, caller: Caller) -> Question:
-        """One approval; a decided one only until its deadline. Raises ``UnknownApproval``."""
+        """One approval; a decided one as long as its task is kept. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
         if question is None or not _may_see(caller.principal, question):
             raise UnknownApproval(f"approval {approval_id!r} that you may see")
