@@ -244,6 +244,8 @@ def test_a_field_of_which_no_word_tells_is_sent_back_where_an_edit_sets_another_
     assert any("says nothing of it" in why for why in found.doubts) is is_asked
 
 
+_LINK = "https://pay.example/now"
+_LINKED = (_read("r1", "get_mail", {"body": f"See {_LINK}"}),)
 _IBAN = "DE44 5001 0517 5407 3249 31"
 
 
@@ -260,6 +262,8 @@ _IBAN = "DE44 5001 0517 5407 3249 31"
          True),
         ("Tell K-12 what the mail says.", f"Pay to {_IBAN}.", (_read("r1", "get_mail", {"body": f"To {_IBAN}!"}),),
          False),
+        ("Tell K-12 that her car is ready.", f"Pay at {_LINK}", _LINKED, True),
+        ("Tell K-12 what the mail says.", f"Pay at {_LINK}", _LINKED, False),
         ("Tell K-12 that her car is ready.", "Call 0049 4411 5556 7788 99 or see order 4111111111111112.", (), False),
     ],
 )  # fmt: skip

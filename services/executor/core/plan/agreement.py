@@ -20,9 +20,9 @@ from services.executor.core.plan.stated_amounts import (
     PartWords,
     SaidArgument,
     find_wrong_amounts,
-    value_at,
 )
 from services.executor.core.records.called_records import words
+from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import ToolWords, words_of_tool
 from services.executor.core.tools.near_names import words_of

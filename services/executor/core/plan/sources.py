@@ -41,7 +41,6 @@ from services.executor.core.plan.stated_amounts import (
     SaidArgument,
     find_stated,
     names_by_number,
-    value_at,
 )
 from services.executor.core.plan.told_records import NAMING, ToldRecords, number_of
 from services.executor.core.records.called_records import (
@@ -49,7 +48,7 @@ from services.executor.core.records.called_records import (
     stands_in,
     words,
 )
-from services.executor.core.records.references import references
+from services.executor.core.records.references import references, value_at
 from services.executor.core.session.context import FILE, TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.toolbox import CALL
@@ -296,12 +295,13 @@ class SourceFinder:
         value = value_at(call.arguments, leaf.path)
         if leaf.kind in STRICT or not isinstance(value, str):
             return ""
+        is_told = call.tool_class is ToolClass.NOTIFY
         for mark in find_secret_values(value):
-            writings, is_told = (mark.value, _GAPS.sub("", mark.value)), call.tool_class is ToolClass.NOTIFY
+            writings = (mark.value, _GAPS.sub("", mark.value))
             if mark.kind in _ACCOUNTS and not self._is_known("account", *writings, is_told=is_told):
                 return f"{leaf.path}: no source has the {_ACCOUNTS[mark.kind]} in its text"
         for one in find_special_identifiers(value):
-            if one.form in ADDRESSES and not self._is_known("url", one.text):
+            if one.form in ADDRESSES and not self._is_known("url", one.text, is_told=is_told):
                 return f"{leaf.path}: no source has the address in its text"
         if leaf.kind is not ArgumentKind.FREE_TEXT or not (quoted.days or quoted.times):
             return ""

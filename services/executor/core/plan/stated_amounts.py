@@ -14,6 +14,7 @@ from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, figure, read_amount
 from services.executor.core.figures.vocabulary import PERCENT
 from services.executor.core.records.called_records import words
+from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.record_tree import names_a_record
@@ -57,7 +58,6 @@ _COUNTED = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]
 _NEAR = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
 _SHOWN = 80
-_PLACE = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _ENDS = ".!?:;\n"
 _ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
 _SHARES = re.compile(
@@ -337,13 +337,3 @@ def _words_of_path(path: str) -> frozenset[str]:
 
 def _name_of(path: str) -> str:
     return path.rpartition(".")[2].partition("[")[0]
-
-
-def value_at(arguments: JsonObject, path: str) -> Json:
-    value: Json = arguments
-    for name, place in _PLACE.findall(path):
-        if isinstance(value, dict):
-            value = value.get(name)
-        elif isinstance(value, list) and place and int(place) < len(value):
-            value = value[int(place)]
-    return value

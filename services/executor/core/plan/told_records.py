@@ -11,7 +11,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
 from services.executor.core.figures.vocabulary import leaves_open
 from services.executor.core.plan.agreement import is_excluded
-from services.executor.core.plan.stated_amounts import THE_WHOLE, PartOfCall, value_at
+from services.executor.core.plan.stated_amounts import THE_WHOLE, PartOfCall
 from services.executor.core.records.called_records import (
     agree,
     noun_of_tool,
@@ -21,6 +21,7 @@ from services.executor.core.records.called_records import (
     words,
 )
 from services.executor.core.records.record_graph import GraphNode, record_graph
+from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import leaves_of
 from services.executor.ports.tools import Tool

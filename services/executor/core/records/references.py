@@ -169,7 +169,7 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
     if call_id not in results:
         raise NoSuchPath(f"{value[REFERENCE]}: call {call_id} has no result")
     name = made_name(path)
-    return _value_at(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
+    return _find_field_or_id(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
 
 
 def find_at(result: Json, path: str) -> Json:
@@ -186,7 +186,15 @@ def find_at(result: Json, path: str) -> Json:
     return value
 
 
-def _value_at(result: Json, path: str) -> Json:
+def value_at(arguments: JsonObject, path: str) -> Json:
+    """The value at a path of a call's arguments; None if there is none."""
+    try:
+        return find_at(arguments, path)
+    except NoSuchPath:
+        return None
+
+
+def _find_field_or_id(result: Json, path: str) -> Json:
     try:
         return find_at(result, path)
     except NoSuchPath:
