@@ -27,8 +27,9 @@ def context_hash(request: EvaluateRequest) -> str:
 def _call_as_json(call: CallContext) -> Json:
     unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
     recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
+    summed: list[Json] = [{"summed": plain(call.summed)}] if call.summed else []
     unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": plain(call.unknown_fields)}]
-    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *unknown]
+    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *summed, *unknown]
 
 
 def _hashed_fields(policy: Policy) -> Json:

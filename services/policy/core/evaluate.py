@@ -140,7 +140,7 @@ def _work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> int:
     earlier = len(request.history) + len(request.calls)
     confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * prepared.rules_about_tools
     looks = (prepared.looks_back * earlier + confirming) * len(request.calls)
-    twice = sum((1 + bool(call.unproven)) * (1 + len(call.recorded)) - 1 for call in request.calls)
+    twice = sum(bool(call.summed) + (1 + bool(call.unproven)) * (1 + len(call.recorded)) - 1 for call in request.calls)
     return prepared.cost * (calls + twice) + names + facts // 8 + looks // 2
 
 

@@ -12,6 +12,7 @@ from services.policy.core.rules import (
     NAMES_CALLS,
     RESTS_ON_THE_REQUEST,
     SAID_BY_THE_RECORD,
+    SUMMED,
     Finding,
     ReadyRule,
     ReportedFinding,
@@ -32,6 +33,7 @@ class CallScene(NamedTuple):
 
     ``recorded``: the facts as a record has them, for each record that differs; ``judges_records``: whether the policy
     looks at these where the call itself decides. ``proven_by_record``: the proven facts, completed from such a record.
+    ``summed``: the facts with the figures of all calls on the same record together; None if there is only this one.
     """
 
     call: CallContext | None
@@ -41,6 +43,7 @@ class CallScene(NamedTuple):
     recorded: tuple[Context, ...] = ()
     judges_records: bool = False
     proven_by_record: tuple[Context, ...] = ()
+    summed: Context | None = None
 
     @property
     def call_id(self) -> str | None:
@@ -54,8 +57,8 @@ class CallScene(NamedTuple):
     @property
     def contexts(self) -> Sequence[Context]:
         """All versions of the facts that rules look at: as given, proven, and as records have them."""
-        proven = () if self.proven is None else (self.proven,)
-        return (self.context, *proven, *self.recorded, *self.proven_by_record)
+        others = (one for one in (self.proven, self.summed) if one is not None)
+        return (self.context, *others, *self.recorded, *self.proven_by_record)
 
 
 def scenes(policy: Policy, request: EvaluateRequest) -> tuple[CallScene, ...]:
@@ -79,7 +82,8 @@ def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -
         proven = {name: value for name, value in known.items() if name not in call.unproven}
         instead = [{**proven, **{name: one[name] for name in one if name in call.unproven}} for one in records]
     recorded = tuple({**known, **one} for one in records)
-    return CallScene(call, binding, known, proven, recorded, policy.judges_records, tuple(instead))
+    summed = {**known, **call.summed} if call.summed else None
+    return CallScene(call, binding, known, proven, recorded, policy.judges_records, tuple(instead), summed)
 
 
 def findings(rules: RuleIndex, scene: CallScene) -> Iterator[Finding]:
@@ -151,6 +155,9 @@ def _find_in_scene(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
             yield _trigger(ready, scene, because, action)
         else:
             yield WaitingRule(ready.rule.id)
+    if scene.summed is not None and ready.condition.decide(scene.summed) is True:
+        yield _trigger(ready, scene._replace(context=scene.summed), SUMMED)
+        return
     if not scene.recorded and scene.proven is None:
         return
     looked_at = scene.recorded if scene.judges_records or is_missing else ()

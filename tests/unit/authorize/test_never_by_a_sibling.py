@@ -4,6 +4,8 @@ import pytest
 
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.template import TEMPLATES
+from services.policy.core.conditions import ConditionCache
+from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject
@@ -121,3 +123,16 @@ def test_calls_on_one_record_are_judged_by_their_sum(first: JsonObject, second: 
     facts = [read("get_invoice", INVOICE, "f1"), read("get_invoice", {**INVOICE, "invoice_id": "V-2"}, "f2")]
     found = verdict([LIMIT], calls, facts)
     assert (found.escalate or found.requires_approval) is asks
+
+
+@pytest.mark.promise("policy.split_amounts")
+@each_row(("pieces", "asks"), [((140, 60), True), ((80, 60), False), ((90, 40, 30), True)])
+def test_pieces_whose_amounts_were_calculated_are_summed(pieces: tuple[int, ...], asks: bool) -> None:
+    """Each piece is proven, and the record has an amount of its own: neither stands in for the sum."""
+    limit = LIMIT.model_copy(update={"condition": "amount > 150", "action": "require_approval"})
+    calls = [change("waive_charge", {"charge_id": "C-1", "amount": one}, f"c{one}") for one in pieces]
+    values = [NamedValue(name=f"v{one}", operation="difference", operands=(), value=str(one)) for one in pieces]
+    facts = [read("list_charges", {"charges": [{"id": "C-1", "amount": 260, "waived": 0}, {"id": "C-2", "amount": 1}]})]
+    found = evaluate(request([limit], calls, facts, values=values), ConditionCache())
+    assert found.requires_approval is asks
+    assert {rule.call_id for rule in found.triggered_rules} == ({call.call_id for call in calls} if asks else set())

@@ -293,9 +293,8 @@ def _context_of(call: PlannedCall, around: _CallSurroundings) -> CallContext:
         tool_class=call.tool_class,
         fields=said,
         unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
-        recorded=_contradicting_values(
-            said, ours, (bound.recorded, *bound.named, *bound.beyond, _sums_over(call, around.made))
-        ),
+        recorded=_contradicting_values(said, ours, (bound.recorded, *bound.named, *bound.beyond)),
+        summed=cast(dict[str, ContextValue], _sums_over(call, around.made)),
         unknown_fields=tuple(name for name in bound.unknown if name not in said),
     )
 
