@@ -301,3 +301,25 @@ def test_an_identifier_that_a_text_brought_up_is_not_made_good_by_reading_it(
     read = _read("r2", "get_invoice", {"invoice_id": "V-706", "total": 64}, invoice_id="V-706")
     found = _find(task, _tool("write_off_invoice", "invoice_id"), {"invoice_id": "V-706"}, (job, read, *facts))
     assert any("reading it makes it no task" in why for why in found.problems) is is_refused
+
+
+@pytest.mark.promise("conversation.agreement")
+@each_row(
+    ("task", "amount", "literal", "why"),
+    [
+        ("Raise it by 20 euros.", "485", "465", "only an earlier answer says 465"),
+        ("Raise the 465 by 20 euros.", "485", "465", ""),
+        ("Set it to what you said.", "465", "", "only an earlier answer says 465"),
+        ("Set it to 465 euros.", "465", "", ""),
+    ],
+)
+def test_an_amount_of_an_earlier_answer_is_read_again(task: str, amount: str, literal: str, why: str) -> None:
+    operands = (Operand(source="task", literal=literal), Operand(source="task", literal="20"))
+    values = (NamedValue(name="new", operation="sum", operands=operands, value=amount),) if literal else ()
+    given: JsonObject = {"invoice_id": "V-703", "amount": int(amount)}
+    call = PlannedCall(
+        call_id="c1", connection_id="d", tool=PAY.name, tool_class=ToolClass.CHANGE, arguments_json=dumps(given)
+    )
+    texts = (task, "How much is it?", "It is 465 euros.")
+    found = SourceFinder(KnownSources(texts, FACTS, values, NOW, texts[:2])).find(call, PAY, PartOfCall(task))
+    assert [doubt for doubt in found.doubts if why in doubt] if why else not found.doubts

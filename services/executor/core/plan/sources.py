@@ -23,7 +23,7 @@ from services.executor.core.figures.facts import FactOrigin, duration_of, index_
 from services.executor.core.figures.identifiers import ADDRESSES, IdentifierForm, find_special_identifiers, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention
-from services.executor.core.figures.operands import KnownFigures
+from services.executor.core.figures.operands import KnownFigures, OperandSources
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument, trace_scalar
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import (
@@ -41,6 +41,7 @@ from services.executor.core.plan.stated_amounts import (
     SaidArgument,
     find_stated,
     names_by_number,
+    trace_operands,
 )
 from services.executor.core.plan.told_records import NAMING, ToldRecords, number_of
 from services.executor.core.records.called_records import (
@@ -184,6 +185,7 @@ class SourceFinder:
     def __init__(self, known: KnownSources) -> None:
         self._facts = known.facts
         self._told = known.told or known.texts[:1]
+        self._has_answers = len(known.texts) > len(self._told)
         self._trusted = known.trusted
         self._values = {value.name: value for value in known.values}
         self._stated_by_quote: dict[str, Sequence[NumberMention]] = {}
@@ -269,7 +271,43 @@ class SourceFinder:
             self._records.titles,
             self._list_stated(quoted),
         )
-        return (*find_disagreements(tool, given, setting), *self._find_repeated(call, tool, leaves, part), *strange)
+        return (
+            *find_disagreements(tool, given, setting),
+            *self._find_repeated(call, tool, leaves, part),
+            *self._find_stale(call, tool, leaves),
+            *strange,
+        )
+
+    def _find_stale(self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace]) -> Iterator[Disagreement]:
+        """Yields the amounts that rest on a figure which only an answer of an earlier turn tells: a record may have
+        another one since.
+        """
+        for leaf in leaves if self._has_answers else ():
+            value = value_at(call.arguments, leaf.path)
+            if leaf.kind is not ArgumentKind.AMOUNT:
+                continue
+            if leaf.origin is OriginKind.CALCULATED:
+                operands = (one for _, one in trace_operands(self._values[leaf.where], self._values))
+                told = [one.literal for one in operands if one.source == "task"]
+                stale = next((one for one in told if not self._figures_of_user.is_in_texts(one)), "")
+            else:
+                schema = tool.parameters.get(leaf.path.partition(".")[0].partition("[")[0], {})
+                by_user = trace_scalar(leaf.path, schema, value, self._sources_of_user).origin
+                is_told = leaf.origin is not OriginKind.TASK or by_user is OriginKind.TASK
+                stale = "" if is_told else _format_value(value)
+            if stale:
+                yield Disagreement(
+                    leaf.path, f"{leaf.path} {_format_value(value)}: only an earlier answer says {stale}: read it again"
+                )
+
+    @cached_property
+    def _figures_of_user(self) -> OperandSources:
+        return OperandSources(KnownFigures((), (), self._told, self._sources.now.date()))
+
+    @cached_property
+    def _sources_of_user(self) -> trace.TraceSources:
+        task, *earlier = (find_mentions(text, self._sources.now) for text in self._told)
+        return trace.TraceSources(task, index_facts({}, self._sources.now), self._sources.now, tuple(earlier))
 
     def _present_values(self, leaf: Trace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in a field of the argument's name."""

@@ -157,7 +157,7 @@ def _find_other_amount(
     value = setting.values.get(one.figure)
     if value is None:
         return
-    operands = [operand for _, operand in _trace_operands(value, setting)]
+    operands = [operand for _, operand in trace_operands(value, setting.values)]
     is_from_part = any(_writes(operand, mention) for operand in operands for mention in quoted.numbers)
     if not is_from_part or any(_is_share_of(value, mention, quoted, setting) for mention in stated):
         yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
@@ -248,7 +248,7 @@ def _is_share_of(value: NamedValue, mention: NumberMention, quoted: Mentions, se
     """
     if _SHARES.search(quoted.text) or any(map(_is_fraction, quoted.numbers)):
         return False
-    found = [*_trace_operands(value, setting)]
+    found = [*trace_operands(value, setting.values)]
     leaves = [operand for _, operand in found if operand.source != "value"]
     others = [operand for operand in leaves if not _writes(operand, mention)]
     number, operations = value.number, {operation for operation, _ in found}
@@ -265,13 +265,13 @@ def _is_share_of(value: NamedValue, mention: NumberMention, quoted: Mentions, se
     return bool(wholes) and (is_by_constants or is_divided)
 
 
-def _trace_operands(value: NamedValue, setting: PartWords) -> Iterator[tuple[str, Operand]]:
+def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Iterator[tuple[str, Operand]]:
     """Yields the operands that a value was worked out from, also through other values, each with its operation."""
     reached = [value]
     for one in reached:
         for operand in one.operands:
             yield one.operation, operand
-            inner = setting.values.get(operand.ref) if operand.source == "value" else None
+            inner = values.get(operand.ref) if operand.source == "value" else None
             if inner is not None and inner not in reached:
                 reached.append(inner)
 
