@@ -33,6 +33,7 @@ def test_nothing_is_lost_or_done_twice_while_processes_are_killed() -> None:
     """
     words = ("--minutes", "0.15", "--rate", "1.5", "--faults", "kill-executor,kill-redis,lost-reply")
     done = run_purple("chaos", *words, "--json")
+    assert done.out, done.err[-4000:]
     report = loads_object(done.out)
     assert {harm: report[harm.name.lower()] for harm in _HARMS} == dict.fromkeys(_HARMS, 0), done.err[-4000:]
     assert _number(report["accepted"]) >= 12

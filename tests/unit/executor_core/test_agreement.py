@@ -323,3 +323,16 @@ def test_an_amount_of_an_earlier_answer_is_read_again(task: str, amount: str, li
     texts = (task, "How much is it?", "It is 465 euros.")
     found = SourceFinder(KnownSources(texts, FACTS, values, NOW, texts[:2])).find(call, PAY, PartOfCall(task))
     assert [doubt for doubt in found.doubts if why in doubt] if why else not found.doubts
+
+
+@pytest.mark.promise("conversation.agreement")
+def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_is_refused() -> None:
+    other = _read("r3", "get_invoice", {"invoice_id": "V-704", "amount": 60}, invoice_id="V-704")
+    facts = (*FACTS, other, _read("r4", "get_invoice", {"invoice_id": "V-703", "amount": 755}, invoice_id="V-703"))
+    given: JsonObject = {"invoice_id": "V-703", "amount": 60}
+    named = _find("Set the amount of V-703 to that of V-704.", PAY, given, facts)
+    assert (named.problems, len(named.doubts)) == ((), 1)
+    assert "60 is of V-704" in named.doubts[0]
+    assert "60 is of V-704" in str(_find("Pay V-703.", PAY, given, facts).problems)
+    both: JsonObject = {"invoice_id": "V-704", "amount": 755}
+    assert _find("Pay V-703 and V-704.", PAY, given, facts, calls=(both,)).problems

@@ -217,15 +217,21 @@ class SourceFinder:
             or self._is_found_for_it(leaf, call)
         ]
         problems = [_why_unsourced(leaf, call) for leaf in unsourced]
-        for why_not in (self._why_free_text, self._why_of_other_record):
-            problems += [text for leaf in leaves if (text := why_not(leaf, call))]
+        problems += [text for leaf in leaves if (text := self._why_free_text(leaf))]
+        of_others = [Disagreement(leaf.path, why) for leaf in leaves if (why := self._why_of_other_record(leaf, call))]
+        told_others = of_others if self._names_other_record(call, part) else []
+        problems += [one.why for one in of_others if not told_others]
         problems += [text for leaf in leaves if (text := self._why_laundered(leaf, call, part))]
         if changes_nothing(tool, call.arguments):
             problems.append(f"{tool.name} is given nothing to change: say what is to be set")
         untold = [leaf for leaf in leaves if self._records.is_strange(leaf, call, tool, part)]
         kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
         doubtful = [leaf for leaf in leaves if leaf.path not in kept and self._is_doubtful(leaf, call, tool)]
-        against = (*self._find_disagreements(call, tool, leaves, part), *self._find_other_days(doubtful, call, part))
+        against = (
+            *told_others,
+            *self._find_disagreements(call, tool, leaves, part),
+            *self._find_other_days(doubtful, call, part),
+        )
         whys = {one.argument or leaves[0].path: one.why for one in reversed(against) if leaves}
         origins = tuple(_origin(leaf, is_untold=leaf in untold, against=whys.get(leaf.path, "")) for leaf in leaves)
         doubts = tuple(_doubt(leaf, call, tool) for leaf in doubtful if leaf.path not in whys)
@@ -503,7 +509,7 @@ class SourceFinder:
         said = (one for text in texts for one in text.numbers_by_value.get(Decimal(value), ()))
         return any(not any(mark.isdigit() for mark in one.text) for one in said)
 
-    def _why_free_text(self, leaf: Trace, _: PlannedCall) -> str:
+    def _why_free_text(self, leaf: Trace) -> str:
         """Why an amount, identifier, account or recipient is refused that stands only in free text; empty if it is not.
 
         It is not where the user says to take it from there, or the tenant trusts the field.
@@ -573,6 +579,11 @@ class SourceFinder:
             or is_told_to_take(self._told, one, tools.get(one.fact_id, ""))
             for one in origins
         )
+
+    def _names_other_record(self, call: PlannedCall, part: PartOfCall) -> bool:
+        """Whether the part names a record that no call is about: "set the rent of A to that of B"."""
+        called = {as_text(value) for _, given in part.calls for value in given.values()} | _texts_in(call)
+        return any(stands_in(owner, part.quote) for owner, _ in self._by_record if owner not in called)
 
     def _why_of_other_record(self, leaf: Trace, call: PlannedCall) -> str:
         """A sentence if the amount is another record's, and the named record has another value in that field; else
