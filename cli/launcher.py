@@ -31,6 +31,8 @@ from shared.domain.address_ranges import why_not_open
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import assessment_key_of, key_of, webhook_secret_of
 from shared.infra.embedded_redis import EmbeddedRedis, FolderTaken, NoRedisServer
+from shared.infra.redis import VolatileRedis, check_durable, connect
+from shared.ports.store import StoreUnavailable
 
 UNRULED_WRITES = "UNRULED_WRITES"
 WORDS = ("approve", "allow")
@@ -239,10 +241,27 @@ def _check_open(options: StackOptions) -> None:
 async def _redis(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
     """Yields our Redis, which keeps its data in the folder and stops last; None if the caller names one."""
     if options.environ.get("REDIS_URL"):
+        await _refuse_volatile(options)
         yield None
         return
     async with _running_server(options.folder / "redis", durable=True) as server:
         yield server
+
+
+async def _refuse_volatile(options: StackOptions) -> None:
+    """Raise ``Complaint`` if the caller's Redis may forget; all else that is wrong with it the services say."""
+    try:
+        redis = connect(options.environ["REDIS_URL"])
+    except ValueError:
+        return
+    try:
+        await check_durable(redis, allow_volatile=options.environ.get("ALLOW_VOLATILE_REDIS", "").lower() in _YES)
+    except VolatileRedis as error:
+        raise Complaint(str(error)) from error
+    except StoreUnavailable:
+        return
+    finally:
+        await redis.aclose()
 
 
 @asynccontextmanager

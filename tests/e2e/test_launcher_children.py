@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.console import Complaint
-from cli.launcher import Stack
+from cli.launcher import Stack, running
 from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import ProcessSpec, StackOptions, free_ports, is_free, url_of
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -54,6 +54,16 @@ async def test_a_child_is_ready_when_it_says_so_and_ends_on_request(tmp_path: Pa
     assert shown is None or shown.startswith("python -m examples.company")
     assert child.exit_code is not None
     assert is_free(port)
+
+
+@pytest.mark.promise("launcher.explains")
+async def test_a_redis_that_may_forget_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), durable=False) as server:
+        options = StackOptions(tmp_path, {**os.environ, "REDIS_URL": server.url}, 9010, "127.0.0.1", 1, "embedded")
+        with pytest.raises(Complaint, match="forgets nothing: appendonly is 'no'"):
+            async with running(options):
+                pass
+    assert not [*(tmp_path / "logs").iterdir()]
 
 
 @pytest.mark.promise("launcher.explains")
