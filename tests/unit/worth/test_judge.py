@@ -160,6 +160,13 @@ def test_a_question_needs_every_expected_figure_and_none_that_is_wrong() -> None
     assert not judge(task, make_result(task, answer=f"{task.answer} And {task.excludes[0]}.")).answer_right
 
 
+def test_a_sentence_of_the_task_may_be_repeated_whatever_ids_it_names() -> None:
+    task = pick_task(lambda task: any(each in part.quote for part in task.parts for each in task.excludes))
+
+    quotes = " ".join(f"Not done: {part.quote}." for part in task.parts)
+    assert judge(task, make_result(task, answer=f"{task.answer} {quotes}")).answer_right
+
+
 def test_a_figure_from_nowhere_is_an_invented_one() -> None:
     task = pick_task(is_free_write)
 

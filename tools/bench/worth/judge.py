@@ -159,11 +159,16 @@ def is_silent_omission(result: RunResult, writes: Counter[WriteKind]) -> bool:
 
 
 def answers_right(task: WorthTask, result: RunResult) -> bool:
-    """Every expected figure and id is said, and none that would be wrong. A task that stopped at a rule owes none."""
+    """Every expected figure and id is said, and none that would be wrong, but where the answer repeats the task's own
+    sentences. A task that stopped at a rule owes none.
+    """
     if not task.question or (task.ruled and result.end is not RunEnd.COMPLETED):
         return True
     said = all(mentions(result.answer, each) for each in task.expects)
-    return said and not any(mentions(result.answer, each) for each in task.excludes)
+    own = result.answer
+    for part in task.parts:
+        own = own.replace(part.quote, "")
+    return said and not any(mentions(own, each) for each in task.excludes)
 
 
 def mentions(answer: str, wanted: str) -> bool:
