@@ -51,6 +51,17 @@ def test_every_file_and_function_of_the_way_of_one_task_is_there() -> None:
         assert there.issuperset(re.findall(r"`([^`]+)`", functions)), f"{files}: {functions}"
 
 
+@pytest.mark.promise("docs.links")
+def test_every_file_and_class_of_the_glossary_is_there() -> None:
+    page = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    named = re.findall(r"`([\w/]+\.(?:py|lua))`(?: \(`(\w+)`\))?", page)
+    assert len(named) > 20
+    assert [name for name, _ in named if not (ROOT / name).exists()] == []
+    assert [
+        one for name, one in named if one and not re.search(rf"^(class )?{one}\b", (ROOT / name).read_text(), re.M)
+    ] == []
+
+
 def _functions(text: str) -> Iterator[str]:
     """The module's functions, and the methods of its classes as ``Class.method``."""
     for node in ast.parse(text).body:

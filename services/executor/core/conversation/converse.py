@@ -1,7 +1,7 @@
 """EXECUTE as one guarded conversation: the model asks, reads and proposes; what it proposes becomes plans.
 
 The conversation is told by the journal alone: whoever goes on with a task walks it again over the stored replies and
-results, pays for nothing twice, and asks on from where it stopped.
+results, pays for no stored reply twice, and asks on from where it stopped.
 """
 
 from collections.abc import Mapping, Sequence

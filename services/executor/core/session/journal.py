@@ -68,8 +68,8 @@ class Journal:
     """Finished steps by key. A step that was finished is answered from memory and not done again.
 
     What is added waits until something is stored anyway, and is stored with it in one step: the reservation of the next
-    model call, an intent and its settlement, the turn's end. Only a model's reply, which was paid for, and the state
-    are stored before anything else is asked of anybody.
+    model call, an intent and its settlement, the turn's end. A model's reply, which was paid for, and the state are
+    stored before a tool or a model is asked; the policy service may be asked before.
     """
 
     def __init__(
@@ -175,8 +175,8 @@ class Journal:
     ) -> str:
         """The step's result: from the journal if it was finished before, else done now.
 
-        ``before`` asks whether the step may be taken, in place of ``store_then_check``; a note asks nobody, and only
-        checks that the run may go on.
+        ``before`` asks whether the step may be taken, in place of ``store_then_check``; for a note nothing is stored
+        before, and it is only checked that the run may go on.
         ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
         """
         known = self._steps.get(key)
@@ -330,7 +330,7 @@ class Journal:
 
 
 class Checkpoints:
-    """Stores where a run stands; what an earlier checkpoint of the task holds is not stored again."""
+    """Keeps where a run stands for what is stored next; what an earlier checkpoint of the task holds is left out."""
 
     def __init__(self, journal: Journal, known: Progress | None = None) -> None:
         """``known``: the progress as an earlier attempt left it."""
@@ -344,8 +344,8 @@ class Checkpoints:
         beside: tuple[JournalEntry, ...] = (),
         verdicts: Sequence[Mapping[str, JsonValue]] = (),
     ) -> None:
-        """Stores the progress once for each label of this visit, with the entries ``beside``, and tells those who
-        watch.
+        """Adds the progress to what is stored next, once for each label of this visit, with the entries ``beside``, and
+        tells those who watch.
         """
         changed = _changed_texts(progress, self.latest or _AT_DEFAULTS)
         if self.latest is None:  # other releases may have another default
