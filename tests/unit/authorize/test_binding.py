@@ -1,5 +1,6 @@
 """What a rule's field is bound to: the argument, else the named record, else the nearest one that it leads to."""
 
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -93,6 +94,24 @@ def test_a_record_is_found_wherever_it_stands_and_however_it_is_named(
 ) -> None:
     """Nested, keyed by id, numbered, under another name; and the field under its common other names."""
     assert str(_bound(read(tool, result), call=call, asked=("amount",)).fields["amount"]) == "9"
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda record: {"response": {"status": 200, "body": {"result": record}}},
+        lambda record: {"success": True, "error": None, "data": record},
+        lambda record: {"response": {"code": "ok", "payload": {"status": 200, "item": record}}},
+    ],
+)
+def test_how_a_request_ended_is_no_field_of_the_record_that_it_gave(wrap: Callable[[JsonObject], JsonObject]) -> None:
+    claim: JsonObject = {"claim_id": "C-1", "owner_id": "E-1", "amount": 9, "status": "blocked"}
+    facts = [
+        read("get_claim", wrap(claim), claim_id="C-1"),
+        read("get_owner", wrap({"owner_id": "E-1", "vip": True}), "f2"),
+    ]
+    bound = _bound(*facts, asked=("status", "vip"))
+    assert (bound.fields["status"], bound.fields["vip"], bound.recorded.get("status")) == ("blocked", True, "blocked")
 
 
 def test_an_answer_without_an_id_is_the_record_that_was_asked_for() -> None:

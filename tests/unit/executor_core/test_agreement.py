@@ -90,6 +90,9 @@ def _find(
         ("Close all jobs, but leave J-3001 and J-3029 alone.", STATUS, {"job_id": "J-3029", "status": "done"},
          "exception"),
         ("Do not forget to put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
+        ("Put J-3001 on hold. Not to J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
+        ("Inform E-1.", EDIT, {"employee_id": "E-1", "role": "as agreed"}, "says nothing of it"),
+        ("E-1 leads now.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),
         ("Please accept the quote for J-3001.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, "accept_quote"),
         ("Please accept the quote for J-3001.", ACCEPT, {"job_id": "J-3001"}, ""),
         ("Make J-3001 less urgent.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, ""),
@@ -336,3 +339,18 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     assert "60 is of V-704" in str(_find("Pay V-703.", PAY, given, facts).problems)
     both: JsonObject = {"invoice_id": "V-704", "amount": 755}
     assert _find("Pay V-703 and V-704.", PAY, given, facts, calls=(both,)).problems
+
+
+@pytest.mark.promise("conversation.agreement")
+@each_row(
+    ("task", "job", "why"),
+    [
+        ("Put all jobs except the one of Tomasz on hold.", "J-3014", "exception of Tomasz"),
+        ("Put all jobs except the one of Tomasz on hold.", "J-3001", ""),
+        ("Setze alle Aufträge bis auf den von Priya aus.", "J-3029", "exception of Priya"),
+        ("Put all jobs of Tomasz on hold, except J-3001.", "J-3014", ""),
+    ],
+)
+def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, job: str, why: str) -> None:
+    found = _find(task, STATUS, {"job_id": job, "status": "on_hold"})
+    assert any(why in doubt for doubt in found.doubts) if why else not found.doubts

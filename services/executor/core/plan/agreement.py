@@ -38,6 +38,11 @@ _EXCLUDES = re.compile(
     r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+(?P<between>(?:[^\W\d]+\s+){0,2})$",
     re.IGNORECASE,
 )
+_EXCEPTS_ONE = re.compile(  # "except the one to": a record that is told by what it has
+    r"\b(?:except(?:ing)?|excluding|all\s+but|every\w*\s+but|but\s+not|other\s+than|apart\s+from|exception\s+of|bis\s+auf|"
+    r"Ausnahme\s+von|außer|ausser|sauf|excepté|salvo|excepto)\s+(?:(?!(?:and|then|und|dann|et|y)\b)[^\W\d]+\s+){0,5}$",
+    re.IGNORECASE,
+)
 _STAYS = re.compile(
     r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
     r"bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
@@ -50,7 +55,9 @@ _INTO = re.compile(
 )
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
-_LITTLE = frozenset("the a for of this that only just with number no der die das den dem für le la les pour".split())
+_LITTLE = frozenset(
+    "the a for of to from this that only just with number no der die das den dem für an zu le la les pour à".split()
+)
 _LISTED = re.compile(  # what is listed before an identifier: each piece has a digit and is matched in one way only
     r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
     re.IGNORECASE,
@@ -115,6 +122,7 @@ def find_disagreements(tool: Tool, given: Sequence[SaidArgument], setting: PartW
             "", f"{tool.name}: this part depends on a condition, and nothing was read of what it is about"
         )
     yield from _find_excluded(given, setting.said)
+    yield from _find_excepted(given, setting)
     if not _SUPERLATIVE.search(setting.quote):
         yield from find_wrong_amounts(tool, given, quoted, setting)
         yield from _find_other_words(tool, given, quoted, setting)
@@ -133,6 +141,14 @@ def _find_excluded(given: Sequence[SaidArgument], said: Sequence[Mentions]) -> I
             continue
         if any(is_excluded(text, _name_of(path), mentions) for mentions in said):
             yield Disagreement(path, f"{path} {text[:_SHOWN]}: the task names it as an exception")
+
+
+def _find_excepted(given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
+    """Records that have what the part names as an exception: "all but the one to Ann Lee", and this one is to her."""
+    for name, value in sorted(_present_values(given, setting.facts)):
+        is_name = value[:1].isupper() and 2 < len(value) <= _LONGEST_NAME
+        if is_name and any(_EXCEPTS_ONE.search(setting.quote[:at]) for at in _places(value, setting.quote)):
+            yield Disagreement("", f"this part makes an exception of {value}, which is this record's {' '.join(name)}")
 
 
 def is_excluded(text: str, name: str, said: Mentions) -> bool:
@@ -180,16 +196,20 @@ def _find_other_words(
 
 
 def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
-    """A field that an edit sets and of which the user says nothing, beside one of which they do: neither its name nor
-    its value. What the records have there already is set to nothing new.
+    """A field that an edit sets and of which the user says nothing, neither its name nor its value: beside one of which
+    they do, or with a value that stands nowhere. What the records have there already is set to nothing new.
     """
     if words_of_tool(tool.name).verb not in EDITING:
         return
     said_words = {word for text in setting.said for one in words_of(text.text) for word in words(one)}
-    sets = [one for one in given if not names_a_record(_name_of(one.path)) and one.path not in tool.required]
-    told = [one for one in sets if one.origin == "task" or said_words.intersection(words(_name_of(one.path)))]
-    present = _present_values(given, setting.facts) if told else frozenset[tuple[tuple[str, ...], str]]()
-    for one in sets if told else ():
+    fields = [one for one in given if not names_a_record(_name_of(one.path))]
+    told = [one for one in fields if one.origin == "task" or said_words.intersection(words(_name_of(one.path)))]
+    is_beside = any(one.path not in tool.required for one in told)
+    sets = [
+        one for one in fields if (is_beside and one.path not in tool.required) or (not told and one.origin == "none")
+    ]
+    present = _present_values(given, setting.facts) if sets else frozenset[tuple[tuple[str, ...], str]]()
+    for one in sets:
         is_word = isinstance(one.value, bool) or (isinstance(one.value, str) and one.kind is ArgumentKind.OTHER)
         is_there = (words(_name_of(one.path)), as_text(one.value)) in present
         if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:

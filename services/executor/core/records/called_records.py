@@ -22,6 +22,8 @@ _SAYS_NOTHING = frozenset(
     information response content output object objects element elements full current single one total amount summary
     attribute field header body payload figure financial""".split()
 )
+_OF_THE_REQUEST = frozenset("status code http is ok success error version".split())
+_ENDS_WELL = frozenset({"", "ok", "success", "succeeded"})
 
 
 class ReadOnce(Fact):
@@ -204,11 +206,33 @@ def _with_own_name(record: JsonObject, names: tuple[tuple[str, ...], ...]) -> tu
 
 
 def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...]) -> bool:
-    """Whether an answer only wraps the list that was asked for, so that its own fields are about the list."""
+    """Whether an answer only wraps what was asked for: a list, so that its own fields are about the list, or one
+    record, beside which only the request's own end is told.
+    """
     if any(names_a_record(key) for key in value):
         return False
+    if _wraps_record(value):
+        return True
     lists = [words(key) for key, inner in value.items() if isinstance(inner, list)]
     return any(set(own) <= _SAYS_NOTHING or own[-1:] == name[-1:] for own in lists for name in names or ((),))
+
+
+def _wraps_record(value: Json) -> bool:
+    """Whether an object says how a request ended, and holds the record under a name that says nothing."""
+    if not isinstance(value, dict):
+        return False
+    told = {key: inner for key, inner in value.items() if _is_scalar(inner)}
+    if not all(set(words(key)) <= _OF_THE_REQUEST and _tells_end(inner) for key, inner in told.items()):
+        return False
+    held = [inner for key, inner in value.items() if key not in told]
+    if len(held) != 1 or not all(set(words(key)) <= _SAYS_NOTHING for key in value if key not in told):
+        return False
+    inner = held[0]
+    return isinstance(inner, dict) and (any(names_a_record(key) for key in inner) or _wraps_record(inner))
+
+
+def _tells_end(value: Json) -> bool:
+    return not isinstance(value, str) or value.casefold() in _ENDS_WELL
 
 
 def _is_scalar(value: Json) -> bool:
