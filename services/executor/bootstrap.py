@@ -21,9 +21,8 @@ from services.executor.adapters.tool_servers import DetectingToolServers, open_s
 from services.executor.adapters.wrapped_servers import BreakingTools, CountedTools, PatientTools, ServerHealth
 from services.executor.core.process.synthesis import refuse_bad_files
 from services.executor.core.session.budget import Ceilings, Tariff
-from services.executor.core.session.context import AnswerRules, Limits, Ports
+from services.executor.core.session.context import AnswerRules, Limits, Ports, run_beside
 from services.executor.core.session.journal import JournalLimits
-from services.executor.core.session.side_by_side import run_beside
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.states.prompts import load as load_prompts
 from services.executor.core.tools.paginate import ListBounds

@@ -13,7 +13,7 @@ from examples.company.books import CompanyBooks
 from examples.company.catalogue import TOOLS
 from examples.company.seed import plant
 from services.assessor.settings import SCENARIOS
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from services.planner.core.words import parts
 from tests.architecture.names import is_bare, offenders
 

@@ -8,7 +8,7 @@ import pytest
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import ParseDict
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, rest_reply, rpc_reply, sent

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.core.session.endings import TenantStopped
+from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.runner import RunnerLimits
 from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore

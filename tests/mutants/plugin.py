@@ -30,7 +30,7 @@ TARGETS = (
     "services/executor/core/process/synthesis.py",
     "services/executor/core/turn/execute.py",
     "services/executor/core/session/ledger.py",
-    "services/executor/core/session/past_calls.py",
+    "services/executor/core/session/ledger.py",
 )
 _PROBE = "__block__"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.states.template import GENERAL
+from services.executor.core.states.machine import GENERAL
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, path, row, statuses, values
 from tests.processes.stage import Stage

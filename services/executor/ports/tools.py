@@ -75,6 +75,13 @@ class Tool(NamedTuple):
         return frozenset(str(name) for name in needed) if isinstance(needed, list) else frozenset()
 
 
+class ReadCall(NamedTuple):
+    """A call of a read tool that code, or a model's advice, has chosen."""
+
+    tool: Tool
+    arguments: JsonObject
+
+
 class Unfinished(NamedTuple):
     """An agent's task that has not ended: it is at work, or waits until its ``question`` is answered."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.session.values import NamedValue, Operand
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.policy import CallContext
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.authorize.verdicts import change, read, request, verdict

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.records.named_records import missing_reads, unfound_records
+from services.executor.core.records.read_backs import missing_reads, unfound_records
 from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.session.values import Fact, NamedValue, Operand
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall

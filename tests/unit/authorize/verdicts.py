@@ -8,7 +8,7 @@ from services.executor.core.authorize.policy import find_unruled, request_for
 from services.executor.core.session.context import Limits, TurnContext
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue
-from services.executor.core.states.template import GENERAL, Template
+from services.executor.core.states.machine import GENERAL, Template
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan

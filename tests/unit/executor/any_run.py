@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.states.prompts import load
-from services.executor.core.states.template import TEMPLATES
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind

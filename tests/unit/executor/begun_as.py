@@ -3,7 +3,7 @@
 import json
 
 from services.executor.core.session.journal import Journal
-from services.executor.core.states.template import Template
+from services.executor.core.states.machine import Template
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import Turn
 from shared.domain.exact_json import JsonObject

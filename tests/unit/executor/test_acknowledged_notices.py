@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState
 from shared.ports.models import ModelReply, ModelRequest

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.words import Role, TaskState
 from tests.unit.executor.begun_as import NOTICE, begun_as

@@ -6,8 +6,8 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.session.context import Ports
+from services.executor.core.states.machine import GENERAL, TEMPLATES
 from services.executor.core.states.prompts import load
-from services.executor.core.states.template import GENERAL, TEMPLATES
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.learned import Experience

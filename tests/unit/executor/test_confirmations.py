@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.words import FsmState, Role, TaskState

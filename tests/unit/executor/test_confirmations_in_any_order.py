@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.task import Turn
 from shared.domain.words import Role, TaskState
 from tests.unit.executor.begun_as import begun_as

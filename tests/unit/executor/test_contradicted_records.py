@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.process.synthesis import ProposedProcess, build_template
-from services.executor.core.states.template import TEMPLATES, Template
+from services.executor.core.states.machine import TEMPLATES, Template
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState as S
 from shared.domain.words import TaskState, ToolClass

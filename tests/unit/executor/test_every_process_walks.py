@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable

@@ -7,7 +7,7 @@ import pytest
 from services.executor.core.process.rules import deviations
 from services.executor.core.process.synthesis import problems
 from services.executor.core.session.values import NamedValue
-from services.executor.core.states.template import TEMPLATES, Figure, Template
+from services.executor.core.states.machine import TEMPLATES, Figure, Template
 from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject

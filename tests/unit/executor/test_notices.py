@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from services.executor.core.session.values import Fact
-from services.executor.core.states.template import TEMPLATES, Template
+from services.executor.core.states.machine import TEMPLATES, Template
 from services.executor.core.write.notices import is_addressed_to
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.session.side_by_side import side_by_side
+from services.executor.core.session.context import side_by_side
 from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallRefusal, Policy, ToolRule
 from shared.domain.exact_json import JsonObject, dumps

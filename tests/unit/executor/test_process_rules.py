@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.states.template import TEMPLATES, Figure, Template
+from services.executor.core.states.machine import TEMPLATES, Figure, Template
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, loads_object

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.turn.reaper import deadline_turn
 from services.executor.ports.upkeep import DueTimer
 from shared.contracts.task import TaskRecord, Turn

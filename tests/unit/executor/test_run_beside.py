@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.session.side_by_side import run_beside
+from services.executor.core.session.context import run_beside
 
 
 async def test_the_companion_ends_with_the_step() -> None:

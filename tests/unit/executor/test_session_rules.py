@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from services.executor.core.session.past_calls import remember_calls
+from services.executor.core.session.ledger import remember_calls
 from services.executor.core.turn.attempt import give_up, settle_blindly
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall

@@ -5,7 +5,7 @@ import pytest
 from services.executor.core.process.rules import concern
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from services.executor.core.session.budget import Ceilings
-from services.executor.core.session.endings import TenantStopped
+from services.executor.core.states.machine import TenantStopped
 from services.executor.ports.turns import Charge, DailySpend, DayCaps
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -2,8 +2,7 @@
 
 import pytest
 
-from services.executor.core.states.machine import with_end
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES, with_end
 from shared.contracts.policy import TriggeredRule
 from shared.domain.words import FsmState, RuleAction, TaskState
 from tests.unit.executor.stage import Stage

@@ -13,7 +13,7 @@ from services.executor.core.authorize.approval import (
 )
 from services.executor.core.authorize.policy import refuse_if_blocked
 from services.executor.core.session.dossier import binding_hash
-from services.executor.core.session.endings import Rejected
+from services.executor.core.states.machine import Rejected
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal, Turn, TurnKind

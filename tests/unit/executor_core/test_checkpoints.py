@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.journal import Checkpoints, Journal, latest
-from services.executor.core.states.template import GENERAL, TEMPLATES
+from services.executor.core.states.machine import GENERAL, TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.exact_json import loads_object

@@ -12,7 +12,7 @@ from services.executor.core.reflect.quality import (
     untraced_tokens,
 )
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.states.template import GENERAL, Template
+from services.executor.core.states.machine import GENERAL, Template
 from services.executor.core.tools.record_tree import found_nothing
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan

@@ -8,7 +8,7 @@ from services.executor.core.figures.evaluate import audit
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.session.values import Fact, FigureResults, figures_about, with_figures
-from services.executor.core.states.template import TEMPLATES, Figure, Template
+from services.executor.core.states.machine import TEMPLATES, Figure, Template
 from shared.domain.exact_json import Json
 from shared.domain.words import FsmState
 from tests.unit.executor_core.makers import fact, from_task, value

@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.synthesis import problems, refuse_bad, refuse_bad_files
-from services.executor.core.states.machine import state_after, with_end, with_gate
-from services.executor.core.states.template import BadTemplate, Template, read_template
+from services.executor.core.states.machine import (
+    BadTemplate,
+    Template,
+    read_template,
+    state_after,
+    with_end,
+    with_gate,
+)
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy

@@ -6,7 +6,7 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, process_policy
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import FigureResults
-from services.executor.core.states.template import GENERAL, TEMPLATES, Template
+from services.executor.core.states.machine import GENERAL, TEMPLATES, Template
 from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule

@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.process.figures import DueRow, calls_off_route, rows_without_call, with_rows_left
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.states.template import TEMPLATES
+from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.executor_core.makers import call, fact, plan

@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from services.executor.core.states.machine import (
     PERMITTED,
-    DispatchRefused,
+    READ_ONLY,
+    TEMPLATES,
     NoSuchStep,
+    Template,
     after_planning,
     is_complex,
-    require_permitted,
     state_after,
     with_gate,
 )
-from services.executor.core.states.template import READ_ONLY, TEMPLATES, Template
+from services.executor.core.tools.toolbox import DispatchRefused, require_permitted
 from shared.domain.words import FsmState, ToolClass
 from shared.domain.words import FsmState as S
 from tests.each_row import each_row

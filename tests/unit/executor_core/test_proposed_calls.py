@@ -15,7 +15,7 @@ from services.executor.core.conversation.understanding import (
 )
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
-from services.executor.core.session.past_calls import read_outcome
+from services.executor.core.session.ledger import read_outcome
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import Corrections
 from services.executor.core.tools.toolbox import problems_with

@@ -11,7 +11,7 @@ from services.executor.core.reflect.outcome import FinishedRun, metadata, outcom
 from services.executor.core.reflect.quality import evidence
 from services.executor.core.reflect.turn_end import final_answer, turn_end, unchanged_end, without_footer
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.states.template import GENERAL
+from services.executor.core.states.machine import GENERAL
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.prime.prime import RequestPolicy, read_policy
-from services.executor.core.session.endings import Failed
+from services.executor.core.states.machine import Failed
 
 RULE: dict[str, JsonValue] = {"id": "r1", "condition": "amount > 100", "action": "block"}
 DOCUMENT: dict[str, JsonValue] = {"id": "mine", "rules": [RULE], "context": {"limit": 1.0, "rate": 0.1, "code": "007"}}

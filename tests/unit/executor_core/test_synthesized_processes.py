@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.process.synthesis import Instruction, ProposedProcess, build_template, read_kept
-from services.executor.core.states.machine import is_end, state_after
-from services.executor.core.states.template import BadTemplate
+from services.executor.core.states.machine import BadTemplate, is_end, state_after
 from shared.domain.words import FsmState
 
 S = FsmState

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.failures import Failure, failure_of, with_wanted_types
-from services.executor.core.tools.recover import Instead, has_opposites, singles, synonyms
-from services.executor.ports.tools import Tool, ToolAnswer
+from services.executor.core.tools.recover import has_opposites, singles, synonyms
+from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import STRICTNESS, ToolClass
@@ -25,7 +25,7 @@ def tool(
     return Tool(server, name, "", schema, kind, "test", CatalogueEntry())
 
 
-def called(found: list[Instead]) -> list[tuple[str, JsonObject]]:
+def called(found: list[ReadCall]) -> list[tuple[str, JsonObject]]:
     return [(one.tool.name, one.arguments) for one in found]
 
 

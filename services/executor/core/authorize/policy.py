@@ -36,8 +36,7 @@ from services.executor.core.records.binding import (
 from services.executor.core.records.record_match import identifiers_in
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress, binding_hash
-from services.executor.core.session.endings import Failed, Rejected
-from services.executor.core.session.past_calls import (
+from services.executor.core.session.ledger import (
     has_tool_rules,
     past_calls_of_facts,
     past_calls_of_session,
@@ -46,7 +45,7 @@ from services.executor.core.session.past_calls import (
 )
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
-from services.executor.core.states.template import POLICY_MARK, Template
+from services.executor.core.states.machine import POLICY_MARK, Failed, Rejected, Template
 from services.executor.core.tools.classes import verb_of
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import PlannedCall, WritePlan

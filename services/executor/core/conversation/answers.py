@@ -15,8 +15,8 @@ from services.executor.core.reflect.quality import (
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.endings import NOTHING_WRITTEN, Failed
 from services.executor.core.session.values import Fact, open_questions
+from services.executor.core.states.machine import NOTHING_WRITTEN, Failed
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.record_tree import found_nothing
 from services.executor.core.write.notices import append_remarks

@@ -45,9 +45,7 @@ from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, enter_state, in_state
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.endings import Failed
-from services.executor.core.session.ledger import plan_entries
-from services.executor.core.session.past_calls import past_calls_of_writes
+from services.executor.core.session.ledger import past_calls_of_writes, plan_entries
 from services.executor.core.session.values import (
     Fact,
     mark_unanswered,
@@ -55,7 +53,7 @@ from services.executor.core.session.values import (
     parts_to_do,
     parts_with_conditions,
 )
-from services.executor.core.states.machine import PERMITTED, after_planning, is_complex
+from services.executor.core.states.machine import PERMITTED, Failed, after_planning, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.plan import PlannedCall, WritePlan

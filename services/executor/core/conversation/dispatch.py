@@ -9,8 +9,7 @@ from services.executor.core.plan.proposals import NotProposed, Proposal, Proposa
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.plan.stated_amounts import PartOfCall
 from services.executor.core.reads.reader import CallRefused, TaskReader
-from services.executor.core.session.context import TurnContext
-from services.executor.core.session.side_by_side import side_by_side
+from services.executor.core.session.context import TurnContext, side_by_side
 from services.executor.core.session.values import Fact, parts_with_conditions
 from services.executor.core.tools.paginate import shorten_result
 from services.executor.core.tools.toolbox import WRITES, unwrap

@@ -27,8 +27,15 @@ from services.executor.core.process.synthesis import (
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, fold_words, parts_to_do
+from services.executor.core.states.machine import (
+    GENERAL,
+    PROCESS_NOT_SAID,
+    READ_ONLY,
+    BadTemplate,
+    Template,
+    process_name,
+)
 from services.executor.core.states.prompts import PROCESS_SCHEMA
-from services.executor.core.states.template import GENERAL, READ_ONLY, UNDECIDED, BadTemplate, Template, process_name
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.ports.orchestrators import Orchestrating
@@ -297,7 +304,7 @@ def before_process(ctx: TurnContext) -> TurnContext:
     """The context for the reads of the first reply: the same in every attempt, whether or not the process is known by
     then.
     """
-    return ctx if ctx.process.settled else replace(ctx, process=UNDECIDED)
+    return ctx if ctx.process.settled else replace(ctx, process=PROCESS_NOT_SAID)
 
 
 def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:

@@ -25,9 +25,8 @@ from services.executor.core.model.model_calls import (
     helper_request,
     parse_reply,
 )
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, run_together
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.side_by_side import run_together
 from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA
 from services.executor.ports.sandbox import CodeFailed, NoSandbox, Sandbox, SandboxUnavailable
 from shared.contracts.base import Contract

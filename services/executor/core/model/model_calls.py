@@ -25,9 +25,8 @@ from services.executor.core.session.budget import (
     size_of,
     thrift,
 )
-from services.executor.core.session.context import TurnContext
-from services.executor.core.session.endings import Failed, ModelRests, RunEnds, TenantStopped
-from services.executor.core.session.side_by_side import run_beside
+from services.executor.core.session.context import TurnContext, run_beside
+from services.executor.core.states.machine import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.states.prompts import STABLE, render
 from services.executor.ports.turns import Charge, DayCaps, HandedOver
 from shared.contracts.tenant import TenantRecord

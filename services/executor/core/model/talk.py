@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from services.executor.core.model.model_calls import ask, thrift_of
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.endings import Failed
-from services.executor.core.session.past_calls import tool_of_condition
+from services.executor.core.session.ledger import tool_of_condition
+from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render
 from shared.contracts.policy import ToolRule, ToolRuleKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object

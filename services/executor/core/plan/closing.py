@@ -19,15 +19,13 @@ from services.executor.core.plan.proposals import ClosedPlan, NotProposed, Propo
 from services.executor.core.plan.sources import known_figures, user_texts
 from services.executor.core.process.figures import calls_off_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
-from services.executor.core.records.named_records import unfound_records
-from services.executor.core.records.read_backs import choose_read_back
+from services.executor.core.records.read_backs import choose_read_back, unfound_records
 from services.executor.core.records.references import reference_to_made, references
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.endings import Escalated, Failed, Rejected
+from services.executor.core.states.machine import Escalated, Failed, Rejected, Template
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
-from services.executor.core.states.template import Template
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.toolbox import Toolbox, key_field

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.vocabulary import CHOOSES
 from services.executor.core.reads.reader import CallRefused, TaskReader
-from services.executor.core.records.named_records import missing_reads
+from services.executor.core.records.read_backs import missing_reads
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.near_names import words_of

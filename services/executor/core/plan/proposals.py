@@ -11,9 +11,9 @@ from services.executor.core.model.talk import Exchange
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
 from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.endings import Failed
 from services.executor.core.session.ledger import plan_entries
 from services.executor.core.session.values import PartOfTask, parts_to_do
+from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.schema_drift import Corrections, rename_arguments
 from services.executor.core.tools.toolbox import CALL, key_field, problems_with

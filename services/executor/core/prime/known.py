@@ -20,9 +20,9 @@ from services.executor.core.model.model_calls import HelperUnavailable, ask, ask
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.past_calls import tool_of_condition
+from services.executor.core.session.ledger import tool_of_condition
 from services.executor.core.session.values import kind_of
-from services.executor.core.states.template import Template
+from services.executor.core.states.machine import Template
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact

@@ -16,15 +16,15 @@ from services.executor.core.session.context import (
     note_files,
     own_memory,
     read_files,
+    run_together,
+    side_by_side,
     with_practice_rules,
 )
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.endings import Failed
 from services.executor.core.session.journal import Checkpoints, Journal
-from services.executor.core.session.past_calls import named_by_rules, rules_about_nothing
-from services.executor.core.session.side_by_side import run_together, side_by_side
+from services.executor.core.session.ledger import named_by_rules, rules_about_nothing
+from services.executor.core.states.machine import GENERAL, TEMPLATES, ChosenProcess, Failed, Processes
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.states.template import GENERAL, TEMPLATES, ChosenProcess, Processes
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import classify
 from services.executor.core.tools.near_names import words_of

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from services.executor.core.prime import privacy_words as words
-from services.executor.core.session.endings import Rejected
+from services.executor.core.states.machine import Rejected
 
 _VERBS = (
     "get|list|show|set|update|create|reset|display|fetch|read|find|search|lookup|check|verify|validate|delete|remove|add"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_checked
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.endings import Failed, Part
+from services.executor.core.states.machine import Failed, Part
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool

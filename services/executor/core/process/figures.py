@@ -45,8 +45,8 @@ from services.executor.core.session.values import (
     Shared,
     with_figures,
 )
+from services.executor.core.states.machine import Figure, Pattern, Route, Template, is_figure, kinds, pattern
 from services.executor.core.states.prompts import render
-from services.executor.core.states.template import Figure, Pattern, Route, Template, is_figure, kinds, pattern
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, names_a_record
 from shared.contracts.plan import WritePlan

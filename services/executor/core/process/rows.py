@@ -11,7 +11,7 @@ from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.called_records import Seen, agree, stands_in, words
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.session.values import Operand
-from services.executor.core.states.template import OWN, Figure, Pattern, RouteChoice, kinds
+from services.executor.core.states.machine import OWN, Figure, Pattern, RouteChoice, kinds
 from services.executor.core.tools.record_tree import names_a_record, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 

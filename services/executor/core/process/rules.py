@@ -18,7 +18,7 @@ from services.executor.core.records.called_records import Seen, aliases, find_re
 from services.executor.core.records.references import literal_parts
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact, FigureResults, NamedValue, Shared, figures_about
-from services.executor.core.states.template import (
+from services.executor.core.states.machine import (
     POLICY_MARK,
     Figure,
     GovernedArgument,

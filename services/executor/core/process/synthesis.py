@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from services.executor.core.figures.operations import CALCULATORS, OPERATIONS
-from services.executor.core.states.machine import with_gate
-from services.executor.core.states.template import (
+from services.executor.core.states.machine import (
     GENERAL,
     TEMPLATES,
     BadPattern,
@@ -18,6 +17,7 @@ from services.executor.core.states.template import (
     parse_governed,
     pattern,
     process_name,
+    with_gate,
 )
 from services.executor.ports.learned import Learned
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile

@@ -14,10 +14,9 @@ from pydantic import JsonValue
 from services.executor.core.figures.numbers import figure
 from services.executor.core.records.called_records import ReadOnce, Seen, find_records, is_named
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.endings import Failed
-from services.executor.core.session.past_calls import has_tool_rules
+from services.executor.core.session.ledger import has_tool_rules
 from services.executor.core.session.values import Fact
-from services.executor.core.states.template import is_figure, kinds, pattern
+from services.executor.core.states.machine import Failed, is_figure, kinds, pattern
 from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.schema_drift import ALIASES, ColumnMatch, match, rename_arguments

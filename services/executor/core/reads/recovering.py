@@ -12,7 +12,7 @@ from services.executor.core.model.model_calls import ModelQuestion, Unanswered, 
 from services.executor.core.reads.one_call import as_expected, send_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.past_calls import has_tool_rules
+from services.executor.core.session.ledger import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import STAND_IN_SCHEMA
 from services.executor.core.tools import schema_drift
@@ -29,10 +29,10 @@ from services.executor.core.tools.failures import (
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.paginate import PARTIAL
 from services.executor.core.tools.paginate_walk import listing, read_to_end, report
-from services.executor.core.tools.recover import Instead, check_proposal, may_be_proposed, singles, synonyms
+from services.executor.core.tools.recover import check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, Corrections, rename_arguments
 from services.executor.core.tools.toolbox import problems_with
-from services.executor.ports.tools import Tool, ToolAnswer
+from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
@@ -210,7 +210,7 @@ class ServerRead:
         advised = await self._ask_advice(offered) if is_gone and offered else None
         return await self._try_stand_in(":advised", advised, tried) if advised else None
 
-    async def _try_stand_in(self, step: str, call: Instead, tried: list[str]) -> str | None:
+    async def _try_stand_in(self, step: str, call: ReadCall, tried: list[str]) -> str | None:
         other = ServerRead(self._ctx, f"{self._key}{step}", *call)
         await other.send()
         await other.correct_names()
@@ -221,7 +221,7 @@ class ServerRead:
         self._adopt(other)
         return said
 
-    async def _read_one_by_one(self, calls: Sequence[Instead], tried: list[str]) -> str | None:
+    async def _read_one_by_one(self, calls: Sequence[ReadCall], tried: list[str]) -> str | None:
         """Makes single reads, whose rows in the order of the calls are the answer; None if not one could be made."""
         rows: list[Json] = []
         missing: list[str] = []
@@ -238,7 +238,7 @@ class ServerRead:
         note = f"Read one by one with {self.tool.name}: {len(rows)} of {len(calls)}."
         return f"{PARTIAL}: {note} Not read: {'; '.join(missing[:3])}" if missing else note
 
-    async def _ask_advice(self, offered: Sequence[Tool]) -> Instead | None:
+    async def _ask_advice(self, offered: Sequence[Tool]) -> ReadCall | None:
         """The call that a model proposes in place of a tool that is gone; None if it knows none, or gives no usable
         answer.
         """
@@ -258,7 +258,7 @@ class ServerRead:
             max_tokens=512,
         )
 
-        def call(advice: Advice) -> Instead | None:
+        def call(advice: Advice) -> ReadCall | None:
             return _call(advice, gone, arguments, shown.get(advice.tool or ""))
 
         try:
@@ -315,7 +315,7 @@ class Advice(Contract):
     why: str
 
 
-def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) -> Instead | None:
+def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) -> ReadCall | None:
     if advice.tool is None:
         return None
     try:
@@ -345,12 +345,12 @@ class _Columns(NamedTuple):
     described: Mapping[str, str] = schema_drift.NOTHING_SAID
 
 
-def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[Instead]:
+def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[ReadCall]:
     """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
     tables = list(dict.fromkeys(_tables(asked, arguments, error)))
     beside = [tool for tool in tools if tool.connection_id == asked.connection_id and tool.name != asked.name]
     found = [
-        Instead(tool, given)
+        ReadCall(tool, given)
         for tool in sorted(beside, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
         if tool.tool_class is ToolClass.READ and not _SAYING.isdisjoint(words_of(tool.name))
         for given in _arguments_by_table(tool, tables)

@@ -39,7 +39,7 @@ from services.executor.core.records.record_graph import (
     record_graph,
 )
 from services.executor.core.session.values import Fact, FigureResults, NamedValue
-from services.executor.core.states.template import Template
+from services.executor.core.states.machine import Template
 from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 

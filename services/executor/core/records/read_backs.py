@@ -1,12 +1,24 @@
-"""Chooses the read that proves a write, in code when the plan is frozen: no model has a say in its own proof (I4)."""
+"""Chooses reads in code, with which no model has a say: the one that proves a write, when the plan is frozen (I4), and
+the one that shows a record which a call names and nobody read.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.records.called_records import looks_like_an_id_value
-from services.executor.core.records.references import reference_to_made, references
+from services.executor.core.records.binding import view_of
+from services.executor.core.records.called_records import (
+    RecordReference,
+    agree,
+    find_records,
+    looks_like_an_id_value,
+    noun_of_tool,
+    reference_of,
+    words,
+)
+from services.executor.core.records.record_graph import says_not_found
+from services.executor.core.records.references import REFERENCE, reference_to_made, references
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import (
     ToolWords,
@@ -15,17 +27,16 @@ from services.executor.core.tools.classes import (
     subject_of,
     words_of_tool,
 )
+from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import RecordNode, leaves_of, names_a_record, nodes_of
 from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, problems_with
-from services.executor.ports.tools import Tool
-from shared.contracts.plan import ReadBack
+from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
+from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, plain
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
-
-_REFERENCE = "$ref"
 
 
 class NamedId(NamedTuple):
@@ -43,7 +54,7 @@ class NamedId(NamedTuple):
 
 def _ids_within(given: JsonObject, owner: frozenset[str]) -> Iterator[NamedId]:
     for name, value in given.items():
-        if isinstance(value, dict) and set(value) != {_REFERENCE}:
+        if isinstance(value, dict) and set(value) != {REFERENCE}:
             yield from _ids_within(value, subject_of(name, owner))
         elif isinstance(value, list):
             for item in value:
@@ -121,23 +132,24 @@ def choose_read_back(
         return None
     write = _put_holder_first(_describe_write(tool, arguments, call_id), facts)
     readers = [reader for reader in _readers(toolbox.tools).get(tool.connection_id, ()) if not barred(reader.tool.name)]
-    return _first_read_back(
-        tool, chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts))
-    )
+    asked = _first_that_fits(chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts)))
+    if asked is None:
+        return None
+    name = asked.reader.tool.name
+    expect = plain(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
+    return ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect))
 
 
 def _has_read_back(tool: Tool) -> bool:
     return tool.tool_class is ToolClass.CHANGE and tool.catalogue.read_back is not False
 
 
-def _first_read_back(tool: Tool, ways: Iterable[AskedRead]) -> ReadBack | None:
-    """The first of the reads whose arguments fit, as a read-back; None if there is none."""
-    for asked in ways:
-        name = asked.reader.tool.name
-        if any(references(asked.arguments)) or problems_with(asked.arguments, asked.reader.tool) is None:
-            expect = plain(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
-            return ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect))
-    return None
+def _first_that_fits(ways: Iterable[AskedRead]) -> AskedRead | None:
+    """The first of the reads whose arguments fit, as far as they are known yet; None if there is none."""
+    fitting = (
+        one for one in ways if any(references(one.arguments)) or problems_with(one.arguments, one.reader.tool) is None
+    )
+    return next(fitting, None)
 
 
 class LikelyProof(NamedTuple):
@@ -165,12 +177,6 @@ def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
         return LikelyProof(name, "it takes the id that the write answers with", by_operator=False)
     given = ", ".join(asked.arguments)
     return LikelyProof(name, f"it takes the same {given}" if given else "it lists them all", by_operator=False)
-
-
-def read_back_by_operator(tool: Tool, arguments: JsonObject, toolbox: Toolbox, call_id: str) -> ReadBack | None:
-    """The read that the operator's catalogue names, if the call can ask it; else None."""
-    write, readers = _describe_write(tool, arguments, call_id), _readers(toolbox.tools).get(tool.connection_id, ())
-    return _first_read_back(tool, _reads_named_by_operator(write, readers))
 
 
 def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[AskedRead]:
@@ -347,10 +353,10 @@ def _fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
 def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
     """The arguments of a read that the call can fill: required ones, and those that name a record."""
     given: JsonObject = {}
-    for name, words in reader.argument_words.items():
+    for name, called in reader.argument_words.items():
         if name not in reader.required and name not in reader.identifiers:
             continue
-        value = write.by_words.get(words)
+        value = write.by_words.get(called)
         if value is None and name in reader.identifiers:
             value = _id_for(reader.identifiers[name], write)
         if value is not None:
@@ -405,7 +411,7 @@ def _describe_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWri
     by_words = {
         tuple(words_of(name)): value
         for name, value in scalars.items()
-        if not isinstance(value, dict) or set(value) == {"$ref"}
+        if not isinstance(value, dict) or set(value) == {REFERENCE}
     }
     words = words_of_tool(tool.name)
     ids = sorted(
@@ -437,3 +443,89 @@ def _describe_reader(tool: Tool) -> ReadTool:
 
 
 _reader_of = IdentityCache(_describe_reader, MOST_COMPILED)  # a toolbox is made for each task, of tools that last
+
+
+def missing_reads(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> tuple[ReadCall, ...]:
+    """The reads that would show what the plan's changes name and nobody read, each once, in the order of the calls.
+
+    A record that was asked for in vain is left out: its fields stay unknown, and the rules decide what that means.
+    """
+    changes = (call for call in plan.every_call if call.tool_class is ToolClass.CHANGE)
+    wanted = [read for call in changes for read in _reads_for(call, toolbox, facts)]
+    made = {(fact.connection_id, fact.tool, fact.arguments_json) for fact in facts}
+    found = {(read.tool.connection_id, read.tool.name, dumps(read.arguments)): read for read in wanted}
+    return tuple(read for key, read in found.items() if key not in made)
+
+
+def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
+    """By call id of a change, which record it names that does not exist by its own read.
+
+    A record that nobody can read does not count, nor one that is missing from a list of which not all rows were read.
+    """
+    asked = {(fact.connection_id, fact.tool, fact.arguments_json): fact for fact in facts}
+    found: dict[str, str] = {}
+    for call in plan.calls:
+        reads = _reads_for(call, toolbox, facts) if call.tool_class is ToolClass.CHANGE else ()
+        for read in reads:
+            fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
+            if fact is not None and read.arguments and _finds_nothing(fact):
+                found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
+    return found
+
+
+def _finds_nothing(fact: Fact) -> bool:
+    """Whether a read says that there is no such record; one that was refused or failed says nothing of it."""
+    result = fact.result
+    if says_not_found(fact):
+        return True
+    if not fact.ok:
+        return failure_of(ToolAnswer(result, is_error=True)) is Failure.NOT_FOUND
+    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,)))
+
+
+def _reads_for(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iterator[ReadCall]:
+    readers = [
+        tool
+        for tool in toolbox.tools.values()
+        if tool.connection_id == call.connection_id and tool.tool_class is ToolClass.READ
+    ]
+    for reference in view_of(call.tool, call.arguments, facts).unread:
+        if read := _proving_read(call, toolbox, reference) or _by_noun(call, reference, readers):
+            yield read
+
+
+def _proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
+    """The read that proves the write, if the catalogue names one and it asks for this very record."""
+    write = toolbox.find(call.connection_id, call.tool)
+    if write is None or not write.catalogue.read_back:
+        return None
+    described = _describe_write(write, call.arguments, call.call_id)
+    asked = _first_that_fits(_reads_named_by_operator(described, _readers(toolbox.tools).get(call.connection_id, ())))
+    if asked is None or any(references(asked.arguments)) or reference.value not in asked.arguments.values():
+        return None
+    return ReadCall(asked.reader.tool, asked.arguments)
+
+
+def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[Tool]) -> ReadCall | None:
+    """The read of that kind of record that asks for its identifier alone; else the list of all; None if there is
+    neither.
+    """
+    kind = reference.noun or noun_of_tool(call.tool)
+    fitting = [tool for tool in readers if agree(kind, noun_of_tool(tool.name))]
+    exact = sorted(fitting, key=lambda tool: (noun_of_tool(tool.name) != kind, len(noun_of_tool(tool.name)), tool.name))
+    for tool in exact:
+        if name := _identifier(tool, kind):
+            return ReadCall(tool, {name: as_typed(reference.value, tool, name)})
+    whole = next((tool for tool in exact if not tool.required), None)
+    return ReadCall(whole, {}) if whole else None
+
+
+def _identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
+    """The argument by which the tool asks for one record of the kind, if it needs no other; else None."""
+    own = [name for name in tool.parameters if _identifies(name, kind) and tool.required <= {name}]
+    return next((name for name in own if name in tool.required), own[0] if own else None)
+
+
+def _identifies(name: str, kind: tuple[str, ...]) -> bool:
+    found = reference_of(name, "x-1", kind)
+    return found is not None and agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])

@@ -27,7 +27,7 @@ from services.executor.core.records.called_records import (
     words,
 )
 from services.executor.core.records.references import references
-from services.executor.core.session.past_calls import is_sayable
+from services.executor.core.session.ledger import is_sayable
 from services.executor.core.session.values import Fact
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 

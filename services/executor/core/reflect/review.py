@@ -41,8 +41,8 @@ from services.executor.core.reflect.quality import (
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, is_dry_run
-from services.executor.core.session.endings import Failed
 from services.executor.core.session.values import Fact
+from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA
 from services.executor.core.tools.paginate import beginning
 from services.executor.core.write.notices import remarks_below

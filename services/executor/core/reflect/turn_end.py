@@ -13,9 +13,9 @@ from services.executor.core.reflect.quality import evidence
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts_of_dry_run, is_dry_run
-from services.executor.core.session.endings import NOTHING_WRITTEN, Failed, RunEnds, ends_rest
-from services.executor.core.session.past_calls import past_calls_of_facts, past_calls_of_writes, remember_calls
+from services.executor.core.session.ledger import past_calls_of_facts, past_calls_of_writes, remember_calls
 from services.executor.core.session.values import parts_to_do
+from services.executor.core.states.machine import NOTHING_WRITTEN, Failed, RunEnds, ends_rest
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.session.endings import RunEnds
+from services.executor.core.states.machine import RunEnds
 from services.executor.ports.turns import Charge, JournalEntry
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache

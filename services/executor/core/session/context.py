@@ -1,21 +1,23 @@
-"""What one turn works with: the task and its files, the ports, the limits and the journal; what practice changes."""
+"""What one turn works with: the task and its files, the ports, the limits and the journal; what practice changes; and
+how independent steps run at once.
+"""
 
+import asyncio
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Never, TypeVar, overload
 
 from pydantic import JsonValue
 
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.endings import Rejected
 from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits
 from services.executor.core.session.values import Fact
+from services.executor.core.states.machine import PROCESS_NOT_SAID, TEMPLATES, ChosenProcess, Processes, Rejected
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.states.template import TEMPLATES, UNDECIDED, ChosenProcess, Processes
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
@@ -126,7 +128,7 @@ class TurnContext:
     last_verdict: LastVerdict = field(default_factory=LastVerdict)
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
     processes: Processes = field(default_factory=lambda: TEMPLATES)
-    process: ChosenProcess = UNDECIDED
+    process: ChosenProcess = PROCESS_NOT_SAID
     thresholds: tuple[Threshold, ...] = ()
     files: tuple[ReadFile, ...] = ()
     pictures: tuple[ImageBlock, ...] = ()
@@ -268,3 +270,46 @@ def _describe(number: int, file: ReadFile, share: int) -> Json:
     note: JsonObject = {"note": f"cut; look shows the rest: {rest:,} characters"} if rest > 0 else {}
     more: JsonObject = {"more": "the file goes on beyond what was read of it"} if file.is_cut else {}
     return {**known, "text": file.text[:share], **note, **more}
+
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+
+async def side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
+    """The results in order. If one raises, the others are cancelled and its error comes out as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(step) for step in steps]
+    except BaseExceptionGroup as several:
+        raise _first(several) from several
+    return [task.result() for task in tasks]
+
+
+async def run_beside(step: Coroutine[object, Never, T], companion: Coroutine[object, Never, object]) -> T:
+    """The step's result. The companion is cancelled when the step has ended; what it raises before ends the step."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            beside, running = group.create_task(companion), group.create_task(step)
+            running.add_done_callback(lambda _: beside.cancel())
+    except BaseExceptionGroup as several:
+        raise _first(several) from several
+    return running.result()
+
+
+@overload
+async def run_together(first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], /) -> tuple[A, B]: ...
+@overload
+async def run_together(
+    first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], third: Coroutine[object, Never, C], /
+) -> tuple[A, B, C]: ...
+async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object, ...]:
+    """Runs steps of different kinds at once and returns their results; if one raises, the others are cancelled."""
+    return tuple(await side_by_side(steps))
+
+
+def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = several.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -5,9 +5,8 @@ from typing import Literal, NamedTuple, cast
 
 from pydantic import JsonValue, model_validator
 
-from services.executor.core.session.endings import REST_SUBJECT
 from services.executor.core.session.values import Fact, NamedValue, PartOfTask
-from services.executor.core.states.template import GENERAL, TEMPLATES, Template
+from services.executor.core.states.machine import GENERAL, REST_SUBJECT, TEMPLATES, Template
 from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
@@ -17,7 +16,8 @@ from shared.contracts.outcome import Threshold
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import JsonObject, digest, dumps, i_json, loads_object
+from shared.domain.exact_json import JsonObject, digest, dumps, i_json, loads_object, write_plain
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import FsmState, Strategy
 
 
@@ -133,6 +133,45 @@ class Progress(Contract):
     def update_dossier(self, **known: object) -> "Progress":
         """The same progress with new entries in its dossier."""
         return self.model_copy(update={"dossier": self.dossier.model_copy(update=known)})
+
+
+def changed_texts(progress: Progress, known: Progress | None) -> dict[str, str]:
+    """What the progress says other than the ``known`` one, as JSON by flat fields, the dossier's prefixed, so that an
+    unchanged list of facts is stored once. To Python a yes is equal to a one: what is equal is the same only if its
+    text is.
+    """
+    before = known or _AT_DEFAULTS
+    changed = (_other_fields(progress, before), _other_fields(progress.dossier, before.dossier))
+    alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
+    was = _texts(before, *alike) if any(alike) else {}
+    texts = _texts(progress, set(changed[0]), set(changed[1]))
+    template = (
+        {} if known else {"template": _template_text(progress.template)}
+    )  # other releases may have another default
+    return {name: text for name, text in texts.items() if text != was.get(name)} | template
+
+
+def _other_fields(now: Contract, before: Contract) -> dict[str, bool]:
+    """The fields with another object than in ``before``, where nothing changes, and whether that is equal."""
+    mine, theirs = now.__dict__, before.__dict__
+    others = [name for name in mine if mine[name] is not theirs[name] and name != "dossier"]
+    return {name: mine[name] == theirs[name] for name in others}
+
+
+def _texts(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str, str]:
+    """These fields of the progress and its dossier, exactly: Pydantic would make a text of each ``Decimal``."""
+    dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
+    flat = {**progress.model_dump(include=own - {"confirmed", "template"}), **dated}
+    texts = {name: write_plain(value) for name, value in flat.items()}
+    if "template" in own:
+        texts["template"] = _template_text(progress.template)
+    found = progress.dossier.model_dump(include=of_dossier)
+    return texts | {f"dossier.{name}": write_plain(value) for name, value in found.items()}
+
+
+_template_text = IdentityCache[Template, str](lambda template: write_plain(template.model_dump()), 256)
+# What was never stored is at its default. These two fields have none, and are empty in no other progress.
+_AT_DEFAULTS = Progress(path=(), visited=())
 
 
 class Rest(NamedTuple):

@@ -1,10 +1,14 @@
-"""The journal of one task: every paid or binding step is done once, whichever attempt runs it (I5)."""
+"""The journal of one task: every paid or binding step is done once, whichever attempt runs it (I5); and what an attempt
+counts for in the metrics.
+"""
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from time import perf_counter
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -17,20 +21,105 @@ from services.executor.core.session.budget import (
     TaskSpending,
     settlement_in,
 )
-from services.executor.core.session.counts import TurnCounts
-from services.executor.core.session.dossier import Progress
-from services.executor.core.session.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
-from services.executor.core.states.template import Template
+from services.executor.core.session.dossier import Progress, changed_texts
+from services.executor.core.states.machine import Canceled, Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
-from services.executor.ports.turns import JournalBatch, JournalEntry, Pulse, TurnStore
-from shared.contracts.base import Contract
+from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
+from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.exact_json import JsonObject, loads_object, write_plain
-from shared.domain.identity_cache import IdentityCache
+from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
+from shared.domain import metric_names as names
+from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.marks import MarkKind
+from shared.domain.model_price import NANO
 from shared.domain.redaction import HIDDEN, without_marks
-from shared.domain.words import WriteStatus
+from shared.domain.words import DOUBTS, FsmState, Phase, ToolClass, WriteStatus
+from shared.ports.meter import Meter, NoMeter
+from shared.ports.tracing import Span
+
+_ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
+
+
+class TurnCounts:
+    """Counts one attempt at a turn. A step that a resumed turn finds in its journal is not counted again."""
+
+    def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state
+        self._meter = meter
+        self._took: dict[Phase, float] = {}  # seconds of the phases: what they count for is known when the turn ends
+        self._outcome = ""  # the state in which the turn left its task, once it has
+
+    @contextmanager
+    def count_turn(self, kind: TurnKind, waited_us: int | None) -> Iterator[None]:
+        """A context in which the attempt is made: its seconds count by how it ended. ``waited_us``: of a first one."""
+        if waited_us is not None:
+            self._meter.observe(names.ACCEPT_TO_START, waited_us / 1_000_000, kind=kind.value)
+        began, broke = perf_counter(), "broken"
+        try:
+            yield
+        except (HandedOver, LeaseLost, asyncio.CancelledError):
+            broke = "handed_over"
+            raise
+        except TenantStopped:
+            broke = "stopped"
+            raise
+        finally:
+            outcome = self._outcome or broke
+            self._meter.observe(names.TURN_SECONDS, perf_counter() - began, outcome=outcome)
+            for phase, seconds in self._took.items():
+                self._meter.observe(names.PHASE_SECONDS, seconds, phase=phase.value, outcome=outcome)
+
+    @contextmanager
+    def time_span(self, what: Phase | FsmState, span: AbstractContextManager[Span]) -> Iterator[Span]:
+        """The span of a phase or state, with its seconds counted."""
+        began = perf_counter()
+        try:
+            with span as opened:
+                yield opened
+        finally:
+            seconds = perf_counter() - began
+            if isinstance(what, Phase):
+                self._took[what] = seconds
+            else:
+                self._meter.observe(names.STATE_SECONDS, seconds, state=what.value)
+
+    def count_event(self, event: TaskEvent) -> None:
+        data = event.data
+        if event.kind == "model":
+            nanos = data.get("nanos")
+            price = nanos / NANO if isinstance(nanos, int) else 0.0
+            self._meter.add(names.MODEL_MONEY, price, tier=str(data["tier"]), model=str(data["model"]))
+        elif event.kind == "note" and "bandit" in data:
+            self._meter.add(names.STRATEGIES_CHOSEN, strategy=str(data["strategy"]))
+        elif event.kind == "note" and "not_applied" in data:
+            self._meter.add(names.STRATEGIES_LEFT, strategy=str(data["strategy"]))
+
+    def count_settlement(self, entry: LedgerEntry, before: WriteStatus) -> None:
+        """Counts a write that may stay as it is now: it is not being sent, and no proof of it is still to come."""
+        proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
+        if entry.status not in _ON_THE_WAY and not proof_comes:
+            self._meter.add(names.WRITES, proof=entry.status.value)
+        if before in DOUBTS and entry.status not in DOUBTS:
+            self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
+
+    def count_end(self, end: TurnEnd, asked: Approval | None) -> None:
+        """Counts what the turn left: its approval, and its task if that ended. ``asked``: the approval before."""
+        self._outcome, now = end.record.state.value, end.approval
+        if end.settled is not None:
+            self._meter.add(names.APPROVALS_ENDED, status=end.settled.status.value)
+        if now and not (asked and (asked.approval_id, asked.status) == (now.approval_id, now.status)):
+            if now.status is ApprovalStatus.WAITING:
+                self._meter.add(names.APPROVALS_ASKED)
+            else:
+                self._meter.add(names.APPROVALS_ENDED, status=now.status.value)
+        if (ended := end.outcome) is not None:
+            state, strategy = ended.state.value, ended.strategy.value
+            self._meter.add(names.TASKS_ENDED, state=state, strategy=strategy)
+            self._meter.observe(names.TASK_SECONDS, ended.duration_ms / 1000, state=state)
+            if not ended.dry_run:
+                self._meter.observe(names.TASK_QUALITY, ended.quality, strategy=strategy)
+            if state == "failed":
+                self._meter.add(names.TASKS_FAILED, part=str(end.record.metadata.get("failed_part") or "task"))
+
 
 CHECKPOINT = "checkpoint"
 NOTE = "note"  # what was worked out here
@@ -347,9 +436,7 @@ class Checkpoints:
         """Adds the progress to what is stored next, once for each label of this visit, with the entries ``beside``, and
         tells those who watch.
         """
-        changed = _changed_texts(progress, self.latest or _AT_DEFAULTS)
-        if self.latest is None:  # other releases may have another default
-            changed["template"] = _template_text(progress.template)
+        changed = changed_texts(progress, self.latest)
         if "template" in changed:
             self._journal.share_texts(changed["template"])  # tasks of a process have it in common
         if label == "entered":
@@ -372,37 +459,3 @@ def latest(entries: Iterable[JournalEntry]) -> Progress | None:
     dossier = {name.removeprefix("dossier."): value for name, value in fields.items() if name.startswith("dossier.")}
     flat = {name: value for name, value in fields.items() if not name.startswith("dossier.")}
     return Progress.model_validate({**flat, "dossier": dossier})
-
-
-def _changed_texts(progress: Progress, before: Progress) -> dict[str, str]:
-    """What is other than ``before``, as JSON by flat fields, the dossier's prefixed, so that an unchanged list of facts
-    is stored once. To Python a yes is equal to a one: what is equal is the same only if its text is.
-    """
-    changed = (_other_fields(progress, before), _other_fields(progress.dossier, before.dossier))
-    alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
-    was = _texts(before, *alike) if any(alike) else {}
-    texts = _texts(progress, set(changed[0]), set(changed[1]))
-    return {name: text for name, text in texts.items() if text != was.get(name)}
-
-
-def _other_fields(now: Contract, before: Contract) -> dict[str, bool]:
-    """The fields with another object than in ``before``, where nothing changes, and whether that is equal."""
-    mine, theirs = now.__dict__, before.__dict__
-    others = [name for name in mine if mine[name] is not theirs[name] and name != "dossier"]
-    return {name: mine[name] == theirs[name] for name in others}
-
-
-def _texts(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str, str]:
-    """These fields of the progress and its dossier, exactly: Pydantic would make a text of each ``Decimal``."""
-    dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
-    flat = {**progress.model_dump(include=own - {"confirmed", "template"}), **dated}
-    texts = {name: write_plain(value) for name, value in flat.items()}
-    if "template" in own:
-        texts["template"] = _template_text(progress.template)
-    found = progress.dossier.model_dump(include=of_dossier)
-    return texts | {f"dossier.{name}": write_plain(value) for name, value in found.items()}
-
-
-_template_text = IdentityCache[Template, str](lambda template: write_plain(template.model_dump()), 256)
-# What was never stored is at its default. These two fields have none, and are empty in no other progress.
-_AT_DEFAULTS = Progress(path=(), visited=())

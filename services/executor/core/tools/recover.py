@@ -5,13 +5,12 @@ made. Names and schemas alone decide what may stand in, so that a resumed run fi
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from services.executor.core.tools.classes import by_name
 from services.executor.core.tools.near_names import may_be, singular, words_of
 from services.executor.core.tools.schema_drift import matches
 from services.executor.core.tools.toolbox import problems_with
-from services.executor.ports.tools import Tool
+from services.executor.ports.tools import ReadCall, Tool
 from shared.domain.exact_json import Json, JsonObject, walk_json
 from shared.domain.words import ToolClass
 
@@ -53,13 +52,6 @@ _ONE = _ALIKE[0]
 _SAYS_NOTHING = frozenset("a an the by id ids for of details detail info information record data full up".split())
 
 
-class Instead(NamedTuple):
-    """A call that may stand in for another."""
-
-    tool: Tool
-    arguments: JsonObject
-
-
 def has_opposites(some: Iterable[str], others: Iterable[str]) -> bool:
     """Whether any word of one is the opposite of a word of the other: by the table, or by a negating prefix."""
     left, right = set(some), set(others)
@@ -74,10 +66,10 @@ def may_stand_in(gone: Tool, other: Tool) -> bool:
     return is_another and not has_opposites(words_of(gone.name), words_of(other.name))
 
 
-def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
+def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
     """A few calls of the same read under another name, the most alike first."""
     found = [
-        (_noun(tool) != _noun(gone), tool.name, Instead(tool, given))
+        (_noun(tool) != _noun(gone), tool.name, ReadCall(tool, given))
         for tool in tools
         if may_stand_in(gone, tool)
         and _asks_the_same(gone, tool)
@@ -86,7 +78,7 @@ def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[I
     return [instead for _, _, instead in sorted(found, key=lambda each: each[:2])][:MOST_TRIED]
 
 
-def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
+def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
     """The reads of single records that replace a read of several; empty if its arguments do not allow that."""
     lists = [key for key, value in arguments.items() if isinstance(value, list)]
     wanted = arguments.get(lists[0]) if len(lists) == 1 else None
@@ -104,14 +96,14 @@ def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[In
     return []
 
 
-def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> Instead | None:
+def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> ReadCall | None:
     """The proposed call, if it may stand in: every value in it is one of the call that it replaces; else None."""
     if tool is None or not may_be_proposed(gone, tool) or problems_with(given, tool):
         return None
     known = _values(arguments)
     declares = _declared_parameters(tool)
     fits = declares is None or declares.issuperset(given)
-    return Instead(tool, given) if fits and known >= _values(given) else None
+    return ReadCall(tool, given) if fits and known >= _values(given) else None
 
 
 def may_be_proposed(gone: Tool, other: Tool) -> bool:
@@ -148,7 +140,7 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
     return given if problems_with(given, tool) is None else None
 
 
-def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> Instead | None:
+def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> ReadCall | None:
     """The read of one record, its id under the list's own name in the singular or ``id``; None if neither fits."""
     noun, declared = "_".join(_noun(tool)), _declared_parameters(tool) or set()
     names = dict.fromkeys(["_".join(_singular(words_of(plural))), f"{noun}_id", "id"])
@@ -156,7 +148,7 @@ def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> Instead
     given = {**others, name: value} if name is not None else None
     if given is None or not declared.issuperset(given) or problems_with(given, tool):
         return None
-    return Instead(tool, given)
+    return ReadCall(tool, given)
 
 
 def _declared_parameters(tool: Tool) -> set[str] | None:

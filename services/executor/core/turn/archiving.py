@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
-from services.executor.core.session.side_by_side import side_by_side
+from services.executor.core.session.context import side_by_side
 from services.executor.ports.upkeep import EndedContent, EndedTasks, IdleSession, IdleSessions
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable

@@ -13,8 +13,15 @@ from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
 from services.executor.core.session.context import begins_anew, is_practice, own_memory
 from services.executor.core.session.dossier import is_dry_run
 from services.executor.core.session.journal import Journal, latest
-from services.executor.core.session.ledger import brief_operator, doubts_deadline, find_taken_over, open_doubts
-from services.executor.core.session.past_calls import past_calls_of_facts, past_calls_of_writes, remember_calls
+from services.executor.core.session.ledger import (
+    brief_operator,
+    doubts_deadline,
+    find_taken_over,
+    open_doubts,
+    past_calls_of_facts,
+    past_calls_of_writes,
+    remember_calls,
+)
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, UnreadEnd, Work

@@ -25,7 +25,7 @@ from services.executor.core.plan.outcomes import answers_to, outcomes_of, parts_
 from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
 from services.executor.core.process.figures import compute_figures, with_rows_left
 from services.executor.core.reads.recovering import known_corrections, read
-from services.executor.core.session.context import TurnContext, enter_state, in_state, is_practice
+from services.executor.core.session.context import TurnContext, enter_state, in_state, is_practice, side_by_side
 from services.executor.core.session.dossier import (
     Finished,
     Progress,
@@ -35,13 +35,12 @@ from services.executor.core.session.dossier import (
     answer_with_plan,
     is_dry_run,
 )
-from services.executor.core.session.endings import Failed, ModelRests, Rejected
 from services.executor.core.session.ledger import has_begun, plan_entries
-from services.executor.core.session.side_by_side import side_by_side
 from services.executor.core.session.values import Fact, with_figures
 from services.executor.core.states import machine
-from services.executor.core.states.machine import DispatchRefused, require_permitted
+from services.executor.core.states.machine import Failed, ModelRests, Rejected
 from services.executor.core.tools.record_tree import NoSuchPath
+from services.executor.core.tools.toolbox import DispatchRefused, require_permitted
 from services.executor.core.turn.waits import rest_for_model
 from services.executor.core.write.agent_calls import AgentAtWork
 from services.executor.core.write.mutations import send_plan_calls

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from typing_extensions import override
 
-from services.executor.core.session.side_by_side import side_by_side
+from services.executor.core.session.context import side_by_side
 from services.executor.core.turn.runner import Runner
 from services.executor.ports.sessions import SessionWakes
 from shared.ports.store import StoreUnavailable

@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.session.context import AnswerRules, Limits, Ports
-from services.executor.core.session.endings import Failed, ModelRests, Part, RunEnds
 from services.executor.core.session.journal import Journal, ending_note, present_step
+from services.executor.core.states.machine import Failed, ModelRests, Part, RunEnds
 from services.executor.core.tools.failures import says_out_of_time
 from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.policy import PolicyService, PolicyUnavailable

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.session.endings import RunEnds
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
-from services.executor.core.states.template import Template
+from services.executor.core.states.machine import RunEnds, Template
 from services.executor.core.turn.recording import AttemptStart, EarlyEnding, read_ending, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask

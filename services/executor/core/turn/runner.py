@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 import structlog
 
-from services.executor.core.session.endings import TenantStopped
+from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.attempt import TurnAttempt, end_unread
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat

@@ -23,7 +23,6 @@ from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, Rest
-from services.executor.core.session.endings import Failed, ModelRests, Rejected
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import (
     DOUBT_SUBJECT,
@@ -34,6 +33,7 @@ from services.executor.core.session.ledger import (
     open_doubts,
     with_attempt,
 )
+from services.executor.core.states.machine import Failed, ModelRests, Rejected
 from services.executor.core.write.agent_calls import question_timer
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore

@@ -33,16 +33,23 @@ from services.executor.core.session.context import (
     is_practice,
     note_files,
     own_memory,
+    run_together,
 )
-from services.executor.core.session.counts import TurnCounts
 from services.executor.core.session.dossier import Finished, Progress, Resting, WaitsForDecision
-from services.executor.core.session.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
-from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits, latest
+from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits, TurnCounts, latest
 from services.executor.core.session.ledger import Doubtful, GivenUp, open_doubts
-from services.executor.core.session.side_by_side import run_together
-from services.executor.core.states.machine import is_end
+from services.executor.core.states.machine import (
+    TEMPLATES,
+    Canceled,
+    Failed,
+    Processes,
+    Rejected,
+    RunEnds,
+    TenantStopped,
+    ends_rest,
+    is_end,
+)
 from services.executor.core.states.prompts import Prompts
-from services.executor.core.states.template import TEMPLATES, Processes
 from services.executor.core.turn.recording import (
     note_ending,
     note_session,
