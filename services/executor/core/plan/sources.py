@@ -1,12 +1,10 @@
 """Finds where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
-from datetime import MAXYEAR, date, datetime, timedelta
+from collections.abc import Container, Iterator, Sequence
+from datetime import datetime
 from decimal import Decimal
-from fnmatch import fnmatchcase
-from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
@@ -14,15 +12,13 @@ from services.executor.core.figures.arguments import (
     STRICT,
     ArgumentKind,
     FieldStanding,
-    ReadField,
     hints_of,
-    read_fields,
 )
-from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
-from services.executor.core.figures.facts import FactOrigin, duration_of, index_facts
+from services.executor.core.figures.dates import read_possible_dates
+from services.executor.core.figures.facts import index_facts
 from services.executor.core.figures.identifiers import ADDRESSES, IdentifierForm, find_special_identifiers, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import NumberMention
+from services.executor.core.figures.numbers import NumberMention, figure
 from services.executor.core.figures.operands import KnownFigures, OperandSources
 from services.executor.core.figures.trace import OriginKind, Trace, trace_argument, trace_scalar
 from services.executor.core.model.talk import local_now
@@ -32,6 +28,8 @@ from services.executor.core.plan.agreement import (
     find_disagreements,
     find_forbidden_notice,
 )
+from services.executor.core.plan.derived_values import DerivedValues, texts_in
+from services.executor.core.plan.free_texts import FreeTexts
 from services.executor.core.plan.stated_amounts import (
     THE_WHOLE,
     Disagreement,
@@ -43,14 +41,13 @@ from services.executor.core.plan.stated_amounts import (
     names_by_number,
     trace_operands,
 )
-from services.executor.core.plan.told_records import NAMING, ToldRecords, number_of
+from services.executor.core.plan.told_records import NAMING, ToldRecords
 from services.executor.core.records.called_records import (
-    noun_of_tool,
     stands_in,
     words,
 )
 from services.executor.core.records.references import references, value_at
-from services.executor.core.session.context import FILE, TurnContext, files_as_facts
+from services.executor.core.session.context import TurnContext, files_as_facts
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.toolbox import CALL
 from services.executor.ports.tools import Tool
@@ -96,72 +93,12 @@ def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[Name
     return KnownSources(said_texts(ctx), facts, values, now, user_texts(ctx), trusted)
 
 
-_SAME = tuple(
-    frozenset(group.split())
-    for group in (
-        "note remark comment memo annotation notiz bemerkung anmerkung kommentar commentaire remarque",
-        "mail email message letter nachricht schreiben courriel lettre",
-        "description desc beschreibung details detail",
-        "instruction instructions anweisung consigne",
-    )
-)
-_BODIES = frozenset("body text content html markdown message mail email subject title".split())  # of a whole message
-_TAKES = "from in per within using following see read follow what whatever aus im laut gemäß von vom dans selon suivant"
-_SAYS = (
-    "say says said ask asks asked state states tell tells name names give gives mention mentions want wants contain"
-    " contains list lists demand demands sagt nennt steht enthält verlangt dit indique demande contient"
-)
-_FILES = frozenset(
-    "attached attachment attaching enclosed file document pdf spreadsheet sheet scan image photo picture screenshot"
-    " angehängt anhang anlage datei dokument tabelle joint jointe pièce fichier tableau".split()
-)
-_WORD = re.compile(r"[^\W\d_]+")
-_NEAR = 4  # words between what takes and what is taken from
-_TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
-
-
-def is_told_to_take(said: Iterable[str], origin: FactOrigin, tool: str) -> bool:
-    """Whether the user's words send the reader to that text: "what its note says", "the amount from the mail".
-
-    ``tool``: the read that showed it, whose name says what kind of message it is. For a file that came with the task
-    any word for a file is enough.
-    """
-    if tool == FILE:
-        return any(not _FILES.isdisjoint(words(text.casefold())) for text in said)
-    names = _names_of_text(origin.path, tool)
-    return any(_sends_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
-
-
-def _names_of_text(path: str, tool: str) -> frozenset[str]:
-    """The words by which people may call the text in a field; for a message's body also those for the message."""
-    steps = [frozenset(words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
-    own = steps[-1] if steps else frozenset[str]()
-    if own & _BODIES:
-        own = own.union(*steps, noun_of_tool(tool))
-    return own.union(*(group for group in _SAME if group & own))
-
-
-@lru_cache(maxsize=256)
-def _sends_to(said: Sequence[str], names: frozenset[str]) -> bool:
-    places = [place for place, word in enumerate(said) if names.intersection(words(word) or (word,))]
-    return any(_is_taken_from(said, place) for place in places)
-
-
-def _is_taken_from(said: Sequence[str], place: int) -> bool:
-    before, after = said[max(0, place - _NEAR) : place], said[place + 1 : place + _NEAR]
-    return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
-
-
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _SOUGHT = NAMING | {ArgumentKind.ACCOUNT}
-_TERMS = {"days": 1, "weeks": 7}
-_LONGEST_TERM = 3_660  # days
-_NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _ACCOUNTS = {MarkKind.IBAN: "account number", MarkKind.CARD: "card number"}
 _GAPS = re.compile(r"[ -]")
 _DIGITS = re.compile(r"[0-9]+")
-_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
 
 
@@ -186,7 +123,6 @@ class SourceFinder:
         self._facts = known.facts
         self._told = known.told or known.texts[:1]
         self._has_answers = len(known.texts) > len(self._told)
-        self._trusted = known.trusted
         self._values = {value.name: value for value in known.values}
         self._stated_by_quote: dict[str, Sequence[NumberMention]] = {}
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
@@ -196,11 +132,13 @@ class SourceFinder:
             now=known.now,
             earlier=tuple(earlier),
             calculated={
-                value.name: value.value if (number := number_of(value.value)) is None else number
-                for value in known.values
+                value.name: value.value if (number := figure(value.value)) is None else number for value in known.values
             },
         )
         self._records = ToldRecords(self._facts, self._told, self._sources)
+        self._derived = DerivedValues(self._sources, self._facts)
+        self._free = FreeTexts(self._sources, self._facts, self._told, known.trusted)
+        self.is_address_of_free_text = self._free.is_address_of_free_text
 
     def find(self, call: PlannedCall, tool: Tool, part: PartOfCall = THE_WHOLE) -> SourcedCall:
         """The call with the origin of each argument. Strict for amounts, identifiers, accounts and recipients."""
@@ -213,11 +151,11 @@ class SourceFinder:
         unsourced = [
             leaf
             for leaf in leaves
-            if (_has_no_source(leaf, call) and not (self._is_share(leaf, call) or self._is_in_words(leaf, call)))
+            if (_has_no_source(leaf, call) and not self._derived.follows(leaf, call))
             or self._is_found_for_it(leaf, call)
         ]
         problems = [_why_unsourced(leaf, call) for leaf in unsourced]
-        problems += [text for leaf in leaves if (text := self._why_free_text(leaf))]
+        problems += [text for leaf in leaves if (text := self._free.why_refused(leaf))]
         of_others = [Disagreement(leaf.path, why) for leaf in leaves if (why := self._why_of_other_record(leaf, call))]
         told_others = of_others if self._names_other_record(call, part) else []
         problems += [one.why for one in of_others if not told_others]
@@ -225,8 +163,8 @@ class SourceFinder:
         if changes_nothing(tool, call.arguments):
             problems.append(f"{tool.name} is given nothing to change: say what is to be set")
         untold = [leaf for leaf in leaves if self._records.is_strange(leaf, call, tool, part)]
-        kept = {leaf.path for leaf in leaves if self._keeps_length(leaf, call, leaves)}
-        doubtful = [leaf for leaf in leaves if leaf.path not in kept and self._is_doubtful(leaf, call, tool)]
+        kept = {leaf.path for leaf in leaves if self._derived.keeps_length(leaf, call, leaves)}
+        doubtful = [leaf for leaf in leaves if leaf.path not in kept and self._derived.is_doubtful(leaf, call, tool)]
         against = (
             *told_others,
             *self._find_disagreements(call, tool, leaves, part),
@@ -317,10 +255,10 @@ class SourceFinder:
 
     def _present_values(self, leaf: Trace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in a field of the argument's name."""
-        named, called = _texts_in(call), words(leaf.path.rpartition(".")[2])
-        for (owner, field), values in self._by_record.items() if leaf.kind is ArgumentKind.AMOUNT else ():
+        named, called = texts_in(call), words(leaf.path.rpartition(".")[2])
+        for (owner, field), values in self._derived.by_record.items() if leaf.kind is ArgumentKind.AMOUNT else ():
             if owner in named and words(field) == called:
-                yield from (number for value in values if (number := number_of(value)) is not None)
+                yield from (number for value in values if (number := figure(value)) is not None)
 
     def _list_stated(self, quoted: Mentions) -> Sequence[NumberMention]:
         """The numbers of a part that are figures to act with, found once for all calls of the part."""
@@ -382,7 +320,7 @@ class SourceFinder:
         """
         traced = [trace_scalar(name, {}, text, self._sources) for text in texts]
         found = [one for one in traced if one.origin is not OriginKind.NONE]
-        return any(not is_told or one.strictness_met or self._may_be_taken(one.origins) for one in found)
+        return any(not is_told or one.strictness_met or self._free.may_be_taken(one.origins) for one in found)
 
     def _find_other_days(
         self, doubtful: Sequence[Trace], call: PlannedCall, part: PartOfCall
@@ -399,150 +337,25 @@ class SourceFinder:
         """The numbers and identifiers of an answer that no source has."""
         return trace.untraced_figures(text, self._sources)
 
-    def is_address_of_free_text(self, address: str) -> bool:
-        """Whether an address, or its host, stands in a text that somebody wrote, and in no other source.
-
-        It does not count if the user says to take it from that text, or the tenant trusts the field.
-        """
-        found = trace_scalar("url", {}, address, self._sources)
-        if found.origin is not OriginKind.NONE:
-            return found.free_text_only and not self._may_be_taken(found.origins)
-        host = _HOST.match(address)
-        if host is None or any(host[1].casefold() in text.casefold() for text in self._told):
-            return False
-        return any(host[1].casefold() in text for text in self._free_texts)
-
-    @cached_property
-    def _free_texts(self) -> tuple[str, ...]:
-        fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
-        written = (field for field in fields if field.standing is FieldStanding.FREE_TEXT)
-        return tuple(str(field.value).casefold() for field in written)
-
-    def _is_doubtful(self, leaf: Trace, call: PlannedCall, tool: Tool) -> bool:
-        """Whether the argument is a whole number, a day or an hour that stands in no source and follows from none.
-
-        A number on a scale that the tool's schema sets is not doubtful.
-        """
-        if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
-            return False
-        value = value_at(call.arguments, leaf.path)
-        if isinstance(value, str):
-            moment = read_machine_moment(value, self._sources.now.tzinfo)
-            if moment is not None and moment.day is None:
-                return moment.hour is not None and self._is_hour_told
-            days = self._days_in(value)
-            if leaf.kind is not ArgumentKind.DATE or not days:
-                return False
-            return not any(day in self._last_days or self._is_moved_day(day, call) for day in days)
-        if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
-            return False
-        has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(leaf.path, {}))
-        return not has_scale and not self._is_share(leaf, call)
-
-    @cached_property
-    def _is_hour_told(self) -> bool:
-        """Whether the session's texts give a time of day, and no length of time from which another one may follow."""
-        texts = self._sources.texts
-        lengths = (duration_of(number) for text in texts for number in text.numbers)
-        return any(text.times for text in texts) and not any(length is not None for length in lengths)
-
-    def _is_moved_day(self, day: date, call: PlannedCall) -> bool:
-        """Whether a day lies as far from one of a record that the call names as the task says: "3 weeks later"."""
-        task = self._sources.task
-        lengths = {length for number in task.numbers if (length := duration_of(number) or _nights(number, task.text))}
-        return bool(lengths) and not lengths.isdisjoint(abs(day - one) for one in self._days_of_named(call))
-
-    def _days_of_named(self, call: PlannedCall) -> Iterator[date]:
-        """Yields the days in the records of which the call names an identifier, and in what is nested in them."""
-        named = _texts_in(call)
-        for fact in self._facts:
-            fields = tuple(read_fields(fact.ref, fact.result)) if fact.ok else ()
-            places = {place for field in fields if (place := _place_of_named(field, named)) is not None}
-            for field in fields:
-                if isinstance(field.value, str) and any(f"{field.path}.".startswith(place) for place in places):
-                    yield from self._days_in(field.value)
-
-    def _days_in(self, value: str) -> Sequence[date]:
-        """The day that a value is; two where its day and month may be in either order."""
-        moment = read_machine_moment(value, self._sources.now.tzinfo)
-        if moment is not None:
-            return () if moment.day is None else (moment.day,)
-        return read_possible_dates(value)
-
-    def _keeps_length(self, leaf: Trace, call: PlannedCall, leaves: Sequence[Trace]) -> bool:
-        """Whether a moment is as far from one that has a source as two moments of the named record are from each
-        other.
-        """
-        moment = self._moment(value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
-        if moment is None:
-            return False
-        values = (value_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
-        distances = {moment - other for one in values if (other := self._moment(one)) is not None}
-        named = _texts_in(call)
-        shown = [one for (owner, _), given in self._by_record.items() if owner in named for one in given]
-        moments = [one for given in shown if (one := self._moment(given)) is not None]
-        apart = {one - other for one in moments for other in moments if one != other}
-        return not apart.isdisjoint(distances)
-
-    def _moment(self, value: Json) -> datetime | None:
-        """The day and hour of a value that has both; else None."""
-        read = read_machine_moment(value, self._sources.now.tzinfo) if isinstance(value, str) else None
-        return datetime.combine(read.day, read.hour) if read and read.day and read.hour is not None else None
-
-    @cached_property
-    def _last_days(self) -> frozenset[date]:
-        """The last day of each term that a text gives with its first day: "for a week from 1 April"."""
-        last: set[date] = set()
-        for text in self._sources.texts:
-            terms = (number for number in text.numbers if number.unit is not None and number.unit.name in _TERMS)
-            for length in {value * _TERMS[term.unit.name] for term in terms if term.unit for value in term.values}:
-                if length == int(length) and 0 < length <= _LONGEST_TERM:
-                    last.update(day + timedelta(days=int(length) - 1) for day in text.days if day.year < MAXYEAR - 11)
-        return frozenset(last)
-
-    def _is_in_words(self, leaf: Trace, call: PlannedCall) -> bool:
-        """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
-        value = value_at(call.arguments, leaf.path)
-        if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
-            return False
-        texts = self._sources.texts
-        said = (one for text in texts for one in text.numbers_by_value.get(Decimal(value), ()))
-        return any(not any(mark.isdigit() for mark in one.text) for one in said)
-
-    def _why_free_text(self, leaf: Trace) -> str:
-        """Why an amount, identifier, account or recipient is refused that stands only in free text; empty if it is not.
-
-        It is not where the user says to take it from there, or the tenant trusts the field.
-        """
-        if leaf.kind not in STRICT or not leaf.free_text_only or self._may_be_taken(leaf.origins):
-            return ""
-        return (
-            f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "
-            f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
-        )
-
     def _why_laundered(self, leaf: Trace, call: PlannedCall, part: PartOfCall) -> str:
         """Why an identifier is refused that only a text told the model of, though it was read since; else empty.
 
-        A record that is read by an identifier shows that identifier: it says no more than the text that named it. Nor
-        does a list in which it stands, unless the user's words tell of the record, or leave open which one is meant.
+        Nor does a list in which it stands make it one, unless the user's words tell of the record, or leave open which
+        one is meant.
         """
         if leaf.kind not in NAMING or leaf.origin is not OriginKind.FACT or leaf.free_text_only:
             return ""
         value = as_text(value_at(call.arguments, leaf.path))
-        asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
-        fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
-        texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
-        if not texts or self._records.is_in_words_of_user(value) or any(map(self._sends_to_field, texts)):
+        text, is_listed = self._free.find_telling(value, leaf.origins)
+        if text is None or self._records.is_in_words_of_user(value):
             return ""
-        is_listed = any(one.fact_id not in asked and one.standing is FieldStanding.STRUCTURED for one in leaf.origins)
         if is_listed and (
             self._records.tells_of(value) or self._records.leaves_choice(part.quote, self._records.find_named(value))
         ):
             return ""
         return (
             f"{leaf.path} {value[:_SHOWN]} ({leaf.kind}) stands only in a text that somebody wrote "
-            f"({texts[0].fact_id} {texts[0].path}), and reading it makes it no task: leave it"
+            f"({text.fact_id} {text.path}), and reading it makes it no task: leave it"
         )
 
     def _is_found_for_it(self, leaf: Trace, call: PlannedCall) -> bool:
@@ -559,31 +372,10 @@ class SourceFinder:
             return False
         return not self._records.tells_of(as_text(value_at(call.arguments, leaf.path)))
 
-    def _sends_to_field(self, field: ReadField) -> bool:
-        """Whether the user says to take it from that field, or the tenant trusts it."""
-        tools = {fact.ref: fact.tool for fact in self._facts}
-        named = f"{field.fact_id} {field.path}".strip()
-        return any(fnmatchcase(named, one) for one in self._trusted) or any(
-            _sends_to(tuple(_WORD.findall(text.casefold())), _names_of_text(field.path, tools.get(field.fact_id, "")))
-            for text in self._told
-        )
-
-    def _may_be_taken(self, origins: Sequence[FactOrigin]) -> bool:
-        """Whether one of these places counts: the tenant trusts it, the user sends to it, or it is the tool's own
-        answer.
-        """
-        tools = {fact.ref: fact.tool for fact in self._facts}
-        return any(
-            one.standing is not FieldStanding.FREE_TEXT
-            or any(fnmatchcase(f"{one.fact_id} {one.path}".strip(), field) for field in self._trusted)
-            or is_told_to_take(self._told, one, tools.get(one.fact_id, ""))
-            for one in origins
-        )
-
     def _names_other_record(self, call: PlannedCall, part: PartOfCall) -> bool:
         """Whether the part names a record that no call is about: "set the rent of A to that of B"."""
-        called = {as_text(value) for _, given in part.calls for value in given.values()} | _texts_in(call)
-        return any(stands_in(owner, part.quote) for owner, _ in self._by_record if owner not in called)
+        called = {as_text(value) for _, given in part.calls for value in given.values()} | texts_in(call)
+        return any(stands_in(owner, part.quote) for owner, _ in self._derived.by_record if owner not in called)
 
     def _why_of_other_record(self, leaf: Trace, call: PlannedCall) -> str:
         """A sentence if the amount is another record's, and the named record has another value in that field; else
@@ -591,53 +383,17 @@ class SourceFinder:
         """
         if leaf.kind is not ArgumentKind.AMOUNT or leaf.origin is not OriginKind.FACT:
             return ""
-        named = _texts_in(call)
+        named = texts_in(call)
         owners = {place.record.identifier if place.record else "" for place in leaf.origins}
         if not owners or "" in owners or owners & named:
             return ""
-        own = [one for name in named for one in self._by_record.get((name, leaf.origins[0].field), [])]
+        own = [one for name in named for one in self._derived.by_record.get((name, leaf.origins[0].field), [])]
         if not own:
             return ""
         return (
             f"{leaf.path} {_format_value(leaf.origins[0].value)} is of {', '.join(sorted(owners))}; "
             f"the record that the call names has {_format_value(own[0])}"
         )
-
-    def _is_share(self, leaf: Trace, call: PlannedCall) -> bool:
-        """Whether a number is a share that the task states ("by a third") of a field of the named record.
-
-        Only for amounts and quantities.
-        """
-        value = number_of(value_at(call.arguments, leaf.path))
-        if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._shares:
-            return False
-        named = _texts_in(call)
-        fields = [one for (owner, _), values in self._by_record.items() if owner in named for one in values]
-        numbers = [Fraction(number) for one in fields if (number := number_of(one)) is not None]
-        return any(_is_share_of(value, number, share) for number in numbers for share in self._shares)
-
-    @cached_property
-    def _shares(self) -> tuple[Fraction, ...]:
-        """The fractions and percentages that the task and earlier turns state."""
-        found: list[Fraction] = []
-        for mention in (one for text in self._sources.texts for one in text.numbers):
-            percent = mention.unit is not None and mention.unit.measure == "percent"
-            for said in mention.values:
-                if percent:
-                    found.append(Fraction(said) / 100)
-                elif isinstance(said, Fraction):
-                    found.append(said)
-        return tuple(found)
-
-    @cached_property
-    def _by_record(self) -> dict[tuple[str, str], list[Json]]:
-        """The values that the records show, by identifier and field."""
-        found: dict[tuple[str, str], list[Json]] = {}
-        for fact in self._facts:
-            for field in read_fields(fact.ref, fact.result) if fact.ok else ():
-                if field.record is not None:
-                    found.setdefault((field.record.identifier, field.name), []).append(field.value)
-        return found
 
 
 def _plain_arguments(arguments: JsonObject, texts: Container[str]) -> JsonObject:
@@ -650,30 +406,6 @@ def _plain_value(value: Json) -> Json:
         return value
     days = read_possible_dates(value)
     return days[0].isoformat() if len(days) == 1 else value.strip().casefold()
-
-
-def _is_named_in(field: ReadField, value: str) -> bool:
-    """Whether a field is a text that somebody wrote and that has the identifier."""
-    return field.standing is not FieldStanding.STRUCTURED and stands_in(value, str(field.value))
-
-
-def _texts_in(call: PlannedCall) -> set[str]:
-    """The texts and whole numbers among a call's arguments: what may name a record."""
-    return {str(given) for given in call.arguments.values() if isinstance(given, str | int)}
-
-
-def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
-    """The path, with a dot behind it, of the record around a field if the call names it; else None."""
-    if field.record is None:
-        return None
-    is_own = field.record.path == field.parent and str(field.value) in named
-    return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in named else None
-
-
-def _nights(number: NumberMention, text: str) -> timedelta | None:
-    """The length of a stay that a number gives: "1 more night"; else None."""
-    is_of_nights = _NIGHTS.match(text, number.end) and number.values[0] in range(1, _LONGEST_TERM)
-    return timedelta(days=int(number.values[0])) if is_of_nights else None
 
 
 def _figure_of(leaf: Trace) -> str:
@@ -697,7 +429,7 @@ def _has_no_source(leaf: Trace, call: PlannedCall) -> bool:
 
 def _is_small(value: Json) -> bool:
     """Whether a number, or each number in a code, is small and whole: `P1D` may be chosen, nobody chooses `ID-4711`."""
-    number = number_of(value)
+    number = figure(value)
     if number is not None:
         return number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN
     is_code = isinstance(value, str) and whole_form(value) is IdentifierForm.CODE  # other words are no figure
@@ -734,13 +466,6 @@ def _origin(leaf: Trace, *, is_untold: bool, against: str = "") -> Origin:
     marks = {"free_text": free, "untold": is_untold, "against": against}
     source = sources.get(leaf.origin, "none")
     return Origin.model_validate({"argument": leaf.path, "source": source, "ref": leaf.where, **marks})
-
-
-def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
-    """Whether the value is the share, what is left without it, or what comes with it, rounded as it is written."""
-    half = Fraction(10) ** int(value.as_tuple().exponent) / 2
-    exact = (whole * share, whole * (1 - share), whole * (1 + share))
-    return any(abs(Fraction(value) - one) <= half for one in exact)
 
 
 def _format_value(value: Json) -> str:

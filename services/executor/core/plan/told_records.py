@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from decimal import Decimal, InvalidOperation
 from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.mentions import Mentions, find_mentions
+from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
 from services.executor.core.figures.vocabulary import leaves_open
 from services.executor.core.plan.agreement import is_excluded
@@ -26,7 +26,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import leaves_of
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
+from shared.domain.exact_json import JsonObject, as_text, walk_json
 
 NAMING = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _RANGE = re.compile(r"\d\s+(?:to|through|thru|until|bis|à|a|hasta)\s+[\w/-]*\d", re.IGNORECASE)  # "A-4 to A-6"
@@ -151,7 +151,7 @@ class ToldRecords:
         for key, value in node.record.items():
             if any(one.record.get(key) == value for one in others):
                 continue
-            number, moment = number_of(value), None
+            number, moment = figure(value), None
             if isinstance(value, str):
                 moment = read_machine_moment(value, self._sources.now.tzinfo)
                 if any(stands_in(value, text.text) for text in texts):
@@ -233,14 +233,3 @@ def _is_named_by_field(node: GraphNode, text: str) -> bool:
     values = (leaf.value for leaf in leaves_of(node.record))
     names = (one for one in values if isinstance(one, str) and " " in one and one[:1].isupper())
     return any(stands_in(name, text) for name in names)
-
-
-def number_of(value: Json) -> Decimal | None:
-    """The number that an answer or argument gives, also as a text; None if it gives none."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
-        return None
-    try:
-        number = Decimal(value)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None

@@ -1,0 +1,149 @@
+"""What stands only in a text that somebody wrote: when it is a source, and when it is none."""
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
+
+from services.executor.core.figures.arguments import STRICT, FieldStanding, ReadField, read_fields
+from services.executor.core.figures.facts import FactOrigin
+from services.executor.core.figures.trace import OriginKind, Trace, TraceSources, trace_scalar
+from services.executor.core.records.called_records import noun_of_tool, stands_in, words
+from services.executor.core.session.context import FILE
+from services.executor.core.session.values import Fact
+from shared.domain.exact_json import as_text, loads_object
+
+_SAME = tuple(
+    frozenset(group.split())
+    for group in (
+        "note remark comment memo annotation notiz bemerkung anmerkung kommentar commentaire remarque",
+        "mail email message letter nachricht schreiben courriel lettre",
+        "description desc beschreibung details detail",
+        "instruction instructions anweisung consigne",
+    )
+)
+_BODIES = frozenset("body text content html markdown message mail email subject title".split())  # of a whole message
+_TAKES = "from in per within using following see read follow what whatever aus im laut gemäß von vom dans selon suivant"
+_SAYS = (
+    "say says said ask asks asked state states tell tells name names give gives mention mentions want wants contain"
+    " contains list lists demand demands sagt nennt steht enthält verlangt dit indique demande contient"
+)
+_FILES = frozenset(
+    "attached attachment attaching enclosed file document pdf spreadsheet sheet scan image photo picture screenshot"
+    " angehängt anhang anlage datei dokument tabelle joint jointe pièce fichier tableau".split()
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_NEAR = 4  # words between what takes and what is taken from
+_TAKING, _SAYING = frozenset(_TAKES.split()), frozenset(_SAYS.split())
+_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
+_SHOWN = 80  # characters of a value in a sentence
+
+
+class FreeTexts:
+    """The texts that somebody wrote in what was read. ``told``: the user's own texts; only they send the reader to one.
+
+    ``trusted``: patterns over reference and path of fields that the tenant trusts.
+    """
+
+    def __init__(
+        self,
+        sources: TraceSources,
+        facts: Sequence[Fact],
+        told: Sequence[str],
+        trusted: Sequence[str],
+    ) -> None:
+        self._sources, self._facts, self._told, self._trusted = sources, facts, told, trusted
+        self._tools = {fact.ref: fact.tool for fact in facts}
+
+    def why_refused(self, leaf: Trace) -> str:
+        """Why an amount, identifier, account or recipient is refused that stands only in free text; empty if it is not.
+
+        It is not where the user says to take it from there, or the tenant trusts the field.
+        """
+        if leaf.kind not in STRICT or not leaf.free_text_only or self.may_be_taken(leaf.origins):
+            return ""
+        return (
+            f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "
+            f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
+        )
+
+    def find_telling(self, value: str, origins: Sequence[FactOrigin]) -> tuple[ReadField | None, bool]:
+        """The text that told the model of an identifier, unless it may be taken from there; and whether a list that
+        was not asked for by it shows it, too. A record that is read by an identifier says no more than that text.
+        """
+        asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
+        fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
+        texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
+        is_listed = any(one.fact_id not in asked and one.standing is FieldStanding.STRUCTURED for one in origins)
+        may_be_taken = any(self._may_take_from(one.fact_id, one.path) for one in texts)
+        return texts[0] if texts and not may_be_taken else None, is_listed
+
+    def may_be_taken(self, origins: Sequence[FactOrigin]) -> bool:
+        """Whether one of these places counts: the tenant trusts it, the user sends to it, or it is the tool's own
+        answer.
+        """
+        return any(
+            one.standing is not FieldStanding.FREE_TEXT or self._may_take_from(one.fact_id, one.path) for one in origins
+        )
+
+    def _may_take_from(self, ref: str, path: str) -> bool:
+        """Whether the user says to take it from that text, or the tenant trusts the field."""
+        return any(fnmatchcase(f"{ref} {path}".strip(), field) for field in self._trusted) or is_told_to_take(
+            self._told, path, self._tools.get(ref, "")
+        )
+
+    def is_address_of_free_text(self, address: str) -> bool:
+        """Whether an address, or its host, stands in a text that somebody wrote, and in no other source.
+
+        It does not count if the user says to take it from that text, or the tenant trusts the field.
+        """
+        found = trace_scalar("url", {}, address, self._sources)
+        if found.origin is not OriginKind.NONE:
+            return found.free_text_only and not self.may_be_taken(found.origins)
+        host = _HOST.match(address)
+        if host is None or any(host[1].casefold() in text.casefold() for text in self._told):
+            return False
+        return any(host[1].casefold() in text for text in self._texts)
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
+        written = (field for field in fields if field.standing is FieldStanding.FREE_TEXT)
+        return tuple(str(field.value).casefold() for field in written)
+
+
+def is_told_to_take(said: Iterable[str], path: str, tool: str) -> bool:
+    """Whether the user's words send the reader to that text: "what its note says", "the amount from the mail".
+
+    ``path``: of its field; ``tool``: the read that showed it, whose name says what kind of message it is. For a file
+    that came with the task any word for a file is enough.
+    """
+    if tool == FILE:
+        return any(not _FILES.isdisjoint(words(text.casefold())) for text in said)
+    names = _names_of_text(path, tool)
+    return any(_sends_to(tuple(_WORD.findall(text.casefold())), names) for text in said)
+
+
+def _names_of_text(path: str, tool: str) -> frozenset[str]:
+    """The words by which people may call the text in a field; for a message's body also those for the message."""
+    steps = [frozenset(words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
+    own = steps[-1] if steps else frozenset[str]()
+    if own & _BODIES:
+        own = own.union(*steps, noun_of_tool(tool))
+    return own.union(*(group for group in _SAME if group & own))
+
+
+@lru_cache(maxsize=256)
+def _sends_to(said: Sequence[str], names: frozenset[str]) -> bool:
+    places = [place for place, word in enumerate(said) if names.intersection(words(word) or (word,))]
+    return any(_is_taken_from(said, place) for place in places)
+
+
+def _is_taken_from(said: Sequence[str], place: int) -> bool:
+    before, after = said[max(0, place - _NEAR) : place], said[place + 1 : place + _NEAR]
+    return not _TAKING.isdisjoint(before) or not _SAYING.isdisjoint(after)
+
+
+def _is_named_in(field: ReadField, value: str) -> bool:
+    """Whether a field is a text that somebody wrote and that has the identifier."""
+    return field.standing is not FieldStanding.STRUCTURED and stands_in(value, str(field.value))
