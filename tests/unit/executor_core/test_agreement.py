@@ -1,6 +1,7 @@
 """A change is held against the words of its part: what disagrees is sent back once, and then a person is asked."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import cast
 
 import pytest
@@ -337,6 +338,10 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     assert (named.problems, len(named.doubts)) == ((), 1)
     assert "60 is of V-704" in named.doubts[0]
     assert "60 is of V-704" in str(_find("Pay V-703.", PAY, given, facts).problems)
+    quarter: JsonObject = {"invoice_id": "V-703", "amount": Decimal("188.75")}
+    by_chance = _read("r5", "get_invoice", {"invoice_id": "V-705", "amount": Decimal("188.75")}, invoice_id="V-705")
+    assert not _find("Pay a quarter of V-703.", PAY, quarter, (*facts, by_chance)).problems
+    assert _find("Pay some of V-703.", PAY, quarter, (*facts, by_chance)).problems
     both: JsonObject = {"invoice_id": "V-704", "amount": 755}
     assert _find("Pay V-703 and V-704.", PAY, given, facts, calls=(both,)).problems
 

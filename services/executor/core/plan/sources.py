@@ -378,10 +378,12 @@ class SourceFinder:
         return any(stands_in(owner, part.quote) for owner, _ in self._derived.by_record if owner not in called)
 
     def _why_of_other_record(self, leaf: Trace, call: PlannedCall) -> str:
-        """A sentence if the amount is another record's, and the named record has another value in that field; else
-        empty.
+        """A sentence if the amount is another record's, and the named record has another value in that field, of which
+        it is no share that the task states; else empty.
         """
         if leaf.kind is not ArgumentKind.AMOUNT or leaf.origin is not OriginKind.FACT:
+            return ""
+        if self._derived.is_share(leaf, call):
             return ""
         named = texts_in(call)
         owners = {place.record.identifier if place.record else "" for place in leaf.origins}
