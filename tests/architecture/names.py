@@ -49,7 +49,7 @@ HOUSE = frozenset(
 # Where such a word is what its thing is called in the world outside.
 MEANT = {
     "examples/company/tools/customers.py": frozenset({"seats"}),  # of a subscription
-    "services/executor/core/figures/valuation.py": frozenset({"face"}),  # the value that a bond is issued with
+    "services/executor/core/figures/finance.py": frozenset({"face"}),  # the value that a bond is issued with
     "tools/bench/worth/worlds/": frozenset("room rooms seats shelf clerk".split()),  # hotels, schools, warehouses
 }
 DERIVED = {"property", "cached_property", "override", "setter"}  # an override has its name from what it overrides

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.executor.core.figures.operations import run_calculator
+from services.executor.core.figures.finance import run_calculator
 from services.executor.core.session.context import Limits
 from services.executor.core.tools.paginate import ListBounds
 from shared.domain.words import TaskState

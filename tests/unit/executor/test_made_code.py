@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from services.executor.adapters.made_tools import MontySandbox
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, parse_outcome
-from services.executor.core.figures.operations import CALCULATORS, OPERATIONS
+from services.executor.core.figures.finance import CALCULATORS
+from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.model.made_code import (
     BadCode,
     BadSpec,

@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from services.executor.core.figures.calculator import CannotCalculate
-from services.executor.core.figures.operations import CALCULATORS, compute_exactly, run_calculator, to_result
+from services.executor.core.figures.finance import CALCULATORS, run_calculator
+from services.executor.core.figures.operations import compute_exactly, to_result
 
 
 def calculate(operation: str, operands: list[Decimal]) -> Decimal:

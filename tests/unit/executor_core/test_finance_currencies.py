@@ -8,8 +8,8 @@ import pytest
 from services.executor.core.figures.calculate import CALCULATE, calculate
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.operands import KnownFigures
-from services.executor.core.figures.operations import CALCULATORS
 from services.executor.core.figures.vocabulary import is_currency, one_currency, places
 from services.executor.core.session.values import NamedValue, Operand
 from shared.domain.exact_json import Json

@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.executor.core.figures.calculator import CalculatorResult, split
-from services.executor.core.figures.contracts import amortize_loan
-from services.executor.core.figures.operations import CALCULATORS, run_calculator
-from services.executor.core.figures.valuation import cumulative, quantile
+from services.executor.core.figures.finance import CALCULATORS, amortize_loan, cumulative, quantile, run_calculator
 from tests.each_row import each_row
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
@@ -78,12 +76,6 @@ def test_what_is_owed_stays_within_a_cent_a_month_of_the_closed_form(operands: l
 def test_each_of_the_thirty_six_gaps_is_closed_by_calculators_that_are_offered() -> None:
     assert len(GAPS) == 36
     assert {name for names in GAPS.values() for name in names.split()} <= set(CALCULATORS)
-
-
-@pytest.mark.promise("money.gaps")
-@each_row("operation", sorted(CALCULATORS))
-def test_a_calculator_says_by_which_formula_it_works(operation: str) -> None:
-    assert (CALCULATORS[operation].function.__doc__ or "").strip()
 
 
 @pytest.mark.promise("money.splits")

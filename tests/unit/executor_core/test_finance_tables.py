@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.figures.calculator import CannotCalculate
-from services.executor.core.figures.operations import CALCULATORS, run_calculator
+from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from tests.each_row import each_row
 
 # operation, operands, result; the source where it is not plain arithmetic

@@ -14,8 +14,8 @@ from services.executor.core.figures.calculate import (
 )
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, NotRun, Outcome
 from services.executor.core.figures.evaluate import audit, recompute
+from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.operands import KnownFigures
-from services.executor.core.figures.operations import CALCULATORS
 from services.executor.core.session.values import NamedValue
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json, JsonObject, dumps

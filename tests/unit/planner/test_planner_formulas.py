@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.figures.calculate import calculate_tool
-from services.executor.core.figures.operations import run_calculator
+from services.executor.core.figures.finance import run_calculator
 from services.planner.core.formula import compute_terms, formula
 from services.planner.core.request import PlannerReply, parse
 from services.planner.core.roles import reply

@@ -22,6 +22,7 @@ from services.executor.core.figures.columns import (
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.evaluate import evaluate
+from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     KnownFigures,
@@ -33,7 +34,6 @@ from services.executor.core.figures.operands import (
     select_rows,
 )
 from services.executor.core.figures.operations import (
-    CALCULATORS,
     FREE_LIMITS,
     OPERATIONS,
     OPERATIONS_TOLD,

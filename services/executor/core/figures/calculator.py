@@ -50,18 +50,18 @@ def takes(arguments: str, number: int) -> bool:
     return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
 
 
-def money(arguments: str) -> Callable[[_Formula], Calculator]:
-    """A decorator that makes a formula a calculator of money."""
-    return _calculator(arguments, CalculatorResult.MONEY)
+def money(arguments: str, formula: _Formula) -> Calculator:
+    """A calculator of money."""
+    return _make_calculator(arguments, CalculatorResult.MONEY, formula)
 
 
-def ratio(arguments: str, *, dates: bool = False) -> Callable[[_Formula], Calculator]:
-    """A decorator that makes a formula a calculator of a ratio, a count or a length of time."""
-    return _calculator(arguments, CalculatorResult.RATIO, dates)
+def ratio(arguments: str, formula: _Formula, *, dates: bool = False) -> Calculator:
+    """A calculator of a ratio, a count or a length of time."""
+    return _make_calculator(arguments, CalculatorResult.RATIO, formula, dates)
 
 
-def _calculator(arguments: str, result: CalculatorResult, dates: bool = False) -> Callable[[_Formula], Calculator]:
-    return lambda formula: Calculator(arguments, result, formula, dates, "places" in signature(formula).parameters)
+def _make_calculator(arguments: str, result: CalculatorResult, formula: _Formula, dates: bool = False) -> Calculator:
+    return Calculator(arguments, result, formula, dates, "places" in signature(formula).parameters)
 
 
 def to_minor_unit(amount: Decimal, places: int) -> Decimal:

@@ -4,7 +4,7 @@ A pattern is a regular expression over the characters of ``vocabulary.Role``, so
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date, timedelta
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ class DateWords(NamedTuple):
 _Reader = Callable[[DateWords], Sequence[Period]]
 _NEAR = timedelta(days=250)  # a day and month without a year is in the year that brings it nearest
 MOST_SPELLED_DAYS = 9_999
+_MOST_WORKDAYS = 40_000
 _WORKDAYS = 5
 
 
@@ -102,15 +103,19 @@ _UNITS = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H": relative
 }  # fmt: skip
 
 
-def move_day(day: date, count: int, sign: str, is_working: bool) -> date | None:
-    """The day moved by ``count`` units, or back; None beyond the calendar. Working days are Mondays to Fridays."""
+def move_day(
+    day: date, count: int, sign: str, *, is_working: bool = False, holidays: Collection[date] = ()
+) -> date | None:
+    """The day moved by ``count`` units, or back; None beyond the calendar. Working days are Mondays to Fridays without
+    the holidays. What a month does not have becomes its last day.
+    """
     try:
         if not is_working or sign != "D":
             return day + _UNITS[sign] * count
         step = timedelta(days=1 if count > 0 else -1)
-        for _ in range(min(abs(count), MOST_SPELLED_DAYS)):
+        for _ in range(min(abs(count), _MOST_WORKDAYS)):
             day += step
-            while day.weekday() >= _WORKDAYS:
+            while day.weekday() >= _WORKDAYS or day in holidays:
                 day += step
         return day
     except (OverflowError, ValueError):  # past the calendar's end
@@ -122,13 +127,8 @@ def _periods_away(group: DateWords) -> Sequence[Period]:
     sign = next(mark for mark in group.signs if mark in "DKHJQ")
     is_past = any(mark in group.signs for mark in "avy")
     count = -group.values["N"] if is_past else group.values["N"]
-    day = move_day(group.today, count, sign, "w" in group.signs)
-    return [Period(day, day)] if day is not None else []
-
-
-def _fixed_periods(group: DateWords) -> Sequence[Period]:
-    day = group.today + timedelta(days=group.values["T"])
-    return [Period(day, day)]
+    day = move_day(group.today, count, sign, is_working="w" in group.signs)
+    return each_day(day) if day is not None else []
 
 
 def _weekday(group: DateWords) -> Sequence[Period]:
@@ -218,7 +218,7 @@ def _to_workday(day: date, step: int) -> date:
 
 def _day_of_unit(group: DateWords) -> Sequence[Period]:
     """The day of ``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
-    first = _calendar_unit(DateWords(group.signs, group.values, group.today))[0].first
+    first = _calendar_unit(group)[0].first
     return days_written([(first.year, first.month, group.values["N"])])
 
 
@@ -248,7 +248,7 @@ GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
         (r"(?P<W>W)[oi]*nK|nK[oi]*(?P<V>W)|Kn[oi]*(?P<U>W)", _weekday, True),
         (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _periods_away, True),
         (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _periods_away, True),
-        (r"(?P<T>T)", _fixed_periods, True),
+        (r"(?P<T>T)", lambda group: each_day(group.today + timedelta(days=group.values["T"])), True),
         (r"[nlt]o*(?P<W>W)|(?P<V>W)[nl]", _weekday, True),
         (r"(?P<W>W)", _weekday, True),
         (r"[nlt]o*[KHJQ]|[KHJQ](?:o*[nlt])", _calendar_unit, True),

@@ -251,7 +251,7 @@ def _offset_after(text: str, words: Sequence[_Word], signs: str, place: int) -> 
 def _shift(words: Sequence[_Word], mention: DateMention, offset: re.Match[str]) -> DateMention:
     count = words[offset.start("N")].value if offset["N"] else 1
     count = -count if offset["side"] and offset["side"] in "pv" else count
-    days = [move_day(one.first, count, offset["u"], bool(offset["w"])) for one in mention.periods]
+    days = [move_day(one.first, count, offset["u"], is_working=bool(offset["w"])) for one in mention.periods]
     start = min(mention.start, words[offset.start()].start)
     end = max(mention.end, words[offset.end() - 1].end)
     periods = tuple(each_day(*(day for day in days if day is not None)))

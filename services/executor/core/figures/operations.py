@@ -3,21 +3,20 @@
 import calendar
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow, localcontext
+from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import NamedTuple
 
-from services.executor.core.figures import contracts, valuation
+from dateutil.relativedelta import relativedelta
+
 from services.executor.core.figures.calculator import (
     RATIO_PLACES,
     Calculator,
     CalculatorResult,
     CannotCalculate,
     MadeToolResults,
-    check_operands,
     decimal_text,
     takes,
-    to_minor_unit,
 )
 from services.executor.core.figures.columns import (
     Cell,
@@ -41,7 +40,9 @@ from services.executor.core.figures.columns import (
     read_cell_truth,
     take_single_cell,
 )
+from services.executor.core.figures.date_grammar import move_day
 from services.executor.core.figures.dates import DateOrder, has_time, read_possible_dates
+from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
 from services.executor.core.figures.vocabulary import UNITS, is_currency, places
 from services.executor.core.tools.record_tree import is_empty
@@ -106,10 +107,6 @@ class CalculationOperation(NamedTuple):
 
 
 OPERATIONS: dict[str, CalculationOperation] = {}
-CALCULATORS: Mapping[str, Calculator] = {
-    name: one for module in (contracts, valuation) for name, one in vars(module).items() if isinstance(one, Calculator)
-}
-_ROUNDING = Context(prec=_LONGEST, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
 _Act = Callable[[CalculationCall], OperationResult]
 
 
@@ -140,6 +137,7 @@ _CONVERSIONS = (
     "seconds_to_minutes minutes_to_hours hours_to_minutes hours_to_days days_to_hours days_to_weeks weeks_to_days "
     "months_to_years years_to_months"
 )
+_UNIT_SIGNS = {"days": "D", "working_days": "D", "weeks": "K", "months": "H", "years": "J"}
 _SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
@@ -179,19 +177,6 @@ def _perform_calculator(call: CalculationCall) -> OperationResult:
     return OperationResult(
         value, currency if calculator.result is CalculatorResult.MONEY else "", "", note, keeps_places=True
     )
-
-
-def run_calculator(name: str, operands: Sequence[Decimal], places: int = 2) -> Decimal:
-    """The answer of a calculator, rounded once: money to ``places``, else to six. Raises ``CannotCalculate``."""
-    calculator = CALCULATORS[name]
-    check_operands(name, calculator.arguments, operands)
-    try:
-        with localcontext(_ROUNDING):
-            result = calculator(*operands, places=places)
-            return to_minor_unit(result, places if calculator.result is CalculatorResult.MONEY else RATIO_PLACES)
-    except ArithmeticError as error:
-        figures = ", ".join(map(decimal_text, operands))
-        raise CannotCalculate(f"{name} of {figures[:120]}: {type(error).__name__}") from None
 
 
 def _describe_arguments(arguments: str, amounts: Sequence[WrittenAmount]) -> str:
@@ -543,27 +528,13 @@ def _shift_date(call: CalculationCall) -> OperationResult:
     number = Fraction(read_cell_amount(step, call.operation).number)
     if number.denominator != 1 or abs(number) > most:
         raise CannotCalculate(f"{call.operation} needs a whole number of up to {most}")
-    count = int(number) * (-1 if verb == "subtract" else 1)
-    free = {read_cell_date(cell, call.operation, call.order) for cell in flatten_columns(call.columns[2:])}
-    try:
-        return OperationResult(_shift_by(read_cell_date(start, call.operation, call.order), count, unit, free))
-    except (ValueError, OverflowError):
-        raise CannotCalculate(f"{call.operation}: that is beyond the calendar") from None
-
-
-def _shift_by(day: date, count: int, unit: str, holidays: set[date]) -> date:
-    """The day moved by ``count`` units. What a month does not have becomes its last day; working days skip holidays."""
-    if unit in ("months", "years"):
-        year, month = divmod(day.year * 12 + day.month - 1 + count * (12 if unit == "years" else 1), 12)
-        return date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
-    if unit != "working_days":
-        return day + timedelta(days=count * (7 if unit == "weeks" else 1))
-    step = timedelta(days=1 if count >= 0 else -1)
-    for _ in range(abs(count)):
-        day += step
-        while day.weekday() > calendar.FRIDAY or day in holidays:
-            day += step
-    return day
+    day = read_cell_date(start, call.operation, call.order)
+    holidays = {read_cell_date(cell, call.operation, call.order) for cell in flatten_columns(call.columns[2:])}
+    count = -int(number) if verb == "subtract" else int(number)
+    moved = move_day(day, count, _UNIT_SIGNS[unit], is_working=unit == "working_days", holidays=holidays)
+    if moved is None:
+        raise CannotCalculate(f"{call.operation}: that is beyond the calendar")
+    return OperationResult(moved)
 
 
 @_operation("start_of_month end_of_month weekday", "date")
@@ -585,7 +556,7 @@ def _compute_age(call: CalculationCall) -> OperationResult:
 
 
 def _end_of_month(day: date) -> date:
-    return day.replace(day=calendar.monthrange(day.year, day.month)[1])
+    return day + relativedelta(day=31)
 
 
 @_operation("hours_between minutes_between", "from, to")

@@ -7,7 +7,8 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.calculator import NOTHING, MadeToolResults, NotRun, Outcome, ToolRun, parse_outcome
-from services.executor.core.figures.operations import CALCULATORS, CALCULATORS_TOLD, OPERATIONS
+from services.executor.core.figures.finance import CALCULATORS
+from services.executor.core.figures.operations import CALCULATORS_TOLD, OPERATIONS
 from services.executor.core.model.made_code import (
     BadSpec,
     NotMade,

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from services.executor.core.figures.operations import CALCULATORS, OPERATIONS
+from services.executor.core.figures.finance import CALCULATORS
+from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states.machine import (
     GENERAL,
     TEMPLATES,
