@@ -7,7 +7,6 @@ import pytest
 
 from services.executor.core.reflect.documents import (
     SOURCES,
-    DocumentAbout,
     Material,
     asked_documents,
     asking_words,
@@ -21,7 +20,7 @@ from shared.contracts.task import Artifact
 from shared.domain.words import FsmState, WriteStatus
 from tests.unit.executor_core.makers import NOON, call, entry, fact, from_task, plan, value, verdict
 
-ABOUT = DocumentAbout("task-1", NOON)
+ABOUT = ("task-1", NOON)
 PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
 NINE = {
     "prd": "problem_statement user_stories acceptance_criteria technical_constraints success_metrics open_questions",
@@ -79,7 +78,7 @@ def test_every_source_that_a_template_names_exists() -> None:
 def test_with_everything_written_a_document_is_complete(kind: str) -> None:
     """What data does not fill comes from the drafted texts; the Markdown has one heading for each section."""
     texts = {section.name: f"About {section.name}." for section in templates()[kind].sections}
-    made = document(kind, material(approval=waiting()), ABOUT, texts)
+    made = document(kind, material(approval=waiting()), *ABOUT, texts)
 
     told = data(made)
     assert (told["type"], told["created_at"], told["complete"]) == (kind, NOON.isoformat(), True)
@@ -92,7 +91,7 @@ def test_with_everything_written_a_document_is_complete(kind: str) -> None:
 @pytest.mark.promise("documents.templates")
 @pytest.mark.parametrize("kind", sorted(NINE))
 def test_with_nothing_known_every_section_is_marked_and_named(kind: str) -> None:
-    made = document(kind, material(Dossier(), answer=""), ABOUT)
+    made = document(kind, material(Dossier(), answer=""), *ABOUT)
 
     told, always = data(made), {"request_summary", "audit_scope", "blameless_note", "action_items_"}
     empty = [section for section in templates()[kind].sections if section.name not in always]
@@ -108,13 +107,13 @@ def test_with_nothing_known_every_section_is_marked_and_named(kind: str) -> None
 def test_an_amount_stands_in_a_document_as_it_was_read() -> None:
     """In the JSON as text: 86.10 is no binary fraction anywhere."""
     owed = fact({"id": "R-1", "customer": "Ada", "amount": Decimal("86.10")})
-    made = document("ar_report", material(Dossier(facts=(owed,))), ABOUT)
+    made = document("ar_report", material(Dossier(facts=(owed,))), *ABOUT)
     assert "| R-1 | 86.10 | Ada |" in (made.text or "")
     assert "'amount': '86.10'" in str(data(made)["sections"])
 
 
 def test_what_stands_in_a_cell_cannot_end_it() -> None:
-    assert "Sail \\| Co" in (document("ar_report", material(), ABOUT).text or "")
+    assert "Sail \\| Co" in (document("ar_report", material(), *ABOUT).text or "")
 
 
 @pytest.mark.promise("documents.asked")

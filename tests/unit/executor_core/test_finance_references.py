@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from services.executor.core.figures.calculator import CalculatorResult, split
 from services.executor.core.figures.finance import CALCULATORS, amortize_loan, cumulative, quantile, run_calculator
-from tests.each_row import each_row
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
 _CENT = Decimal("0.01")

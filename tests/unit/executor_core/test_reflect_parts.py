@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.reflect.outcome import FinishedRun, metadata, outcome, run_of
 from services.executor.core.reflect.quality import evidence
-from services.executor.core.reflect.turn_end import final_answer, turn_end, unchanged_end, without_footer
+from services.executor.core.reflect.turn_end import (
+    FinishedRun,
+    final_answer,
+    metadata,
+    outcome,
+    run_of,
+    turn_end,
+    unchanged_end,
+    without_footer,
+)
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import GENERAL
 from services.executor.ports.sessions import Work

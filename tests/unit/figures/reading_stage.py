@@ -5,9 +5,15 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from services.executor.core.figures.arguments import hints_of
-from services.executor.core.figures.facts import index_facts, is_supported
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.trace import Calculated, Trace, TraceSources, trace_scalar
+from services.executor.core.figures.trace import (
+    Calculated,
+    Trace,
+    TraceSources,
+    index_facts,
+    is_supported,
+    trace_scalar,
+)
 from shared.domain.exact_json import Json, JsonObject
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=ZoneInfo("Europe/Berlin"))  # a Wednesday

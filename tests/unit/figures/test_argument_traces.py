@@ -6,10 +6,10 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.figures.arguments import hints_of
-from services.executor.core.figures.facts import index_facts
 from services.executor.core.figures.trace import (
     OriginKind,
     TraceSources,
+    index_facts,
     numbers_of_answer,
     trace_argument,
     untraced_figures,

@@ -8,8 +8,7 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
-from services.executor.core.figures.date_grammar import Period
-from services.executor.core.figures.dates import read_possible_dates
+from services.executor.core.figures.dates import Period, read_possible_dates
 from services.executor.core.figures.numbers import Number, figure, read_amount
 from services.executor.core.figures.vocabulary import Money
 from tests.each_row import each_row

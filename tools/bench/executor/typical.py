@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from uuid import uuid4
 
-from services.executor.core.reflect.outcome import FinishedRun
-from services.executor.core.reflect.turn_end import turn_end
+from services.executor.core.reflect.turn_end import FinishedRun, turn_end
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.ports.sessions import Work

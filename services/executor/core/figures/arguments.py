@@ -229,34 +229,47 @@ class FieldRecord(NamedTuple):
 
 
 class ReadField(NamedTuple):
-    """One scalar of an answer, with its place. ``parent`` and ``name`` make its path."""
+    """One scalar of an answer, with its place. ``parent`` and ``name`` make its path; ``is_free``: it stands within
+    somebody's text. ``is_whole``: a value that was looked for is all that the field holds.
+    """
 
     fact_id: str
     parent: str
     name: str
     record: FieldRecord | None
     value: Json
-    standing: FieldStanding
+    is_free: bool = False
+    is_whole: bool = True
 
     @property
     def path(self) -> str:
         return _join_names(self.parent, self.name)
 
+    @property
+    def field(self) -> str:
+        """The name of the field, without the places in lists."""
+        return self.path.rpartition(".")[2].partition("[")[0]
 
-class _FieldStep(NamedTuple):
-    """A value still to be walked through."""
+    @property
+    def standing(self) -> FieldStanding:
+        if self.is_free:
+            return FieldStanding.FREE_TEXT
+        if not isinstance(self.value, str):
+            return FieldStanding.STRUCTURED
+        is_text = self.value.count(" ") >= LONGEST_FIELD or "\n" in self.value
+        if not self.name or self.is_tool_text:
+            return FieldStanding.PROSE if is_text or " " in self.value.strip() else FieldStanding.STRUCTURED
+        return FieldStanding.FREE_TEXT if is_text or is_free_text_name(self.name) else FieldStanding.STRUCTURED
 
-    parent: str
-    name: str
-    value: Json
-    record: FieldRecord | None
-    depth: int
-    is_free: bool
+    @property
+    def is_tool_text(self) -> bool:
+        """Whether the protocol puts the whole answer of a tool there."""
+        return self.name == "text" and _TOOL_TEXT.fullmatch(self.path) is not None
 
 
 _MOST_DEPTH = 100
 _OPENING = ("{", "[")
-_TOOL_TEXT = re.compile(r"(?:content\[\d+\]\.)?text")  # where the protocol puts the whole answer of a tool
+_TOOL_TEXT = re.compile(r"(?:content\[\d+\]\.)?text")
 _OWN_ID = ("id", "uuid")
 _PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")
 
@@ -265,33 +278,32 @@ def read_fields(fact_id: str, answer: Json) -> Iterator[ReadField]:
     """Yields every scalar of an answer, also of JSON within strings, and keys that are identifiers. JSON within
     somebody's text stays free text.
     """
-    walk = [_FieldStep("", "", answer, None, 0, is_free=False)]
-    while walk:
-        step = _parse_text(walk.pop())
-        if isinstance(step.value, dict | list):
-            inner = [*_steps_into(step)] if step.depth < _MOST_DEPTH else []
-            yield from (_field(fact_id, one) for one in inner if _is_leaf(one.value))
-            walk.extend(one for one in reversed(inner) if not _is_leaf(one.value))
-            if isinstance(step.value, dict):
-                yield from _identifying_keys(fact_id, step, step.value)
-        elif step.value is not None and not isinstance(step.value, bool):
-            yield _field(fact_id, step)
+    return _walk(ReadField(fact_id, "", "", None, answer), _MOST_DEPTH)
+
+
+def _walk(step: ReadField, depth: int) -> Iterator[ReadField]:
+    step = _parse_text(step)
+    if not isinstance(step.value, dict | list):
+        if step.value is not None and not isinstance(step.value, bool):
+            yield step
+        return
+    inner = [*_steps_into(step)] if depth else []
+    yield from (one for one in inner if _is_leaf(one.value))
+    if isinstance(step.value, dict):
+        yield from _identifying_keys(step, step.value)
+    for one in inner:
+        if not _is_leaf(one.value):
+            yield from _walk(one, depth - 1)
 
 
 def _is_leaf(value: Json) -> bool:
     """Whether a value is surely a number or a text, and not JSON within a text."""
-    return (
-        value.lstrip()[:1] not in _OPENING
-        if isinstance(value, str)
-        else isinstance(value, int | Decimal) and not isinstance(value, bool)
-    )
+    if isinstance(value, str):
+        return value.lstrip()[:1] not in _OPENING
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def _field(fact_id: str, step: _FieldStep) -> ReadField:
-    return ReadField(fact_id, step.parent, step.name, step.record, step.value, _standing(step, step.value))
-
-
-def _parse_text(step: _FieldStep) -> _FieldStep:
+def _parse_text(step: ReadField) -> ReadField:
     text = step.value
     if not isinstance(text, str) or _is_leaf(text):
         return step
@@ -299,44 +311,26 @@ def _parse_text(step: _FieldStep) -> _FieldStep:
         value = loads(text)
     except ValueError:
         return step
-    is_free = step.is_free or (is_free_text_name(step.name) and not _is_tool_text(step))
+    is_free = step.is_free or (is_free_text_name(step.name) and not step.is_tool_text)
     return step._replace(value=value, is_free=is_free) if isinstance(value, dict | list) else step
 
 
-def _steps_into(step: _FieldStep) -> Iterator[_FieldStep]:
-    value, depth = step.value, step.depth + 1
-    if isinstance(value, dict):
-        place = _join_names(step.parent, step.name)
-        record = _record_of(value, place, step.name) or step.record
-        for key, inner in value.items():
-            yield _FieldStep(place, key, inner, record, depth, step.is_free)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield _FieldStep(step.parent, f"{step.name}[{index}]", inner, step.record, depth, step.is_free)
+def _steps_into(step: ReadField) -> Iterator[ReadField]:
+    if isinstance(step.value, dict):
+        record = _record_of(step.value, step.path, step.name) or step.record
+        for key, inner in step.value.items():
+            yield ReadField(step.fact_id, step.path, key, record, inner, step.is_free)
+    elif isinstance(step.value, list):
+        for index, inner in enumerate(step.value):
+            yield step._replace(name=f"{step.name}[{index}]", value=inner)
 
 
-def _identifying_keys(fact_id: str, step: _FieldStep, value: JsonObject) -> Iterator[ReadField]:
+def _identifying_keys(step: ReadField, value: JsonObject) -> Iterator[ReadField]:
     """Yields the keys that are identifiers of records: ``{"EXP-1006": {...}}``."""
     for key, inner in value.items():
         if isinstance(inner, dict) and _looks_like_code(key):
-            place = _join_names(step.parent, step.name)
-            standing = FieldStanding.FREE_TEXT if step.is_free else FieldStanding.STRUCTURED
-            yield ReadField(fact_id, place, key, FieldRecord(_join_names(place, key), key), key, standing)
-
-
-def _standing(step: _FieldStep, value: Json) -> FieldStanding:
-    if step.is_free:
-        return FieldStanding.FREE_TEXT
-    if not isinstance(value, str):
-        return FieldStanding.STRUCTURED
-    is_text = value.count(" ") >= LONGEST_FIELD or "\n" in value
-    if not step.name or _is_tool_text(step):
-        return FieldStanding.PROSE if is_text or " " in value.strip() else FieldStanding.STRUCTURED
-    return FieldStanding.FREE_TEXT if is_text or is_free_text_name(step.name) else FieldStanding.STRUCTURED
-
-
-def _is_tool_text(step: _FieldStep) -> bool:
-    return step.name == "text" and _TOOL_TEXT.fullmatch(_join_names(step.parent, step.name)) is not None
+            record = FieldRecord(_join_names(step.path, key), key)
+            yield ReadField(step.fact_id, step.path, key, record, key, step.is_free)
 
 
 def _join_names(parent: str, name: str) -> str:

@@ -196,9 +196,8 @@ def _limit(sign: str, value: str, operands: Iterable[Operand], sources: OperandS
         if named is None and _is_field(value, operands, sources):
             return Operand(source="row", path=value)
         return named or sources.find(value, free=FREE_LIMITS)
-    if sign in ("=", "!="):
-        return sources.find_named(value) or Operand(source="constant", literal=value)
-    return Operand(source="constant", literal=value)
+    named = sources.find_named(value) if sign in ("=", "!=") else None
+    return named or Operand(source="constant", literal=value)
 
 
 def _is_field(name: str, operands: Iterable[Operand], sources: OperandSources) -> bool:

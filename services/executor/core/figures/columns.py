@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
+from operator import ge, gt, le, lt
 from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate
@@ -113,13 +114,18 @@ _TIMES = {"secs": "seconds", "mins": "minutes", "hrs": "hours"} | {
 }
 
 
-class ListColumn(NamedTuple):
-    """The cells that one operand selects. ``missing``: how many rows of its list have nothing there."""
+_NO_OPERAND = Operand(source="constant")
 
-    operand: Operand
+
+class ListColumn(NamedTuple):
+    """The cells at a path, or of an operand. ``is_list``: whether the path leads through a list; ``missing``: how many
+    of its rows have nothing there.
+    """
+
     cells: list[Cell]
     is_list: bool = False
     missing: int = 0
+    operand: Operand = _NO_OPERAND
 
     @property
     def written(self) -> str:
@@ -320,13 +326,7 @@ def _moment(value: Json) -> datetime | None:
 _SIGNS = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
 CONDITION = rf"[^\[\]'=!<>]+?\s*(?:{_SIGNS})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
 _PARTS = re.compile(rf"([^=!<>]+?)\s*({_SIGNS})\s*(.*)", re.DOTALL)
-_COMPARISONS: Mapping[str, Callable[[int], bool]] = {
-    ">": lambda sign: sign > 0,
-    ">=": lambda sign: sign >= 0,
-    "<": lambda sign: sign < 0,
-    "<=": lambda sign: sign <= 0,
-}
-ORDERINGS = tuple(_COMPARISONS)
+ORDERINGS: Mapping[str, Callable[..., bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}  # of two amounts of one kind
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
 OVERDUE = "overdue"
 SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE)
@@ -365,7 +365,7 @@ def _meets(value: Json, sign: str, against: Json, order: DateOrder = "") -> bool
     if sign == ONE_OF:
         return any(are_same(value, one.strip(), order) for one in said.split(","))
     compared = compare(value, against, order)
-    return compared is not None and _COMPARISONS[sign](compared)
+    return compared is not None and ORDERINGS[sign](compared, 0)
 
 
 def find_meeting(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:
@@ -373,26 +373,23 @@ def find_meeting(values: Sequence[Json], sign: str, against: Sequence[Json], ord
     pairs = list(zip(values, against, strict=True))
     if sign not in ("=", "!="):
         return [_meets(value, sign, other, order) for value, other in pairs]
-    same = [_are_exactly_same(value, other, order) for value, other in pairs]
+    same = [are_same(value, other, order, by_case=True) for value, other in pairs]
     if not any(same):
         same = [are_same(value, other, order) for value, other in pairs]
     return [one is (sign == "=") for one in same]
 
 
-def _are_exactly_same(value: Json, other: Json, order: DateOrder) -> bool:
+def are_same(value: Json, other: Json, order: DateOrder = "", *, by_case: bool = False) -> bool:
+    """Whether two values are equal as numbers, as dates, as truths or as words, in any case unless ``by_case``. Two
+    empty ones are, unless ``by_case``.
+    """
     if is_empty(value) or is_empty(other):
-        return False
-    compared = compare(value, other, order)
-    return compared == 0 if compared is not None else identity(value) == identity(other)
-
-
-def are_same(value: Json, other: Json, order: DateOrder = "") -> bool:
-    """Whether two values are equal as numbers, as dates, as truths or as words in any case."""
-    if is_empty(value) or is_empty(other):
-        return is_empty(value) and is_empty(other)
+        return is_empty(value) and is_empty(other) and not by_case
     compared = compare(value, other, order)
     if compared is not None:
         return compared == 0
+    if by_case:
+        return identity(value) == identity(other)
     one, two = (as_text(item).strip().casefold() for item in (value, other))
     return TRUTHS.get(one, one) == TRUTHS.get(two, two)
 

@@ -1,31 +1,268 @@
 """Finds dates in a text: written out, in digits, relative to today, periods and repetitions.
 
-The words of a text become one character each (``vocabulary.Role``), among which the patterns of ``date_grammar`` are
-looked for.
+The words of a text become one character each (``vocabulary.Role``). A pattern is a regular expression over these, so
+that one serves all languages, and has the periods that its words mean.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import MAXYEAR, UTC, date, datetime, time, timedelta, tzinfo
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from services.executor.core.figures.date_grammar import (
-    GRAMMAR,
-    MOST_SPELLED_DAYS,
-    DateWords,
-    Period,
-    days_written,
-    each_day,
-    months_written,
-    move_day,
-    nearest_days,
-    quarter_of,
-)
+from dateutil.relativedelta import relativedelta
+
 from services.executor.core.figures.vocabulary import SpelledNumber, WordRole, WrittenToken, roles_of_words, split_words
 from shared.domain.exact_json import Json
+
+
+class Period(NamedTuple):
+    """A period of days from the first to the last, both included; a single day if the two are equal."""
+
+    first: date
+    last: date
+
+
+class _DateWords(NamedTuple):
+    """The words that a pattern matched, with the values of its named parts."""
+
+    signs: str
+    values: Mapping[str, int]
+    today: date
+
+
+_Reader = Callable[[_DateWords], Sequence[Period]]
+_NEAR = timedelta(days=250)  # a day and month without a year is in the year that brings it nearest
+_MOST_SPELLED_DAYS = 9_999
+_MOST_WORKDAYS = 40_000
+_WORKDAYS = 5
+
+
+def _days_written(written: Sequence[tuple[int, int, int]]) -> list[Period]:
+    return [Period(day, day) for parts in written if (day := _day(*parts)) is not None]
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:  # a day that no month has
+        return None
+
+
+def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Period]:
+    """The days that a day and month without a year can mean: the next one, and the last one if that is near too."""
+    years = (today.year, today.year + 1, today.year - 1)
+    days = _days_written([(year, month, day) for month, day in written for year in years if MINYEAR <= year <= MAXYEAR])
+    near = [period for period in days if abs(period.first - today) <= _NEAR]
+    return near or days[:1]
+
+
+def _months_written(written: Sequence[tuple[int, int]]) -> list[Period]:
+    starts = (_day(year, month, 1) for year, month in written if year < MAXYEAR)
+    return [_period_from(start, relativedelta(months=1)) for start in starts if start is not None]
+
+
+def _quarter_of(year: int, number: int) -> Period:
+    return _period_from(date(year, 3 * number - 2, 1), relativedelta(months=3))
+
+
+def _period_from(start: date, length: relativedelta) -> Period:
+    return Period(start, start + length - timedelta(days=1))
+
+
+def _month_day(group: _DateWords) -> Sequence[Period]:
+    month, day, year = group.values["M"], group.values["N"], group.values.get("Y")
+    return _days_written([(year, month, day)]) if year else _nearest_days([(month, day)], group.today)
+
+
+def _day_range(group: _DateWords) -> Sequence[Period]:
+    month, year, today = group.values["M"], group.values.get("Y"), group.today
+    ends = [
+        _days_written([(year, month, group.values[k])]) if year else _nearest_days([(month, group.values[k])], today)
+        for k in "AB"
+    ]
+    return [Period(first.first, last.last) for first, last in zip(*ends, strict=False) if first <= last]
+
+
+def _month(group: _DateWords) -> Sequence[Period]:
+    month, today = group.values["M"], group.today
+    if year := group.values.get("Y"):
+        return _months_written([(year, month)])
+    if "n" in group.signs or "l" in group.signs:
+        years = range(today.year, today.year + 2) if "n" in group.signs else range(today.year, today.year - 2, -1)
+        return [
+            one
+            for one in _months_written([(year, month) for year in years])
+            if ("n" in group.signs) == (one.first > today)
+        ][:1]
+    near = [
+        one
+        for one in _months_written([(today.year + shift, month) for shift in (0, 1, -1)])
+        if abs(one.first - today) <= _NEAR
+    ]
+    return sorted(near, key=lambda one: one.last < today)
+
+
+_UNITS = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H": relativedelta(months=1)} | {
+    "Q": relativedelta(months=3), "J": relativedelta(years=1)
+}  # fmt: skip
+
+
+def move_day(
+    day: date, count: int, sign: str, *, is_working: bool = False, holidays: Collection[date] = ()
+) -> date | None:
+    """The day moved by ``count`` units, or back; None beyond the calendar. Working days are Mondays to Fridays without
+    the holidays. What a month does not have becomes its last day.
+    """
+    try:
+        if not is_working or sign != "D":
+            return day + _UNITS[sign] * count
+        step = timedelta(days=1 if count > 0 else -1)
+        for _ in range(min(abs(count), _MOST_WORKDAYS)):
+            day += step
+            while day.weekday() >= _WORKDAYS or day in holidays:
+                day += step
+        return day
+    except (OverflowError, ValueError):  # past the calendar's end
+        return None
+
+
+def _periods_away(group: _DateWords) -> Sequence[Period]:
+    """The day of ``in 30 days``, ``two weeks ago``, ``vor drei Tagen``, ``within ten working days``."""
+    sign = next(mark for mark in group.signs if mark in "DKHJQ")
+    is_past = any(mark in group.signs for mark in "avy")
+    count = -group.values["N"] if is_past else group.values["N"]
+    day = move_day(group.today, count, sign, is_working="w" in group.signs)
+    return _each_day(day) if day is not None else []
+
+
+def _weekday(group: _DateWords) -> Sequence[Period]:
+    """``Friday`` is the next one, today included; ``next Friday`` that one or next week's, as people differ."""
+    ahead = (group.values["W"] - group.today.weekday()) % 7
+    if "K" in group.signs:
+        week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1)
+        return _each_day(week + timedelta(days=group.values["W"]))
+    if "l" in group.signs:
+        return _each_day(group.today - timedelta(days=(7 - ahead) % 7 or 7))
+    first = group.today + timedelta(days=ahead)
+    if "n" in group.signs:
+        first = first if ahead else first + timedelta(weeks=1)
+        week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1, days=group.values["W"])
+        return _each_day(first, week)
+    return _each_day(first) if ahead or "t" in group.signs else _each_day(first, first + timedelta(weeks=1))
+
+
+def _each_day(*days: date) -> Sequence[Period]:
+    return [Period(day, day) for day in dict.fromkeys(days)]
+
+
+def _calendar_unit(group: _DateWords) -> Sequence[Period]:
+    """The period of ``next week``, ``this month``, ``last quarter``, ``le mois prochain``."""
+    sign = next(mark for mark in group.signs if mark in "KHJQ")
+    shift = 1 if "n" in group.signs else -1 if "l" in group.signs else 0
+    return [_calendar_period_around(group.today, sign, shift)]
+
+
+def _calendar_period_around(day: date, sign: str, shift: int) -> Period:
+    """The week (K), month (H), year (J) or quarter (Q) that holds the day, moved by ``shift`` of them."""
+    start = {
+        "K": day - timedelta(days=day.weekday()),
+        "H": day.replace(day=1),
+        "J": day.replace(month=1, day=1),
+        "Q": day.replace(month=3 * ((day.month - 1) // 3) + 1, day=1),
+    }[sign]
+    return _period_from(start + _UNITS[sign] * shift, _UNITS[sign])
+
+
+def _year_quarter(group: _DateWords) -> Sequence[Period]:
+    year = group.values.get("Y")
+    if year:
+        return [_quarter_of(year, group.values["q"])]
+    today = group.today
+    near = [_quarter_of(today.year + shift, group.values["q"]) for shift in (0, 1, -1)]
+    return [one for one in near if abs(one.first - today) <= _NEAR or one.first <= today <= one.last]
+
+
+def _year(group: _DateWords) -> Sequence[Period]:
+    return [_period_from(date(group.values["Y"], 1, 1), relativedelta(years=1))]
+
+
+def _edges(group: _DateWords) -> Sequence[Period]:
+    """The days at an edge of a period: ``end of March`` is its last day or its last working day."""
+    inner = _DateWords(group.signs[1:], group.values, group.today)
+    read = (
+        _month
+        if "M" in group.signs
+        else _year_quarter
+        if "q" in group.signs
+        else _year
+        if "Y" in group.signs
+        else _calendar_unit
+    )
+    return [edge for period in read(inner) for edge in _edge(group.signs[0], period)]
+
+
+def _edge(sign: str, period: Period) -> Sequence[Period]:
+    if sign == "b":
+        return _each_day(period.first, _to_workday(period.first, 1))
+    if sign == "e":
+        return _each_day(period.last, _to_workday(period.last, -1))
+    middle = (
+        period.first + timedelta(days=14)
+        if (period.last - period.first).days < 31
+        else period.first + (period.last - period.first) / 2
+    )
+    return _each_day(middle)
+
+
+def _to_workday(day: date, step: int) -> date:
+    while day.weekday() >= _WORKDAYS:
+        day += timedelta(days=step)
+    return day
+
+
+def _day_of_unit(group: _DateWords) -> Sequence[Period]:
+    """The day of ``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
+    first = _calendar_unit(group)[0].first
+    return _days_written([(first.year, first.month, group.values["N"])])
+
+
+def _last_day(group: _DateWords) -> Sequence[Period]:
+    signs = group.signs[group.signs.index("D") + 1 :]
+    inner = _DateWords(signs, group.values, group.today)
+    return [Period(one.last, one.last) for one in (_month(inner) if "M" in signs else _calendar_unit(inner))]
+
+
+# Longest reading first: the first pattern that fits takes its words from those below it.
+_GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
+    (re.compile(pattern), reader, is_relative)
+    for pattern, reader, is_relative in (
+        (r"(?P<A>N)[r&]o*(?P<B>N)o*(?P<M>M)o*(?P<Y>Y)?", _day_range, False),
+        (r"(?P<M>M)o*(?P<A>N)[r&]o*(?P<B>N)(?:o*(?P<Y>Y))?", _day_range, False),
+        (r"(?:[WX]o*)?(?P<N>N)o*(?P<M>M)(?:o*(?P<Y>Y))?", _month_day, False),
+        (r"(?:[WX]o*)?(?P<M>M)o*(?P<N>N)(?:o*(?P<Y>Y))?", _month_day, False),
+        (r"[ebd]o*+(?:[nlt]o*+)?(?P<M>M)(?:o*(?P<Y>Y))?", _edges, False),
+        (r"[ebd]o*(?P<q>q)o*(?P<Y>Y)?", _edges, False),
+        (r"[ebd]i?o*(?:[nlt]o*[KHJQ]|[KHJQ][nlt]|[KHJQ])", _edges, True),
+        (r"[ebd]o*(?P<Y>Y)", _edges, False),
+        (r"lDo*(?P<M>M)(?:o*(?P<Y>Y))?", _last_day, False),
+        (r"lDo*+(?:(?:[nlt]o*+)?H|Hn)", _last_day, True),
+        (r"(?P<N>N)D?[oi]+(?:[nlt]o*H|H[nlt]?)", _day_of_unit, True),
+        (r"(?P<M>M)o*(?P<Y>Y)", _month, False),
+        (r"(?P<q>q)o*(?P<Y>Y)?", _year_quarter, False),
+        (r"(?P<W>W)[oi]*nK|nK[oi]*(?P<V>W)|Kn[oi]*(?P<U>W)", _weekday, True),
+        (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _periods_away, True),
+        (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _periods_away, True),
+        (r"(?P<T>T)", lambda group: _each_day(group.today + timedelta(days=group.values["T"])), True),
+        (r"[nlt]o*(?P<W>W)|(?P<V>W)[nl]", _weekday, True),
+        (r"(?P<W>W)", _weekday, True),
+        (r"[nlt]o*[KHJQ]|[KHJQ](?:o*[nlt])", _calendar_unit, True),
+        (r"(?:[intlcr]o*)(?P<M>M)", _month, False),
+        (r"[io](?P<Y>Y)(?![.]?[DKHJM])", _year, False),
+    )
+)
 
 
 class DateMention(NamedTuple):
@@ -92,17 +329,17 @@ def _read_numeric(match: re.Match[str], today: date) -> DateMention | None:
     match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:
         case {"a": first, "b": second, "y": year}:
             year += 2000 if year < 100 else 0
-            periods = days_written([(year, second, first), (year, first, second)][: 1 if match["sep2"] == "." else 2])
+            periods = _days_written([(year, second, first), (year, first, second)][: 1 if match["sep2"] == "." else 2])
         case {"y": year, "m": month, "d": day}:
-            periods = days_written([(year, month, day)])
+            periods = _days_written([(year, month, day)])
         case {"y": year, "m": month}:
-            periods = months_written([(year, month)])
+            periods = _months_written([(year, month)])
         case {"y": year, "q": number}:
-            periods = [quarter_of(year, number)] if 0 < year < MAXYEAR else []
+            periods = [_quarter_of(year, number)] if 0 < year < MAXYEAR else []
         case {"m": month, "d": day}:
-            periods = nearest_days([(month, day)], today)
+            periods = _nearest_days([(month, day)], today)
         case {"a": first, "b": second}:
-            periods = nearest_days([(second, first), (first, second)], today)
+            periods = _nearest_days([(second, first), (first, second)], today)
         case _:
             periods = []
     return DateMention(*match.span(), tuple(dict.fromkeys(periods))) if periods else None
@@ -116,7 +353,7 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
         if before < 0 or found[before].end <= match.start():
             number = int(match[1] or match[2])
             months = (today, today.replace(day=1) + timedelta(days=31))
-            days = days_written([(one.year, one.month, number) for one in months])
+            days = _days_written([(one.year, one.month, number) for one in months])
             start = match.start(match.lastindex or 0)
             ahead = [day for day in days if day.first >= today]
             yield DateMention(start, match.end(), tuple(ahead or days), is_relative=True)
@@ -126,7 +363,7 @@ def _words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
 ) -> list[_Word]:
     """The tokens as words of the grammar; ``.`` stands for any other word, ``|`` for the end of a phrase."""
-    numbers = {number.first: number for number in spelled if number.value <= MOST_SPELLED_DAYS}
+    numbers = {number.first: number for number in spelled if number.value <= _MOST_SPELLED_DAYS}
     starts = [mention.start for mention in numeric]
     words: list[_Word] = []
     place = end = 0
@@ -193,7 +430,7 @@ _REPEATED = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
 
 def _read_words(words: Sequence[_Word], signs: str, today: date) -> Iterator[DateMention]:
     taken = bytearray(len(signs))
-    for pattern, read, is_relative in GRAMMAR:
+    for pattern, read, is_relative in _GRAMMAR:
         for match in pattern.finditer(signs):
             first, after = match.span()
             if any(taken[first:after]):
@@ -207,9 +444,9 @@ def _read_words(words: Sequence[_Word], signs: str, today: date) -> Iterator[Dat
 _ALIASES = {"V": "W", "U": "W", "L": "N", "K": "N"}
 
 
-def _group(match: re.Match[str], words: Sequence[_Word], today: date) -> DateWords:
+def _group(match: re.Match[str], words: Sequence[_Word], today: date) -> _DateWords:
     values = {_ALIASES.get(key, key): words[match.start(key)].value for key, part in match.groupdict().items() if part}
-    return DateWords(match[0], values, today)
+    return _DateWords(match[0], values, today)
 
 
 def _mention(
@@ -254,7 +491,7 @@ def _shift(words: Sequence[_Word], mention: DateMention, offset: re.Match[str]) 
     days = [move_day(one.first, count, offset["u"], is_working=bool(offset["w"])) for one in mention.periods]
     start = min(mention.start, words[offset.start()].start)
     end = max(mention.end, words[offset.end() - 1].end)
-    periods = tuple(each_day(*(day for day in days if day is not None)))
+    periods = tuple(_each_day(*(day for day in days if day is not None)))
     return DateMention(start, end, periods, mention.is_relative, "", mention.periods)
 
 

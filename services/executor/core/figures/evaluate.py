@@ -23,7 +23,6 @@ from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     KnownFigures,
     OperandSources,
-    Selection,
     describe_fields,
     open_rows,
     read_field_of_rows,
@@ -132,9 +131,7 @@ def _read_column(operand: Operand, place: int, asked: NamedValue, sources: Opera
     if operand.source == "constant":
         _check_constant(operand.literal, place, asked)
     column = _read_operand(operand, sources)
-    if operand.source == "result" and takes_lists(asked.operation):
-        return ListColumn(operand, *open_rows(Selection(*column[1:])))
-    return column
+    return open_rows(column) if operand.source == "result" and takes_lists(asked.operation) else column
 
 
 def _read_operand(operand: Operand, sources: OperandSources) -> ListColumn:
@@ -142,16 +139,12 @@ def _read_operand(operand: Operand, sources: OperandSources) -> ListColumn:
         case "value":
             return _read_value_column(operand, sources.known)
         case "result":
-            selection = select_cells(sources.result(operand.ref), operand.path)
-            return ListColumn(operand, *selection)
-        case "task":
-            if not sources.is_in_texts(operand.literal):
-                raise CannotCalculate(f"the task states no figure {operand.literal!r}")
-            return ListColumn(operand, [Cell(operand.literal)])
-        case "constant" | "today":
-            return ListColumn(operand, [Cell(operand.literal)])
+            return select_cells(sources.result(operand.ref), operand.path)._replace(operand=operand)
         case "row":
             raise CannotCalculate("a field of the row is compared with in conditions alone")
+    if operand.source == "task" and not sources.is_in_texts(operand.literal):
+        raise CannotCalculate(f"the task states no figure {operand.literal!r}")
+    return ListColumn([Cell(operand.literal)], operand=operand)
 
 
 def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
@@ -162,20 +155,23 @@ def _read_value_column(operand: Operand, known: KnownFigures) -> ListColumn:
         read: Json = value.value == "true" if value.kind == "boolean" else value.value
         if value.kind == "decimal":
             read = Decimal(value.value)
-        return ListColumn(operand, [Cell(read, currency=value.currency, unit=value.unit)])
-    groups = loads_object(value.value)
-    cells = [_cell_of_group(value, name, figure) for name, figure in groups.items()]
+        return ListColumn([Cell(read, currency=value.currency, unit=value.unit)], operand=operand)
+    cells = {
+        name: Cell(
+            figure,
+            ({"group": name},),
+            value.name,
+            value.currency or (name if is_currency(name) else ""),
+            value.unit,
+        )
+        for name, figure in loads_object(value.value).items()
+    }
     if not operand.path:
-        return ListColumn(operand, cells, is_list=True)
-    name = next((name for name in groups if name.casefold() == operand.path.casefold()), None)
+        return ListColumn([*cells.values()], is_list=True, operand=operand)
+    name = next((name for name in cells if name.casefold() == operand.path.casefold()), None)
     if name is None:
-        raise CannotCalculate(f"{value.name} has no group {operand.path!r}; it has {', '.join(list(groups)[:12])}")
-    return ListColumn(operand, [cell for cell in cells if cell.row["group"] == name])
-
-
-def _cell_of_group(value: NamedValue, name: str, figure: Json) -> Cell:
-    currency = value.currency or (name if is_currency(name) else "")
-    return Cell(figure, ({"group": name},), value.name, currency, value.unit)
+        raise CannotCalculate(f"{value.name} has no group {operand.path!r}; it has {', '.join(list(cells)[:12])}")
+    return ListColumn([cells[name]], operand=operand)
 
 
 def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
@@ -188,9 +184,7 @@ def _check_constant(literal: str, place: int, asked: NamedValue) -> None:
 
 def _keep_rows(column: ListColumn, asked: NamedValue, sources: OperandSources) -> ListColumn:
     """The column with only those cells of a list whose rows meet all conditions; one that is no list is unchanged."""
-    if not column.is_list or column.operand.source != "result":
-        return column
-    for condition in asked.where:
+    for condition in asked.where if column.is_list and column.operand.source == "result" else ():
         column = column._replace(cells=_select_meeting(column.cells, condition, asked.date_order, sources))
     return column
 

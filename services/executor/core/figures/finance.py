@@ -405,7 +405,9 @@ CALCULATORS: Mapping[str, Calculator] = {
     "loan_balance": money("principal, yearly %, months, month", _of_instalment(2)),
     "loan_total_interest": money(  # CUMIPMT, on rounded instalments
         "principal, yearly %, months",
-        lambda *loan, places: total([row.interest for row in amortize_loan(*loan, places)]),
+        lambda principal, rate, months, *, places: total(
+            [row.interest for row in amortize_loan(principal, rate, months, places)]
+        ),
     ),
     "straight_line": money(  # IAS 16, paragraph 62
         "cost, salvage, life, period",

@@ -10,8 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-from services.executor.core.figures.date_grammar import Period
-from services.executor.core.figures.dates import DateMention, find_dates, read_machine_moment
+from services.executor.core.figures.dates import DateMention, Period, find_dates, read_machine_moment
 from services.executor.core.figures.identifiers import (
     WrittenIdentifier,
     find_codes,

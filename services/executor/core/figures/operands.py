@@ -11,6 +11,7 @@ from services.executor.core.figures.columns import (
     CONDITION,
     OVERDUE,
     Cell,
+    ListColumn,
     find_field,
     find_field_around,
     find_meeting,
@@ -31,37 +32,26 @@ from shared.domain.exact_json import Json, as_text, dumps
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
 
 
-class Selection(NamedTuple):
-    """The cells at a path. ``is_list``: whether it leads through a list; ``missing``: how many rows lack the field."""
-
-    cells: list[Cell]
-    is_list: bool = False
-    missing: int = 0
+_Step = str | int | tuple[str, str, str | None]  # a key or, empty, a list's items; a place; a condition
 
 
-class _PathStep(NamedTuple):
-    key: str = ""
-    place: int | None = None
-    holds: tuple[str, str, str | None] | None = None  # field, sign, literal
-
-
-def select_cells(result: Json, path: str) -> Selection:
+def select_cells(result: Json, path: str) -> ListColumn:
     """The cells at a path; rows without the last field are counted. Raises ``NoSuchPath`` if none has it."""
-    selection = Selection([Cell(result)])
+    selection = ListColumn([Cell(result)])
     for step in _steps(path):
         selection = _take(selection, step, path)
     return _open_lists(selection)
 
 
-def open_rows(selection: Selection) -> Selection:
+def open_rows(selection: ListColumn) -> ListColumn:
     """The rows of the list that a single selected answer holds; any other selection is unchanged."""
     if selection.is_list or len(selection.cells) != 1 or not isinstance(selection.cells[0].value, dict):
         return selection
     rows = _find_rows(selection.cells[0])
-    return selection if rows is None else Selection(rows, True)
+    return selection if rows is None else selection._replace(cells=rows, is_list=True)
 
 
-def _steps(path: str) -> Iterator[_PathStep]:
+def _steps(path: str) -> Iterator[_Step]:
     place = 0
     for match in _STEP.finditer(path):
         if match.start() != place:
@@ -69,39 +59,39 @@ def _steps(path: str) -> Iterator[_PathStep]:
         place = match.end()
         key, index, only = match.groups()
         if only is not None:
-            yield _PathStep(holds=parse_condition(only))
+            yield parse_condition(only)
         elif index not in (None, "*"):
-            yield _PathStep(place=int(index))
+            yield int(index)
         else:
-            yield _PathStep(key=(key or "").strip())
+            yield (key or "").strip()
     if place != len(path):
         raise NoSuchPath(f"{path!r} is no path such as items[*].amount or items[status='open'].amount")
 
 
-def _take(selection: Selection, step: _PathStep, path: str) -> Selection:
-    if step.key:
-        return _take_key(selection, step.key, path)
-    if step.place is not None:
-        return _take_index(selection, step.place, path)
+def _take(selection: ListColumn, step: _Step, path: str) -> ListColumn:
+    if isinstance(step, int):
+        return _take_index(selection, step, path)
+    if isinstance(step, str) and step:
+        return _take_key(selection, step, path)
     opened = _open_lists(selection, inside=True)
-    if step.holds is None:
+    if isinstance(step, str):
         return opened if opened.is_list else _refuse(selection, path, "no list")
-    field, sign, literal = step.holds
+    field, sign, literal = step
     alone = [cell._replace(records=()) for cell in opened.cells]
     values = [found[1] if (found := find_field_around(cell, field)) else None for cell in alone]
     kept = find_meeting(values, sign, [literal] * len(alone))
     return opened._replace(cells=[cell for cell, is_kept in zip(opened.cells, kept, strict=True) if is_kept])
 
 
-def _take_index(selection: Selection, index: int, path: str) -> Selection:
+def _take_index(selection: ListColumn, index: int, path: str) -> ListColumn:
     lists = [_find_rows(cell) or [] for cell in selection.cells]
     found = [rows[index] for rows in lists if index < len(rows)]
     if not found:
         raise NoSuchPath(f"path {path!r}: no [{index}] there; the list has {max(map(len, lists), default=0)} items")
-    return Selection(found, selection.is_list, selection.missing + len(lists) - len(found))
+    return ListColumn(found, selection.is_list, selection.missing + len(lists) - len(found))
 
 
-def _take_key(selection: Selection, key: str, path: str) -> Selection:
+def _take_key(selection: ListColumn, key: str, path: str) -> ListColumn:
     found: list[Cell] = []
     is_list, missing = selection.is_list, 0
     for cell in selection.cells:
@@ -116,7 +106,7 @@ def _take_key(selection: Selection, key: str, path: str) -> Selection:
         missing += sum(child is None for child in children)
     if missing and not found:
         return _refuse(selection, path, key)
-    return Selection(found, is_list, selection.missing + missing)
+    return ListColumn(found, is_list, selection.missing + missing)
 
 
 def _find_child(cell: Cell, key: str) -> Cell | None:
@@ -152,7 +142,7 @@ def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
     return [Cell(row if find_field(row, "id") else {"id": key, **row}, around, name or cell.field) for key, row in rows]
 
 
-def _open_lists(selection: Selection, inside: bool = False) -> Selection:
+def _open_lists(selection: ListColumn, inside: bool = False) -> ListColumn:
     """The selection with lists replaced by their items; ``inside``: also answers by the one list that they hold."""
     if not any(isinstance(cell.value, list) or (inside and isinstance(cell.value, dict)) for cell in selection.cells):
         return selection
@@ -162,10 +152,10 @@ def _open_lists(selection: Selection, inside: bool = False) -> Selection:
         rows = _find_rows(cell) if isinstance(cell.value, list) or (inside and not is_list) else None
         is_list = is_list or rows is not None
         found += [cell] if rows is None else rows
-    return Selection(found, is_list, selection.missing)
+    return selection._replace(cells=found, is_list=is_list)
 
 
-def _refuse(selection: Selection, path: str, what: str) -> Selection:
+def _refuse(selection: ListColumn, path: str, what: str) -> ListColumn:
     around = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
     names = list_names(around)
     there = f"there are {names}" if names else f"there is {dumps(around[0])[:60]}" if around else "there is nothing"

@@ -19,6 +19,7 @@ from services.executor.core.figures.calculator import (
     takes,
 )
 from services.executor.core.figures.columns import (
+    ORDERINGS,
     Cell,
     ListColumn,
     are_dates,
@@ -40,8 +41,7 @@ from services.executor.core.figures.columns import (
     read_cell_truth,
     take_single_cell,
 )
-from services.executor.core.figures.date_grammar import move_day
-from services.executor.core.figures.dates import DateOrder, has_time, read_possible_dates
+from services.executor.core.figures.dates import DateOrder, has_time, move_day, read_possible_dates
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
 from services.executor.core.figures.vocabulary import UNITS, is_currency, places
@@ -127,12 +127,7 @@ AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
 SOUGHT = ("which_has_most", "which_has_least")
 WORDS_ALLOWED = frozenset({"is_equal", "is_not_equal"})
 FREE_LIMITS = frozenset({0, 1})
-_ORDERS: Mapping[str, Callable[[int], bool]] = {
-    "is_less": lambda order: order < 0,
-    "is_at_most": lambda order: order <= 0,
-    "is_more": lambda order: order > 0,
-    "is_at_least": lambda order: order >= 0,
-}
+_ORDERS = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
 _CONVERSIONS = (
     "seconds_to_minutes minutes_to_hours hours_to_minutes hours_to_days days_to_hours days_to_weeks weeks_to_days "
     "months_to_years years_to_months"
@@ -489,7 +484,7 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
         return OperationResult(are_same(one.value, other.value, call.order) is (call.operation == "is_equal"))
     order = compare(one.value, other.value, call.order)
     if order is not None:
-        return OperationResult(_ORDERS[call.operation](order))
+        return OperationResult(ORDERINGS[_ORDERS[call.operation]](order, 0))
     both = next((cell for cell in (one, other) if len(read_possible_dates(cell.value)) == 2), None)
     if both is not None:
         read_cell_date(both, call.operation, call.order)

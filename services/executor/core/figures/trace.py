@@ -3,9 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from services.executor.core.figures.arguments import (
@@ -13,27 +16,449 @@ from services.executor.core.figures.arguments import (
     ArgumentHints,
     ArgumentKind,
     FieldStanding,
+    ReadField,
     hints_of,
     kind_of_argument,
+    read_fields,
 )
-from services.executor.core.figures.dates import read_machine_moment
-from services.executor.core.figures.facts import FactOrigin, FactsIndex, is_supported
-from services.executor.core.figures.identifiers import identifier_key, whole_form
+from services.executor.core.figures.dates import ReadMoment, read_machine_moment, read_possible_dates
+from services.executor.core.figures.identifiers import (
+    ADDRESSES,
+    IdentifierForm,
+    WrittenIdentifier,
+    find_special_identifiers,
+    has_digit,
+    identifier_key,
+    whole_form,
+)
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import Number, NumberMention, read_number
-from services.executor.core.figures.vocabulary import Unit
-from shared.domain.exact_json import Json, JsonObject
+from services.executor.core.figures.numbers import (
+    Number,
+    NumberMention,
+    read_machine_number,
+    read_number,
+    read_written_number,
+)
+from services.executor.core.figures.vocabulary import UNITS, Unit, agree_in_currency, minor_places, spaced_words
+from shared.domain.exact_json import Json, JsonObject, as_text, dumps
+
+_MOST_STEPS = 366
+_FEWEST_PLACES = 2  # 0.33 is a third, 0.3 is not
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
+_DAY_SECONDS = (86_400, 3600, 60, 1)
+_LONGEST_DATE = 60
+_OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
 
 
-class StatedFigure(NamedTuple):
-    """A number (``values``) or an identifier (``code``) with its place in an answer."""
+def is_supported(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
+    """Whether something in the text supports a scalar.
 
-    start: int
-    end: int
-    text: str
-    values: tuple[Number, ...] = ()
-    code: str = ""
-    unit: Unit | None = None
+    A number within a longer code, date or telephone number supports nothing. A minus may be dropped, never added. Minor
+    units count where the hints say so, or where an integer must mean them (123450 for 1,234.50).
+    """
+    if value is None or isinstance(value, dict | list):
+        return False
+    if isinstance(value, bool):
+        return mentions.has_words(dumps(value))
+    if isinstance(value, str):
+        return _has_text(value.strip(), hints, mentions)
+    return _has_number(Decimal(value), hints, mentions) or _has_part_of_date(value, hints, mentions)
+
+
+def _has_text(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
+    if not text:
+        return False
+    form = whole_form(text)
+    return (
+        mentions.has_phrase(text)
+        or _has_date(text, mentions)
+        or _has_written_number(text, hints, mentions)
+        or (form is not None and identifier_key(text) in mentions.identifier_keys)
+        or (form not in ADDRESSES and mentions.has_words(text))
+        or any(one.money is not None and text in one.money.codes for one in mentions.numbers)  # EUR where it has €50
+    )
+
+
+def _has_written_number(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
+    if (seconds := read_duration(text)) is not None:
+        return _has_amount(Fraction(seconds), "time", mentions)
+    written = read_written_number(text)
+    return written is not None and any(_has_number(value, hints, mentions, written) for value in written.values)
+
+
+def read_duration(text: str) -> Decimal | None:
+    """The seconds of an ISO 8601 duration, ``PT1H30M``; None for any other text."""
+    match = _DURATION.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
+    if match is None:
+        return None
+    return Decimal(sum(int(count or 0) * size for count, size in zip(match.groups(), _DAY_SECONDS, strict=True)))
+
+
+def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, written: NumberMention | None = None) -> bool:
+    """Whether the text has the number: the same, the same in minor units, or the same in another unit."""
+    money, unit = (written.money, written.unit) if written else (None, None)
+    unit = unit or hints.unit
+    negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 else ()
+    for mention in (*mentions.numbers_by_value.get(value, ()), *negatives):
+        if _may_mean(mention, hints) and agree_in_currency(mention.money, money):
+            is_other_unit = unit is not None and mention.unit is not None and unit != mention.unit
+            takes_minor = hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
+            if takes_minor if _is_minor(mention) and value else not is_other_unit:
+                return True
+    return _has_in_minor_units(value, hints, mentions, written) or _has_measure(value, hints, unit, mentions)
+
+
+def _may_mean(mention: NumberMention, hints: ArgumentHints) -> bool:
+    """Whether a mention can be the value of such an argument: "one of them" is no amount, and no account is spelled
+    out.
+    """
+    if hints.kind in (ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
+        is_word = mention.is_everyday or (mention.is_spelled and hints.kind is ArgumentKind.ACCOUNT)
+        return not (is_word or mention.unit or mention.money)
+    if hints.kind is not ArgumentKind.AMOUNT:
+        return True
+    if mention.is_everyday and not mention.money:
+        return False
+    return mention.unit is None or (mention.unit.measure == "percent" and not hints.is_plain_money)
+
+
+def _is_minor(mention: NumberMention) -> bool:
+    return mention.money is not None and mention.money.is_minor
+
+
+def _has_in_minor_units(value: Number, hints: ArgumentHints, mentions: Mentions, written: NumberMention | None) -> bool:
+    money = written.money if written else None
+    if hints.kind is not ArgumentKind.AMOUNT and not hints.is_in_minor_units and not money:
+        return False
+    return any(
+        _equals_in_minor_units(value, said, mention, hints)
+        for mention in mentions.numbers
+        if mention.unit is None and agree_in_currency(mention.money, money)
+        for said in mention.values
+    )
+
+
+def _equals_in_minor_units(value: Number, said: Number, mention: NumberMention, hints: ArgumentHints) -> bool:
+    size = 10 ** minor_places(mention.money)
+    if _is_minor(mention):
+        return value * size == said and not hints.is_in_minor_units
+    must_be = hints.is_integer and said != int(said)
+    return (hints.is_in_minor_units or must_be) and value == said * size
+
+
+def _has_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:
+    """Whether the text has the number in another measure: percent as a share, a third as 0.33, 90 minutes as 1.5 hours.
+    Time without a unit may be in any.
+    """
+    if unit is None and hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
+        is_share = hints.kind is ArgumentKind.AMOUNT and not hints.is_plain_money
+        return is_share and _has_fraction(value, mentions)
+    any_unit = _OF_TIME if hints.kind is ArgumentKind.QUANTITY else ()
+    return _has_fraction(value, mentions) or any(
+        _has_amount(Fraction(value) * one.size, one.measure, mentions) for one in ([unit] if unit else any_unit)
+    )
+
+
+def _has_fraction(value: Number, mentions: Mentions) -> bool:
+    for mention in mentions.numbers:
+        percent = mention.unit if mention.unit is not None and mention.unit.measure == "percent" else None
+        for said in mention.values:
+            share = Fraction(said) * percent.size / 100 if percent else Fraction(said)
+            if (percent and value == share) or (isinstance(said, Fraction) and _rounds_to(value, share)):
+                return True
+    return False
+
+
+def _rounds_to(value: Number, share: Fraction) -> bool:
+    """Whether the value is the share, or the share in percent, rounded to the places that the value has."""
+    exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
+    places = -exponent if isinstance(exponent, int) else 0
+    if places < _FEWEST_PLACES:
+        return value in (share, share * 100)
+    return any(abs(Fraction(value) - one) * 2 <= Fraction(1, 10**places) for one in (share, share * 100))
+
+
+def _has_amount(amount: Fraction, measure: str, mentions: Mentions) -> bool:
+    """Whether a number with a unit of the measure comes to ``amount``, which is in the measure's first unit."""
+    of_measure = ((one, one.unit.size) for one in mentions.numbers if one.unit and one.unit.measure == measure)
+    return any(Fraction(said) * size == amount for one, size in of_measure for said in one.values)
+
+
+def _has_date(text: str, mentions: Mentions) -> bool:
+    moment = read_machine_moment(text, mentions.zone)
+    if moment is None:
+        return _has_written_date(text, mentions)
+    is_day_told = moment.day is None or _has_day(moment.day, mentions)
+    is_day_alone = moment.day is not None and moment.hour in (None, time(0), time(23, 59), time(23, 59, 59))
+    return (is_day_told and (is_day_alone or moment.hour in mentions.times_of_day)) or _has_end(moment, mentions)
+
+
+def _has_written_date(text: str, mentions: Mentions) -> bool:
+    """Whether the text has a date in words, ``4 March 2026``, or a month, ``2026-03``."""
+    if len(text) > _LONGEST_DATE or not any(mark.isdecimal() for mark in text):
+        return False
+    read = find_mentions(text, mentions.now).dates
+    if len(read) != 1 or read[0].end - read[0].start < len(text):
+        return False
+    periods = read[0].periods
+    is_day = bool(periods) and periods[0].first == periods[0].last
+    return any(not set(one.periods).isdisjoint(periods) for one in mentions.dates) or (
+        is_day and _has_day(periods[0].first, mentions)
+    )
+
+
+def _has_day(day: date, mentions: Mentions) -> bool:
+    """Whether the text has the day: by itself, within a period, or as a day of a repetition."""
+    periods = [period for one in mentions.dates for period in one.periods]
+    if day in mentions.days or any(period.first <= day <= period.last for period in periods):
+        return True
+    bases = [*(period.first for period in periods), mentions.now.date()]
+    return any(_is_reached(day, base, one.step) for one in mentions.dates if one.step for base in bases)
+
+
+def _is_reached(day: date, base: date, step: str) -> bool:
+    """Whether a repetition that begins on ``base`` falls on ``day`` within a year."""
+    days = (day - base).days
+    if not 0 <= days <= _MOST_STEPS:
+        return False
+    match step:
+        case "D":
+            return True
+        case "w":
+            return day.weekday() < 5
+        case "K":
+            return days % 7 == 0
+        case "H":
+            return day.day == base.day
+        case _:
+            return (day.month, day.day) == (base.month, base.day)
+
+
+def _has_part_of_date(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
+    """Whether a date of the text has that part: ``year: 2026`` and ``month: 3`` where it says March 2026."""
+    days = (period.first for mention in mentions.dates for period in mention.periods)
+    return hints.kind is ArgumentKind.DATE and any(value in (day.year, day.month, day.day) for day in days)
+
+
+def _has_end(moment: ReadMoment, mentions: Mentions) -> bool:
+    """Whether the text has the start of an end, and the length between them: "at 9 for 90 minutes"."""
+    if moment.hour is None:
+        return False
+    end = datetime.combine(moment.day or mentions.now.date(), moment.hour)
+    starts = [end - length for one in mentions.numbers if (length := duration_of(one)) is not None]
+    return any(
+        start.time() in mentions.times_of_day and (moment.day is None or _has_day(start.date(), mentions))
+        for start in starts
+    )
+
+
+def duration_of(mention: NumberMention) -> timedelta | None:
+    """The length of time that a number with its unit is, up to a year; else None."""
+    if mention.unit is None or mention.unit.measure != "time":
+        return None
+    seconds = Fraction(mention.values[0]) * mention.unit.size
+    return timedelta(seconds=float(seconds)) if 0 < seconds <= _MOST_STEPS * 86_400 else None
+
+
+_MOST_ORIGINS = 1_000
+_MOST_TEXTS = 40  # texts that are read in full to look for one value
+_MOST_CHARACTERS = 20_000
+_SHORT = 60  # characters of a free text that is compared as a whole, too
+_ISO_START = re.compile(r"\d{4}-\d\d-\d\d")
+_TERM = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
+_NO_DIGITS = re.compile(r"\D+")
+_Key = str | Decimal | date | tuple[str, ...]
+_PERSON = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
+
+
+class FactsIndex:
+    """An index from a value to every place where a tool's answer shows it, however it is written."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+        self._plain: dict[_Key, list[ReadField]] = {}  # by spaced words, and by plain number or ISO date
+        # With a digit, and neither a plain number nor an ISO date: read when asked for.
+        self._others: list[ReadField] = []
+        self._several_words: list[ReadField] = []
+        self._texts_read: dict[str, Mentions] = {}
+
+    def add(self, fact_id: str, answer: Json) -> None:
+        """Adds every scalar of a tool's answer to the index."""
+        for field in read_fields(fact_id, answer):
+            if isinstance(field.value, int | Decimal):
+                self._plain.setdefault(Decimal(field.value), []).append(field)
+            elif not isinstance(field.value, str):
+                continue
+            elif field.standing is FieldStanding.STRUCTURED or len(field.value) <= _SHORT:
+                self._add_text(field, field.value)
+            else:
+                self._several_words.append(field)
+
+    def find_origins(
+        self, value: Json, hints: ArgumentHints | None = None, *, most: int = _MOST_ORIGINS
+    ) -> tuple[ReadField, ...]:
+        """The places where the value is a whole field; if there are none, the texts in which it stands."""
+        if value is None or isinstance(value, bool | dict | list) or value == "":
+            return ()
+        hints = hints or ArgumentHints()
+        fields = {id(field): field for field in self._whole_fields(value, hints)}
+        found = tuple(islice(fields.values(), most))
+        return found or tuple(field._replace(is_whole=False) for field in self._texts_around(value, hints))
+
+    def fields_of_words(self, words: str) -> Sequence[ReadField]:
+        """The structured fields that consist of exactly these words."""
+        return self._plain.get(spaced_words(words), ())
+
+    def _add_text(self, field: ReadField, value: str) -> None:
+        self._plain.setdefault(spaced_words(value), []).append(field)
+        if " " in value:
+            self._several_words.append(field)
+            if "<" in value and (person := _PERSON.fullmatch(value)) is not None:
+                self._add_text(field._replace(value=person[1]), person[1])
+                self._add_text(field._replace(value=person[2]), person[2])
+        if value.isalpha():
+            return
+        key: _Key | None = read_machine_number(value)
+        key = self._iso_day(value) if key is None else key
+        if key is not None:
+            self._plain.setdefault(key, []).append(field)
+        elif has_digit(value):
+            self._others.append(field)
+
+    def _iso_day(self, value: str) -> date | None:
+        moment = read_machine_moment(value, self._now.tzinfo) if _ISO_START.match(value) else None
+        return moment.day if moment else None
+
+    def _whole_fields(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
+        if isinstance(value, str):
+            same = [one for one in self.fields_of_words(value) if _is_same_text(value, str(one.value))]
+            yield from same
+            yield from self._same_day(value)
+            if not same and whole_form(value) is not None:
+                yield from self._written.get(identifier_key(value), ())
+        written = read_number(value)
+        for number in written.values if written else ():
+            if written is not None and isinstance(number, Decimal):
+                yield from self._same_number(number, written)
+                yield from self._same_in_minor_units(number, written, hints)
+
+    def _same_number(self, number: Decimal, written: NumberMention) -> Iterator[ReadField]:
+        """Yields the fields of that number. A field may show it with a minus, but not a negative number without one."""
+        for figure in (number, -number) if number > 0 else (number,):
+            yield from self._plain.get(figure, ())
+            for field in self._written.get(figure, ()):
+                mention = read_written_number(str(field.value))
+                if mention is None or agree_in_currency(mention.money, written.money):
+                    yield field
+
+    def _same_in_minor_units(
+        self, number: Decimal, written: NumberMention, hints: ArgumentHints
+    ) -> Iterator[ReadField]:
+        """Yields fields that show the amount in other units: 123450 in cents for 1234.50, and the reverse."""
+        size = 10 ** minor_places(written.money)
+        if hints.kind is not ArgumentKind.AMOUNT:
+            return
+        if not hints.is_in_minor_units:
+            yield from filter(_is_in_minor_units, self._plain.get(number * size, ()))
+        whole = number / size
+        if hints.is_in_minor_units or (hints.is_integer and whole != whole.to_integral_value()):
+            fields = (*self._plain.get(whole, ()), *self._written.get(whole, ()))
+            yield from (field for field in fields if not _is_in_minor_units(field))
+
+    def _same_day(self, value: str) -> Iterator[ReadField]:
+        moment = read_machine_moment(value, self._now.tzinfo)
+        days = read_possible_dates(value) if moment is None else [moment.day] if moment.day else []
+        for field in (field for day in days for table in (self._plain, self._written) for field in table.get(day, ())):
+            shown = read_machine_moment(str(field.value), self._now.tzinfo)
+            if moment is None or moment.hour is None or shown is None or shown.hour in (None, moment.hour):
+                yield field
+
+    @cached_property
+    def _written(self) -> Mapping[_Key, Sequence[ReadField]]:
+        """The fields that are an identifier, or a number or day as people write it, by what they are."""
+        table: dict[_Key, list[ReadField]] = {}
+        for field in self._others:
+            text = str(field.value)
+            mention, form = read_written_number(text), whole_form(text)
+            numbers = [one for one in mention.values if isinstance(one, Decimal)] if mention else []
+            keys: list[_Key] = [*numbers, *read_possible_dates(text), *([identifier_key(text)] if form else [])]
+            for key in keys:
+                table.setdefault(key, []).append(field)
+        return table
+
+    def _texts_around(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
+        """Yields the texts in which the value stands among other words, structured fields before free text."""
+        left = _MOST_CHARACTERS
+        texts = sorted(self._texts_with(value), key=lambda one: one.standing is not FieldStanding.STRUCTURED)
+        for field in texts[:_MOST_TEXTS]:
+            text = str(field.value)
+            left -= len(text)
+            if left < 0:
+                return
+            if is_supported(value, hints, self._read(text)):
+                yield field
+
+    def _read(self, text: str) -> Mentions:
+        known = self._texts_read.get(text)
+        if known is None:
+            known = self._texts_read[text] = find_mentions(text, self._now, relative=False)
+        return known
+
+    def _texts_with(self, value: Json) -> list[ReadField]:
+        """The texts that contain the rarest term of the value."""
+        if isinstance(value, str) and whole_form(value) in (IdentifierForm.IBAN, IdentifierForm.PHONE):
+            return self._texts_by_account.get(identifier_key(value), [])
+        moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
+        if moment is not None and moment.day is not None:
+            return self._texts_by_term.get(_term(str(moment.day.day)), [])
+        terms = _TERM.findall(as_text(value))
+        return min((self._texts_by_term.get(_term(term), []) for term in terms), key=len, default=[])
+
+    @cached_property
+    def _texts_by_account(self) -> Mapping[tuple[str, ...], list[ReadField]]:
+        """The texts by the bank accounts and telephone numbers in them, however these are spaced."""
+        table: dict[tuple[str, ...], list[ReadField]] = {}
+        for field in self._several_words:
+            for found in find_special_identifiers(str(field.value)):
+                table.setdefault(identifier_key(found.text), []).append(field)
+        return table
+
+    @cached_property
+    def _texts_by_term(self) -> Mapping[str, list[ReadField]]:
+        """The texts of several words, by each of their terms."""
+        table: dict[str, list[ReadField]] = {}
+        for field in self._several_words:
+            for term in {_term(match) for match in _TERM.findall(str(field.value))}:
+                table.setdefault(term, []).append(field)
+        return table
+
+
+def index_facts(facts: Mapping[str, Json], now: datetime) -> FactsIndex:
+    """An index of all answers, by their ids; ``now`` gives the zone, and years to dates without one."""
+    index = FactsIndex(now)
+    for fact_id, answer in facts.items():
+        index.add(fact_id, answer)
+    return index
+
+
+def _is_same_text(value: str, shown: str) -> bool:
+    """Whether two texts with the same words are one value. In numbers the marks count: ``1.5`` is not ``1-5``."""
+    if whole_form(value) in ADDRESSES:
+        return identifier_key(value) == identifier_key(shown)
+    if value.casefold() == shown.casefold() or not has_digit(value):
+        return True
+    return read_written_number(value) is None and read_written_number(shown) is None
+
+
+def _is_in_minor_units(field: ReadField) -> bool:
+    return field.name.lower().endswith(("cents", "minor", "minor_units", "minor_unit", "pence"))
+
+
+def _term(written: str) -> str:
+    """The key of a word, folded, or of a number: its digits without gaps and outer zeros (1,200.00 and 1.2k)."""
+    if written[:1].isdecimal():
+        return _NO_DIGITS.sub("", written).strip("0") or "0"
+    return spaced_words(written).strip()
 
 
 _LIST_NUMBER = re.compile(r"^[ \t>*_#-]*(\d{1,3})[.)](?=\s)", re.MULTILINE)
@@ -42,22 +467,14 @@ _VERSION = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.IGNORECASE
 _VERSION_BEFORE = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.IGNORECASE)
 
 
-def numbers_of_answer(text: str, now: datetime) -> tuple[StatedFigure, ...]:
+def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenIdentifier]:
     """The figures of an answer in their order, without numbered lists, dates, times of day, ordinals and versions."""
     read = find_mentions(text, now)
     listed = {match.start(1) for match in _LIST_NUMBER.finditer(text)}
-    numbers = [
-        StatedFigure(one.start, one.end, one.text, one.values, unit=one.unit)
-        for one in read.numbers
-        if one.start not in listed and _is_figure(one, text)
-    ]
     starts = {one.start for one in read.numbers}
-    codes = [
-        StatedFigure(one.start, one.end, one.text, code=one.text)
-        for one in read.identifiers
-        if one.start not in starts and one.start not in listed and not _VERSION.fullmatch(one.text)
-    ]
-    return tuple(sorted((*numbers, *codes), key=lambda one: one.start))
+    numbers = [one for one in read.numbers if one.start not in listed and _is_figure(one, text)]
+    codes = [one for one in read.identifiers if one.start not in starts | listed and not _VERSION.fullmatch(one.text)]
+    return sorted((*numbers, *codes), key=lambda one: one.start)
 
 
 def _is_figure(mention: NumberMention, text: str) -> bool:
@@ -110,7 +527,7 @@ class Trace(NamedTuple):
     where: str = ""
     strictness_met: bool = True
     free_text_only: bool = False
-    origins: tuple[FactOrigin, ...] = ()
+    origins: tuple[ReadField, ...] = ()
 
 
 _CLASHES = {  # a field of this kind is no source for an argument of that kind
@@ -172,7 +589,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
 
 
 def _of_fact(
-    name: str, kind: ArgumentKind, origins: tuple[FactOrigin, ...], *, is_met: bool = True, is_free: bool = False
+    name: str, kind: ArgumentKind, origins: tuple[ReadField, ...], *, is_met: bool = True, is_free: bool = False
 ) -> Trace:
     where = f"{origins[0].fact_id} {origins[0].path}".strip()
     return Trace(name, kind, OriginKind.FACT, where, is_met, is_free, origins)
@@ -187,7 +604,7 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
     return any(type(value) is type(one) and value == one for one in named)
 
 
-def _is_enough(origin: FactOrigin, kind: ArgumentKind) -> bool:
+def _is_enough(origin: ReadField, kind: ArgumentKind) -> bool:
     """Whether a field is a source for such an argument: it holds nothing else, and an id is no amount."""
     if not origin.is_whole or origin.standing is not FieldStanding.STRUCTURED:
         return False
@@ -233,7 +650,7 @@ def _trace_address(name: str, value: str, sources: TraceSources) -> Trace | None
     return trace_scalar(name, {}, address, sources)
 
 
-def _words_of_one_record(value: str, facts: FactsIndex) -> FactOrigin | None:
+def _words_of_one_record(value: str, facts: FactsIndex) -> ReadField | None:
     """A field of the one record whose whole fields are the words of the text: "Ada Lovelace" of two names."""
     words = value.split()
     if not 2 <= len(words) <= 5:
@@ -248,10 +665,10 @@ def _words_of_one_record(value: str, facts: FactsIndex) -> FactOrigin | None:
     return shown[0][common.pop()]
 
 
-def _is_sourced(figure: StatedFigure, sources: TraceSources) -> bool:
-    if figure.code:
-        is_told = any(identifier_key(figure.code) in text.identifier_keys for text in sources.texts)
-        return is_told or _is_known(figure.code, sources)
+def _is_sourced(figure: NumberMention | WrittenIdentifier, sources: TraceSources) -> bool:
+    if isinstance(figure, WrittenIdentifier):
+        is_told = any(identifier_key(figure.text) in text.identifier_keys for text in sources.texts)
+        return is_told or _is_known(figure.text, sources)
     hints = ArgumentHints(ArgumentKind.QUANTITY, unit=figure.unit)
     written: list[Json] = [value if isinstance(value, Decimal) else figure.text for value in figure.values]
     return any(

@@ -28,13 +28,13 @@ def fold(word: str) -> str:
 
 
 class WordRole(NamedTuple):
-    """A word's role in a date: one character of the patterns in ``date_grammar``, and the number that it means."""
+    """A word's role in a date: one character of the patterns in ``dates``, and the number that it means."""
 
     sign: str
     value: int = 0
 
 
-# The characters are those of the patterns in ``date_grammar``; a word with several roles stands for several words.
+# The characters are those of the patterns in ``dates``; a word with several roles stands for several words.
 _PLAIN_ROLES: Mapping[str, str] = {
     "o": "the of on der die das den dem des am vom zum le la les l du de d",
     "i": "in within im innerhalb binnen dans sous ici",

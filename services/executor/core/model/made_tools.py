@@ -6,7 +6,15 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.figures.calculator import NOTHING, MadeToolResults, NotRun, Outcome, ToolRun, parse_outcome
+from services.executor.core.figures.calculator import (
+    NOTHING,
+    MadeToolResults,
+    NotRun,
+    Outcome,
+    ToolRun,
+    fits,
+    parse_outcome,
+)
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.operations import CALCULATORS_TOLD, OPERATIONS
 from services.executor.core.model.made_code import (
@@ -220,7 +228,7 @@ def _describe_found(found: _FoundTools) -> list[JsonValue]:
 
 
 FEWEST, MOST = 3, 8
-_FEWEST_PLACES, _FEWEST_DIGITS, _MOST_DIGITS = 2, 4, 24
+_FEWEST_PLACES, _FEWEST_DIGITS = 2, 4
 
 
 def checked_cases(cases: Sequence[MadeCase], spec: Spec) -> tuple[MadeCase, ...]:
@@ -260,8 +268,7 @@ def decimal(text: str) -> Decimal:
         number = Decimal(text)
     except InvalidOperation:
         raise NotMade(f"{text[:40]!r} is no decimal") from None
-    _, digits, exponent = number.as_tuple()
-    if not isinstance(exponent, int) or len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
+    if not fits(number):
         raise NotMade(f"{text[:40]!r} is too long for a figure")
     return number
 

@@ -7,13 +7,13 @@ needs nothing of this. What placeholders are is said in the static prompt (``MAS
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps, walk_json
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.marks import MarkKind, marked_values
 from shared.domain.redaction import literals
@@ -190,19 +190,8 @@ def _find_tool_marks(tool: ToolDefinition) -> tuple[_FoundMarks, ...]:
 
 def _join_words(tool: ToolDefinition) -> str:
     """Every text and number of a tool that a mask looks at, joined."""
-    return _BETWEEN.join((tool.description, *_leaves(cast(Json, dict(tool.input_schema)))))
-
-
-def _leaves(value: Json) -> Iterator[str]:
-    match value:
-        case dict():
-            for inner in value.values():
-                yield from _leaves(inner)
-        case list():
-            for inner in value:
-                yield from _leaves(inner)
-        case _:
-            yield str(value)
+    inner = (value for _, value in walk_json(cast(Json, dict(tool.input_schema))))
+    return _BETWEEN.join((tool.description, *(str(one) for one in inner if not isinstance(one, dict | list))))
 
 
 _BETWEEN = "\0"

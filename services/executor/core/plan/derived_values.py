@@ -9,9 +9,8 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind, ReadField, read_fields
 from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
-from services.executor.core.figures.facts import duration_of
 from services.executor.core.figures.numbers import NumberMention, figure
-from services.executor.core.figures.trace import OriginKind, Trace, TraceSources
+from services.executor.core.figures.trace import OriginKind, Trace, TraceSources, duration_of
 from services.executor.core.records.references import value_at
 from services.executor.core.session.values import Fact
 from services.executor.ports.tools import Tool

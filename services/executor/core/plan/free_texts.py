@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 
 from services.executor.core.figures.arguments import STRICT, FieldStanding, ReadField, read_fields
-from services.executor.core.figures.facts import FactOrigin
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources, trace_scalar
 from services.executor.core.records.called_records import noun_of_tool, stands_in, words
 from services.executor.core.session.context import FILE
@@ -67,7 +66,7 @@ class FreeTexts:
             f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
         )
 
-    def find_telling(self, value: str, origins: Sequence[FactOrigin]) -> tuple[ReadField | None, bool]:
+    def find_telling(self, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
         """The text that told the model of an identifier, unless it may be taken from there; and whether a list that
         was not asked for by it shows it, too. A record that is read by an identifier says no more than that text.
         """
@@ -78,7 +77,7 @@ class FreeTexts:
         may_be_taken = any(self._may_take_from(one.fact_id, one.path) for one in texts)
         return texts[0] if texts and not may_be_taken else None, is_listed
 
-    def may_be_taken(self, origins: Sequence[FactOrigin]) -> bool:
+    def may_be_taken(self, origins: Sequence[ReadField]) -> bool:
         """Whether one of these places counts: the tenant trusts it, the user sends to it, or it is the tool's own
         answer.
         """

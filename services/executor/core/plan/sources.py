@@ -15,12 +15,11 @@ from services.executor.core.figures.arguments import (
     hints_of,
 )
 from services.executor.core.figures.dates import read_possible_dates
-from services.executor.core.figures.facts import index_facts
 from services.executor.core.figures.identifiers import ADDRESSES, IdentifierForm, find_special_identifiers, whole_form
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, figure
 from services.executor.core.figures.operands import KnownFigures, OperandSources
-from services.executor.core.figures.trace import OriginKind, Trace, trace_argument, trace_scalar
+from services.executor.core.figures.trace import OriginKind, Trace, index_facts, trace_argument, trace_scalar
 from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import (
     asks_for_several,

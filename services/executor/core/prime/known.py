@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple, cast
+from typing import cast
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -319,22 +319,15 @@ def _in_words(name: str, text: str) -> Iterator[Threshold]:
 _SOLVER_TURNS = 8
 _SESSION_TURNS = 20
 _SOLVER_STEP = "memory:summary"
-_SESSION_STEP = "memory:session"
-_ASKED = "asked"
 _LABEL = "[Earlier conversation summary]"
 
 
-class Split(NamedTuple):
-    """The turns of a conversation in two: ``older`` ones to summarize, ``recent`` ones to keep as they were said."""
-
-    older: Sequence[SpokenTurn]
-    recent: Sequence[SpokenTurn]
-
-
-def split(turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS) -> Split:
-    """Split a conversation into older and recent turns; nothing is older unless it is long."""
+def split(turns: Sequence[SpokenTurn], most: int = _SOLVER_TURNS) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
+    """The older turns, to summarize, and the recent ones, to keep as they were said; only a long conversation has older
+    ones.
+    """
     cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
-    return Split(turns[:cut], turns[cut:])
+    return turns[:cut], turns[cut:]
 
 
 async def with_history(ctx: TurnContext) -> TurnContext:
@@ -357,41 +350,36 @@ async def _with_session(ctx: TurnContext) -> TurnContext:
     if older and ctx.turn.kind is TurnKind.MESSAGE:
         await _compress(ctx, older)
         session = compress_session(session, ctx.journal, ctx.turn)
-        told: dict[str, JsonValue] = {"compressed": True, "summary": session.summary}
-        notes = {**notes, "memory": told}
+        notes = {**notes, "memory": {"compressed": True, "summary": session.summary}}
     practice = ctx.record.request.practice
     shown = _without_repeats(session, ctx.task) if practice and practice.turn else session
     return replace(ctx, session=session, sections={**ctx.sections, "history": _describe_session(shown)}, notes=notes)
 
 
 async def _compress(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
-    """Journal the summary of the older turns and of what was summarized before."""
+    """Journal the summary of the older turns and of what was summarized before, in a model's words if it gives any."""
     step = _session_step(ctx.turn)
     before = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
+    turns = (*before, *older)
 
     async def compress() -> str:
-        summary, by = await _summary_or_words(ctx, f"{step}:{_ASKED}", (*before, *older))
+        summary, by = "", "model"
+        try:
+            summary = _cut_summary(await ask_if_possible(ctx, f"{step}:asked", _summary_request(ctx, turns)))
+        except HelperUnavailable as error:
+            ctx.journal.tell("note", problem=f"the older conversation was shortened without a model: {error}")
+        if not summary:
+            summary, by = concatenate_turns(turns), "words"
         ctx.journal.tell("note", memory="compressed", turns=len(older), summarized_by=by)
         return dumps({"summary": summary, "older": len(older), "by": by})
 
     await ctx.journal.run_step(step, "note", compress)
 
 
-async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[SpokenTurn]) -> tuple[str, str]:
-    """The model's summary of the turns, or their beginnings if it gives none, and which of the two it is."""
-    try:
-        if summary := _cut_summary(await ask_if_possible(ctx, key, _summary_request(ctx, turns))):
-            return summary, "model"
-    except HelperUnavailable as error:
-        ctx.journal.tell("note", problem=f"the older conversation was shortened without a model: {error}")
-    return concatenate_turns(turns), "words"
-
-
 async def _with_request_history(ctx: TurnContext) -> TurnContext:
     """The context with the conversation that came with the request; it is all that the run remembers."""
     solver = ctx.record.request.solver
-    brought = [SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else []
-    older, recent = split(brought)
+    older, recent = split([SpokenTurn(turn.role, turn.content) for turn in solver.history] if solver else [])
     summary = _cut_summary(await ask(ctx, _SOLVER_STEP, _summary_request(ctx, older))) if older else None
     turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
@@ -409,7 +397,7 @@ def _cut_summary(reply: ModelReply) -> str:
 
 
 def _session_step(turn: Turn) -> str:
-    return f"{_SESSION_STEP}:{turn.turn_id}"
+    return f"memory:session:{turn.turn_id}"
 
 
 def _without_repeats(session: SessionState, task: str) -> SessionState:

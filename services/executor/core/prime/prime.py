@@ -1,8 +1,8 @@
 """PRIME: everything a run needs to know before it begins, gathered at once."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -33,7 +33,7 @@ from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import TurnStore
-from shared.contracts.policy import EvaluateRequest, Policy, Verdict
+from shared.contracts.policy import EvaluateRequest, Policy
 from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
@@ -43,13 +43,6 @@ from shared.domain.identity_cache import IdentityCache
 NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
 
-class ForeseenRules(NamedTuple):
-    """What a provisional verdict found: ``constraints`` for every prompt, and of the text rules what clients see."""
-
-    constraints: tuple[str, ...] = ()
-    text: dict[str, JsonValue] | None = None
-
-
 class OpenedTurn(NamedTuple):
     """A turn that has been opened, with its store, journal and checkpoints."""
 
@@ -57,17 +50,6 @@ class OpenedTurn(NamedTuple):
     store: TurnStore
     journal: Journal
     checkpoints: Checkpoints
-
-
-def foreseen_rules(verdict: Verdict) -> ForeseenRules:
-    """The verdict's triggered rules, and its violations as hard constraints."""
-    found = verdict.text
-    rules = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
-    if found is None:
-        return ForeseenRules(tuple(rules))
-    broken = [f"HARD CONSTRAINT, the task as written violates it: {violation}" for violation in found.violations]
-    said = {**found.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})}
-    return ForeseenRules((*rules, *broken), cast("dict[str, JsonValue]", said))
 
 
 async def prime(
@@ -90,13 +72,13 @@ async def prime(
     )
     tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
-    servers, foreseen = await run_together(
+    servers, (constraints, text_policy) = await run_together(
         discover_tools(ports.tools, tenant, work.record, opened.journal),
         _foresee_rules(ports, policies, request.text, opened.journal),
     )
     session = own_memory(await opened.store.session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, opened.journal)
-    names = frozenset(tool.name for server in servers for tool in server.tools)
+    names = frozenset(tool.name for _, tools in servers for tool in tools)
     await note_tools(ports.learned, tenant_id, names, opened.journal)
     return TurnContext(
         ports=ports,
@@ -117,9 +99,9 @@ async def prime(
             "files": files_section(files, limits.file_characters),
             **learned_sections(experience, request.text, process.process_type, opened.journal),
             "policy_advice": asked.advice,
-            "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
+            "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS,)))),
         },
-        notes={**_notes(foreseen, policies, names, asked.unread), **note_files(files)},
+        notes={**text_policy, **_idle_rules(policies, names, asked.unread), **note_files(files)},
         processes=processes,
         process=process,
         files=files,
@@ -143,14 +125,11 @@ def first_progress(ctx: TurnContext) -> Progress:
     )
 
 
-def _notes(
-    foreseen: ForeseenRules, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
-) -> dict[str, JsonValue]:
-    """Notes for clients on the policies: what was found in the text, and what is written and has no effect."""
+def _idle_rules(policies: tuple[Policy, ...], names: frozenset[str], unread: Iterable[str]) -> dict[str, JsonValue]:
+    """A note for clients on what is written in the policies and has no effect."""
     idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
     idle += rules_about_nothing(policies, names)
-    said: dict[str, JsonValue] = {"text_policy": foreseen.text} if foreseen.text else {}
-    return {**said, "policy_notes": idle} if idle else said
+    return {"policy_notes": idle} if idle else {}
 
 
 async def _tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
@@ -167,20 +146,27 @@ async def _tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) 
 _record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
 
 
-async def _foresee_rules(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> ForeseenRules:
-    """What a provisional verdict knows of triggered rules and the task's text. If it cannot be had the binding one says
-    so; but where rules judge texts, the run ends without it.
+async def _foresee_rules(
+    ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal
+) -> tuple[list[str], dict[str, JsonValue]]:
+    """What a provisional verdict says of the task's text: constraints for every prompt, and a note for clients. If it
+    cannot be had the binding one says so; but where rules judge texts, the run ends without it.
     """
     if not policies:
-        return ForeseenRules()
+        return [], {}
     try:
         verdict = await ports.policy.evaluate(EvaluateRequest(policies=policies, text=text))
     except PolicyUnavailable as error:
         if any(policy.judges_texts for policy in policies):
             raise Failed(f"no policy verdict on the task's text: {error}", "policy_service") from error
         journal.tell("note", problem=f"no provisional policy verdict: {error}")
-        return ForeseenRules()
-    return foreseen_rules(verdict)
+        return [], {}
+    constraints = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
+    if (found := verdict.text) is None:
+        return constraints, {}
+    broken = [f"HARD CONSTRAINT, the task as written violates it: {violation}" for violation in found.violations]
+    told = found.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})
+    return [*constraints, *broken], {"text_policy": told} if told else {}
 
 
 class RequestPolicy(NamedTuple):
@@ -217,11 +203,7 @@ _FIELDS = frozenset("id ids name names date at by time number no code type statu
 _NO_ENTRY = CatalogueEntry()
 
 
-class ServerTools(NamedTuple):
-    """The tools that one server offers this task."""
-
-    connection: Connection
-    tools: tuple[Tool, ...]
+ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server offers this task
 
 
 def named_tools(text: str, connection: Connection, known: Collection[str]) -> tuple[Tool, ...]:
@@ -236,10 +218,10 @@ async def discover_tools(
     """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
     connections = _connections(tenant, record.request.tools_endpoint)
     listed = await side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
-    found = [ServerTools(*pair) for pair in zip(connections, listed, strict=True)]
-    for server in found:
-        if not server.tools:
-            journal.tell("note", connection=server.connection.id, problem="the tool server lists no tools")
+    found = [*zip(connections, listed, strict=True)]
+    for connection, offered in found:
+        if not offered:
+            journal.tell("note", connection=connection.id, problem="the tool server lists no tools")
     return _add_named_tools(tools, found, record.request.text, journal)
 
 
@@ -289,19 +271,17 @@ def _add_named_tools(
     tools: ToolServers, found: Sequence[ServerTools], text: str, journal: Journal
 ) -> tuple[ServerTools, ...]:
     """The servers' tools with those that the task names, if exactly one server may have tools that it does not list."""
-    open_ended = [server for server in found if tools.may_have_unlisted(server.connection)]
+    open_ended = [connection for connection, _ in found if tools.may_have_unlisted(connection)]
     if len(open_ended) != 1:
         return tuple(found)
-    named = named_tools(text, open_ended[0].connection, _known_names(found))
+    named = named_tools(text, open_ended[0], _known_names(found))
     for tool in named:
         journal.tell("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
-    return tuple(
-        server._replace(tools=(*server.tools, *named)) if server is open_ended[0] else server for server in found
-    )
+    return tuple((one, (*listed, *named) if one is open_ended[0] else listed) for one, listed in found)
 
 
 def _known_names(found: Sequence[ServerTools]) -> set[str]:
     """The names that already mean something: those of the listed tools and their arguments."""
-    tools = [tool for server in found for tool in server.tools]
+    tools = [tool for _, offered in found for tool in offered]
     arguments = [tool.input_schema.get("properties") for tool in tools]
     return {tool.name for tool in tools}.union(*(names for names in arguments if isinstance(names, dict)))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import cast
 
 from pydantic import BaseModel, JsonValue
 
@@ -114,22 +114,6 @@ class Proposals(BaseModel):
     rules: tuple[ProposedRule, ...]
 
 
-class TranslatedRules(NamedTuple):
-    source: ProsePolicy
-    answer: ProseAnswer
-
-    @property
-    def policy(self) -> Policy:
-        return self.answer.policy.model_copy(update={"id": f"prose:{self.source.id}"})
-
-
-class _Translations(NamedTuple):
-    """The translations of the policies, and why others have none."""
-
-    translated: tuple[TranslatedRules, ...] = ()
-    problems: tuple[JsonValue, ...] = ()
-
-
 async def with_prose(ctx: TurnContext) -> TurnContext:
     """The context with its prose policies as rules: enforced if the tenant says so, and listed in any case.
 
@@ -141,42 +125,34 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
     if not sources:
         return ctx
     enforced = ctx.tenant.enforce_prose
-    read = await _translate_all(ctx, sources)
-    for one in read.translated if enforced else ():
-        # A sentence that commands or forbids has to be in a rule, whatever the translator returned.
-        if left := binding_sentences(one.answer.untranslated):
-            raise Failed(f"the policy {one.source.id!r} is to be enforced, and no rule says: {' | '.join(left)}")
-    rules = tuple(one.policy for one in read.translated) if enforced else ()
-    told = [*(_describe_translation(one, enforced) for one in read.translated), *read.problems]
-    said = _own_policy_note(sources, read, enforced)
+    rules: list[Policy] = []
+    told: list[JsonValue] = []
+    own_left: Sequence[str] = ()  # sentences of the request's own policy that became no rule
+    for source in sources:
+        try:
+            answer = await _translate_policy(ctx, source)
+        except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
+            if enforced:
+                why = f"the policy {source.id!r} could not be translated into rules: {error}"
+                part: Part = "model" if isinstance(error, Unanswered) else "policy_service"
+                raise Failed(why, part) from error
+            told.append({"policy": source.id, "enforced": False, "problem": str(error)})
+            continue
+        if enforced:
+            # A sentence that commands or forbids has to be in a rule, whatever the translator returned.
+            if left := binding_sentences(answer.untranslated):
+                raise Failed(f"the policy {source.id!r} is to be enforced, and no rule says: {' | '.join(left)}")
+            rules.append(answer.policy.model_copy(update={"id": f"prose:{source.id}"}))
+        told.append(_describe_translation(source, answer, enforced))
+        own_left = answer.untranslated if source.id == _REQUEST else ()
+    own = sources[-1].text if sources[-1].id == _REQUEST else ""
+    said = say_unenforced(own, own_left, enforced)
     return replace(
         ctx,
         policies=(*ctx.policies, *rules),
         sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
         notes={**ctx.notes, "prose_policy": told, **({UNENFORCED: said} if said else {})},
     )
-
-
-async def _translate_all(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translations:
-    found: list[TranslatedRules] = []
-    problems: list[JsonValue] = []
-    for source in sources:
-        try:
-            found.append(await _translate_policy(ctx, source))
-        except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
-            if ctx.tenant.enforce_prose:
-                why = f"the policy {source.id!r} could not be translated into rules: {error}"
-                part: Part = "model" if isinstance(error, Unanswered) else "policy_service"
-                raise Failed(why, part) from error
-            problems.append({"policy": source.id, "enforced": False, "problem": str(error)})
-    return _Translations(tuple(found), tuple(problems))
-
-
-def _own_policy_note(sources: Sequence[ProsePolicy], read: _Translations, enforced: bool) -> str:
-    """The note on the request's own policy for the answer; empty if there is nothing to say."""
-    own = next((source for source in reversed(sources) if source.id == _REQUEST), None)
-    left = next((one.answer.untranslated for one in read.translated if one.source is own), ())
-    return say_unenforced(own.text if own else "", left, enforced)
 
 
 def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
@@ -186,7 +162,7 @@ def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
     return (*ctx.tenant.prose_policies, *own)
 
 
-async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> TranslatedRules:
+async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswer:
     """The translation of a policy: from the journal, from an earlier task of the tenant, or made and checked now."""
     tools = [KnownTool(name=tool.name, fields=_fields(tool)) for tool in ctx.toolbox.tools.values()]
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
@@ -200,7 +176,7 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> Translated
         await ctx.ports.learned.keep_translation(ctx.record.tenant, key, fresh)
         return fresh
 
-    return TranslatedRules(source, ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find)))
+    return ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find))
 
 
 async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
@@ -252,15 +228,14 @@ def _candidate(number: int, said: ProposedRule) -> Candidate:
     return Candidate(quote=said.quote, tool_rule=tool_rule)
 
 
-def _describe_translation(one: TranslatedRules, enforced: bool) -> JsonValue:
+def _describe_translation(source: ProsePolicy, answer: ProseAnswer, enforced: bool) -> JsonValue:
     """The translation as clients see it: the rules it became, those refused, and the sentences that became none."""
-    answer = one.answer
     rules = [
         rule.model_dump(mode="json", exclude_defaults=True)
         for rule in (*answer.policy.rules, *answer.policy.tool_rules)
     ]
     refused = [{"rule": refused.rule_id, "cause": refused.cause} for refused in answer.refused]
-    said = {"policy": one.source.id, "enforced": enforced, "rules": rules, "refused": refused}
+    said = {"policy": source.id, "enforced": enforced, "rules": rules, "refused": refused}
     return cast(JsonValue, {**said, "untranslated": list(answer.untranslated)})
 
 

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import stems_of
+from services.executor.core.tools.paginate import page_in
 from services.executor.core.tools.record_tree import found_nothing
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.base import Contract
@@ -254,9 +255,9 @@ def _describe_read(fact: Fact) -> str:
     asked = f"{fact.tool} {fact.arguments_json}"
     if not fact.ok:
         return f"{asked}: it failed"
-    rows = max((len(rows) for rows in _lists(fact.result)), default=None)
+    page = page_in(fact.result)
     empty = "nothing was found" if found_nothing(fact.result) else "one record"
-    return " ".join(filter(None, (f"{asked}: {f'{rows} rows' if rows else empty}", fact.note)))
+    return " ".join(filter(None, (f"{asked}: {f'{len(page.rows)} rows' if page and page.rows else empty}", fact.note)))
 
 
 def _gaps(material: Material) -> Json:
@@ -327,14 +328,6 @@ def _name_of(record: JsonObject) -> str:
     return str(record[named[0]]) if named else ""
 
 
-def _lists(value: Json) -> Iterator[list[Json]]:
-    if isinstance(value, list):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _lists(item)
-
-
 _SOURCES: Mapping[str, Callable[[Material], Json]] = {
     "request": lambda material: material.task,
     "answer": lambda material: "" if is_exact_match(material.answer) else material.answer,
@@ -353,13 +346,6 @@ SOURCES = frozenset({*_SOURCES, "records"})
 MARKDOWN = "text/markdown"
 
 
-class DocumentAbout(NamedTuple):
-    """The task and the time that a document's metadata names."""
-
-    task_id: str
-    created_at: datetime
-
-
 def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
     """The document as Markdown: a heading a section, lines as bullets, rows of the same fields as a table."""
     parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
@@ -375,7 +361,9 @@ def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
     )
 
 
-def document(kind: str, material: Material, about: DocumentAbout, texts: Mapping[str, str] = {}) -> Artifact:
+def document(
+    kind: str, material: Material, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
+) -> Artifact:
     """The document as an artifact, in Markdown and as data, with the ``texts`` that a model wrote. Its metadata names
     sections that nothing fills or that have unverified figures.
     """
@@ -390,10 +378,10 @@ def document(kind: str, material: Material, about: DocumentAbout, texts: Mapping
     missing = [section.name for section in template.sections if sections[section.name] == section.marker]
     data: dict[str, Json] = {
         "type": kind,
-        "created_at": about.created_at.isoformat(),
+        "created_at": created_at.isoformat(),
         "metadata": {
             "title": template.title,
-            "task_id": about.task_id,
+            "task_id": task_id,
             "process_type": material.progress.process_type,
             "missing_sections": [*missing],
             "unverified_sections": [name for name, text in sections.items() if isinstance(text, str) and MARK in text],
@@ -402,7 +390,7 @@ def document(kind: str, material: Material, about: DocumentAbout, texts: Mapping
         "sections": {**sections},
         "complete": not missing,
     }
-    text = markdown(template, sections, about.created_at)
+    text = markdown(template, sections, created_at)
     return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _exact(data)), media_type=MARKDOWN)
 
 

@@ -16,7 +16,7 @@ from services.executor.core.tools.record_tree import found_nothing, is_keyed
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, JsonObject, loads
+from shared.domain.exact_json import Json, JsonObject, loads, walk_json
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.quality import Evidence
 from shared.domain.words import TaskState, ToolClass, WriteStatus
@@ -79,10 +79,10 @@ def collect_found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = (
         for value in dossier.values
     ]
     calls = dossier.every_call
-    named += [item for call in calls for item in (NamedScalar("", call.call_id), *_scalars("", call.arguments))]
+    named += [item for call in calls for item in (NamedScalar("", call.call_id), *_scalars(call.arguments))]
     for entry in writes:
-        named += _scalars("", loads(entry.arguments_json))
-        named += [*_scalars("", loads(entry.result_json or "null")), *_scalars("", entry.refusal)]
+        named += _scalars(loads(entry.arguments_json))
+        named += [*_scalars(loads(entry.result_json or "null")), *_scalars(entry.refusal)]
     verdict = dossier.verdict
     said = [rule.reason for rule in verdict.triggered_rules] if verdict else []
     named += [NamedScalar("", text) for text in (*said, dossier.approval_note or "") if text]
@@ -98,7 +98,7 @@ class _FactContent(NamedTuple):
 
 def _read_fact(fact: Fact) -> _FactContent:
     result = fact.result if fact.ok else None
-    named = (NamedScalar("", fact.ref), *_scalars("", loads(fact.arguments_json)), *_scalars("", result))
+    named = (NamedScalar("", fact.ref), *_scalars(loads(fact.arguments_json)), *_scalars(result))
     return _FactContent(named, frozenset(str(len(rows)) for rows in _tables(result)))
 
 
@@ -197,26 +197,20 @@ def _is_numbering(token: str, text: str) -> bool:
     return token.isdigit() and re.search(rf"(?m)^\s*{token}[.)]\s", text) is not None
 
 
-def _scalars(name: str, value: Json) -> Iterator[NamedScalar]:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, dict) and any(mark.isdigit() for mark in key):  # a table keyed by id
-                yield NamedScalar("", key)
-            yield from _scalars(key, item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _scalars(name, item)
-    elif value is not None:
-        yield NamedScalar(name, value)
+def _scalars(value: Json) -> Iterator[NamedScalar]:
+    for name, item in walk_json(value):
+        if isinstance(item, dict):  # the keys of a table keyed by id
+            keys = (key for key, row in item.items() if isinstance(row, dict) and any(mark.isdigit() for mark in key))
+            yield from (NamedScalar("", key) for key in keys)
+        elif item is not None and not isinstance(item, list):
+            yield NamedScalar(name, item)
 
 
 def _tables(value: Json) -> Iterator[list[Json] | JsonObject]:
     """Yields every list and every table keyed by id; an object without anything in it is such a table, too."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if isinstance(value, list) or (isinstance(value, dict) and (not value or is_keyed(value))):
-        yield value
-    for item in inner:
-        yield from _tables(item)
+    for _, item in walk_json(value):
+        if isinstance(item, list) or (isinstance(item, dict) and (not item or is_keyed(item))):
+            yield item
 
 
 _DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)

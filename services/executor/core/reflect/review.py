@@ -21,7 +21,6 @@ from services.executor.core.model.model_calls import (
 )
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.reflect.documents import (
-    DocumentAbout,
     Material,
     Section,
     asked_documents,
@@ -206,8 +205,8 @@ async def _write_documents(
     material = Material(ctx.task, progress, run.writes, answer)
     wanted_sections = {kind: open_sections(kind, material) for kind in kinds}
     texts, told = await _draft_sections(ctx, progress, run._replace(answer=answer), wanted_sections)
-    about = DocumentAbout(ctx.record.task_id, ctx.journal.now)
-    return tuple(document(kind, material, about, texts.get(kind, {})) for kind in kinds), told
+    about = (ctx.record.task_id, ctx.journal.now)
+    return tuple(document(kind, material, *about, texts.get(kind, {})) for kind in kinds), told
 
 
 async def _draft_sections(

@@ -60,19 +60,12 @@ class ColumnMatch(NamedTuple):
 
 def descriptions_in(described: Json) -> dict[str, str]:
     """The server's description of each column, by its name, from the answer of a describing tool."""
-    if isinstance(described, list):
-        return {name: text for one in described if (name := _entry(one)) and (text := _description_of(one))}
-    if not isinstance(described, dict):
-        return {}
-    listing = _listing_in(described)
-    if isinstance(listing, dict) and _listing_in(listing) is None:
-        return {name: text for name, one in listing.items() if (text := _description_of(one))}
-    return descriptions_in(listing) if listing is not None else {}
+    return {name: text for name, text in _columns(described) if text}
 
 
 def columns_in(described: Json) -> tuple[str, ...]:
     """The column names in the answer of a describing tool, or in an error that lists them."""
-    return tuple(dict.fromkeys(_columns(described)))
+    return tuple(dict.fromkeys(name for name, _ in _columns(described)))
 
 
 def columns_declared(schema: JsonObject) -> tuple[str, ...]:
@@ -194,18 +187,20 @@ TIERS: tuple[tuple[str, Tier], ...] = (
 )
 
 
-def _columns(described: Json) -> Iterator[str]:
+def _columns(described: Json) -> Iterator[tuple[str, str]]:
+    """Yields the name of each column, with its description if there is one."""
     if isinstance(described, list):
-        yield from (name for entry in described if (name := _entry(entry)))
+        yield from ((name, _description_of(entry)) for entry in described if (name := _entry(entry)))
         return
     if not isinstance(described, dict):
         return
     listing = _listing_in(described)
     if listing is not None:
         inner = tuple(_columns(listing))
-        yield from inner or (listing if isinstance(listing, dict) else ())
+        named = listing.items() if isinstance(listing, dict) else ()
+        yield from inner or ((name, _description_of(entry)) for name, entry in named)
     elif described and all(isinstance(kind, str) and _TYPE.match(kind) for kind in described.values()):
-        yield from described
+        yield from ((name, "") for name in described)
 
 
 def _choices(shape: Json) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ from datetime import datetime
 
 import structlog
 
-from services.executor.core.reflect.outcome import told_ledger
-from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer
+from services.executor.core.reflect.turn_end import TURNS_KEPT, final_answer, told_ledger
 from services.executor.core.session.context import begins_anew, is_practice, own_memory
 from services.executor.core.session.dossier import is_dry_run
 from services.executor.core.session.journal import Journal, latest

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 from pydantic import TypeAdapter
 from typing_extensions import override
 
-from services.executor.core.reflect.outcome import FinishedRun
+from services.executor.core.reflect.turn_end import FinishedRun
 from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.journal import Journal, ending_note, present_step
 from services.executor.core.states.machine import Failed, ModelRests, Part, RunEnds

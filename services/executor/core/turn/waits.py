@@ -20,7 +20,7 @@ from services.executor.core.authorize.approval import (
 )
 from services.executor.core.authorize.policy import persons_needed, reasons_to_ask_a_person
 from services.executor.core.prime.prime import OpenedTurn
-from services.executor.core.reflect.outcome import FinishedRun
+from services.executor.core.reflect.turn_end import FinishedRun
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, Rest
 from services.executor.core.session.journal import Journal

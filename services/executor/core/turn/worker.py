@@ -20,9 +20,15 @@ from services.executor.core.prime.known import compress_session, with_history, w
 from services.executor.core.prime.prime import OpenedTurn, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prime.prose import with_prose
-from services.executor.core.reflect.outcome import FinishedRun
 from services.executor.core.reflect.review import ReviewedRun, review_answer, with_documents
-from services.executor.core.reflect.turn_end import budget_ending, known_so_far, say_left_out, turn_end, unchanged_end
+from services.executor.core.reflect.turn_end import (
+    FinishedRun,
+    budget_ending,
+    known_so_far,
+    say_left_out,
+    turn_end,
+    unchanged_end,
+)
 from services.executor.core.session.budget import BudgetSpent, Settlement, settlements_of_turn
 from services.executor.core.session.context import (
     IN_DOUBT,
