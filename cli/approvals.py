@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, moment, out, say_found, say_json, text_table
+from cli.console import err, join_values, moment, out, plain_text, say_found, say_json, text_table
 from cli.gateway.client import (
     AsJson,
     Gateway,
@@ -21,10 +21,10 @@ from cli.gateway.client import (
     speaker_claim,
     talk_with_gateway,
 )
-from cli.gateway.messages import objects_in
-from cli.send import DEFAULT_URL, levels_of
+from cli.gateway.messages import as_list, objects_in
+from cli.send import levels_of
 from cli.task import say_task
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role, decider
 
 ApprovalId = Annotated[str, typer.Argument(help="The approval's id: `purple approvals list` shows them.")]
@@ -41,7 +41,7 @@ approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's ye
 
 
 @approvals.command("list")
-def list_approvals(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_approvals(url: Gateway = "", as_json: AsJson = False) -> None:
     """List the approvals that wait, the nearest deadline first.
 
     Example:
@@ -53,7 +53,7 @@ def list_approvals(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 
 @approvals.command()
-def show(approval_id: ApprovalId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def show(approval_id: ApprovalId, url: Gateway = "", as_json: AsJson = False) -> None:
     """Show one approval: the exact calls with where each argument comes from, why they ask, who has answered.
 
     Example:
@@ -69,7 +69,7 @@ def approve(
     comment: Comment = "",
     name: Name = "",
     level: Levels = None,
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Say yes to exactly these calls, and show what came of them.
@@ -89,7 +89,7 @@ def reject(
     comment: Comment = "",
     name: Name = "",
     level: Levels = None,
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Say no: nothing is written, and the task ends as rejected.
@@ -104,7 +104,7 @@ def reject(
 def _send_answer(
     word: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
-    claim = speaker_claim(name, Role.APPROVER, levels_of(level or []))
+    claim = speaker_claim(name, Role.APPROVER, levels_of(level))
     body: JsonObject = {"decision": word, "comment": comment, **claim}
     if as_json:
         return say_json(dumps(ask_gateway(url, "POST", path_of("approvals", approval_id), body)))
@@ -138,7 +138,7 @@ async def _decide(client: GatewayClient, approval_id: str, body: JsonObject) -> 
 
 def _say_decided(found: DecidedApproval) -> None:
     """Print the decision, and what became of the task."""
-    approval, task = found.approval, found.task
+    approval = found.approval
     already = "already " if found.earlier else ""
     by = ", ".join(str(one.get("by")) for one in objects_in(approval.get("decisions")))
     waits = approval.get("status") == "waiting"
@@ -146,7 +146,7 @@ def _say_decided(found: DecidedApproval) -> None:
     out.print(Text(f"approval {approval.get('approval_id')}: {decided}", "bold"))
     if waits:
         err.print(Text(f"it goes on waiting: {_who(approval)}", "dim"))
-    say_task(task)
+    say_task(found.task)
 
 
 def _print_approval(approval: JsonObject) -> None:
@@ -154,7 +154,7 @@ def _print_approval(approval: JsonObject) -> None:
     state = f", task {approval.get('task_id')}: {approval.get('task_state')}" if approval.get("task_state") else ""
     out.print(Text(head + state, "bold"))
     out.print(Text(str(approval.get("task"))))
-    for reason in _texts(approval.get("reasons")):
+    for reason in as_list(approval.get("reasons")):
         err.print(Text(f"because {reason}", "dim"))
     out.print(_calls_table(objects_in(approval.get("calls"))))
     if figures := objects_in(approval.get("figures")):
@@ -190,7 +190,7 @@ def _calls_table(rows: list[JsonObject]) -> Table:
 
 def _figures_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
-        return row.get("name"), row.get("value"), row.get("operation"), ", ".join(_texts(row.get("operands")))
+        return row.get("name"), row.get("value"), row.get("operation"), join_values(row.get("operands"))
 
     return text_table(("figure", "value", "worked out by", "from"), map(cells, rows), "figures")
 
@@ -199,21 +199,20 @@ def _reads_table(rows: list[JsonObject]) -> Table:
     """A table of the reads that the plan rests on; of a long answer only the beginning."""
 
     def cells(row: JsonObject) -> Sequence[object]:
-        shows = row.get("shows")
-        showed = (shows if isinstance(shows, str) else dumps(shows)) + (" ..." if row.get("cut") else "")
-        showed = "\n".join(filter(None, (showed, str(row.get("note") or ""))))
+        showed = plain_text(row.get("shows")) + (" ..." if row.get("cut") else "")
+        showed = "\n".join(filter(None, (showed, plain_text(row.get("note")))))
         asked_for = f"{row.get('tool')} {dumps(row.get('arguments'))}"
-        return row.get("ref"), asked_for, showed, ", ".join(_texts(row.get("supports")))
+        return row.get("ref"), asked_for, showed, join_values(row.get("supports"))
 
     return text_table(("read", "asked", "showed", "supports"), map(cells, rows), "what it rests on")
 
 
 def _describe_next(row: JsonObject) -> str:
     """What happens if nobody answers: the level that is asked next, or that no answer means no."""
-    later = _texts(row.get("goes_on_to"))
     if row.get("status") != "waiting":
         return ""
-    return f"; then it goes on to {decider(later[0])}" if later else "; no answer means no"
+    later = as_list(row.get("goes_on_to"))
+    return f"; then it goes on to {decider(str(later[0]))}" if later else "; no answer means no"
 
 
 def _who(row: JsonObject) -> str:
@@ -223,7 +222,3 @@ def _who(row: JsonObject) -> str:
     step = row.get("confirmation")
     about = f" ({step.get('number')} of {step.get('of')}: {step.get('about')})" if isinstance(step, dict) else ""
     return f"{level}{several}{about}"
-
-
-def _texts(value: Json) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []

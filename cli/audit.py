@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 import typer
 from rich.text import Text
 
-from cli.console import Complaint, give_up, moment, out, say_json
-from cli.gateway.client import AsJson, GatewayClient, talk_with_gateway
+from cli.console import Complaint, moment, out, plain_text, say_json
+from cli.gateway.client import AsJson, Gateway, GatewayClient, talk_with_gateway
 from cli.gateway.messages import as_object, objects_in
-from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _LINES = ("tool", "arguments", "asked_by", "approved_by", "why", "status", "proof", "sent")
@@ -29,7 +28,7 @@ def audit(
     session: Annotated[str, typer.Option(help="Only this session's.")] = "",
     since: Annotated[str, typer.Option(help="Writes from then on, such as 2026-01-31 or 2026-01-31T12:00:00Z.")] = "",
     until: Annotated[str, typer.Option(help="Writes before then.")] = "",
-    url: Annotated[str, typer.Option(help="The gateway.", envvar="PURPLE_URL")] = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values instead of a table.")] = False,
 ) -> None:
@@ -40,11 +39,10 @@ def audit(
       purple audit --since 2026-01-01 --csv > writes.csv
     """
     if as_json and as_csv:
-        give_up(Complaint("--json and --csv exclude each other.", "Ask for one of them."))
-    filters = {"task": task, "session": session, "since": since, "until": until}
-    found = talk_with_gateway(
-        url, lambda client: _all(client, {name: value for name, value in filters.items() if value})
-    )
+        raise Complaint("--json and --csv exclude each other.", "Ask for one of them.")
+    given = {"task": task, "session": session, "since": since, "until": until}
+    filters = {name: value for name, value in given.items() if value}
+    found = talk_with_gateway(url, lambda client: _all(client, filters))
     writes = objects_in(found.get("writes"))
     if as_json:
         say_json(dumps(found))
@@ -56,16 +54,13 @@ def audit(
 
 async def _all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
     """The writes of all pages as one answer."""
-    page = await _page(client, filters)
-    writes: list[Json] = [*objects_in(page.get("writes"))]
-    while token := page.get("token"):
-        page = await _page(client, {**filters, "token": str(token)})
+    writes: list[Json] = []
+    while True:
+        page = await client.ask("GET", f"/audit?{urlencode(filters)}")
         writes += objects_in(page.get("writes"))
-    return {"writes": writes, "archive": page.get("archive")}
-
-
-async def _page(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
-    return await client.ask("GET", f"/audit?{urlencode(filters)}")
+        if not (token := page.get("token")):
+            return {"writes": writes, "archive": page.get("archive")}
+        filters = {**filters, "token": str(token)}
 
 
 def as_lines(writes: list[JsonObject]) -> str:
@@ -75,7 +70,7 @@ def as_lines(writes: list[JsonObject]) -> str:
     writer.writerow(_FIELDS)
     for write in writes:
         flat = {**write, **_flatten_write(write)}
-        writer.writerow([_plain(flat.get(name)) for name in _FIELDS])
+        writer.writerow([_cell(flat.get(name)) for name in _FIELDS])
     return text.getvalue()
 
 
@@ -84,7 +79,7 @@ def _flatten_write(write: JsonObject) -> JsonObject:
     return {
         "asked_by": as_object(write.get("asked_by")).get("id"),
         "approved_by": _approval_in_words(write),
-        "rules": _reasons_in_words(write),
+        "rules": "; ".join(f"{rule.get('rule')}: {rule.get('reason')}" for rule in objects_in(policy.get("rules"))),
         "policy_hash": policy.get("policy_hash"),
         "proof": proof.get("note"),
         "read_back": proof.get("read_back"),
@@ -100,32 +95,21 @@ def show_writes(writes: list[JsonObject]) -> None:
         flat["why"] = flat["rules"] or "no rule asked for anybody's yes"
         out.print(Text(f"\ntask {flat.get('task_id')} call {flat.get('call_id')}", "bold"), soft_wrap=True)
         for name in _LINES:
-            words = f"  {name.replace('_', ' '):<12}{_show_value(flat.get(name))}"
+            words = f"  {name.replace('_', ' '):<12}{plain_text(flat.get(name))}"
             out.print(Text(words), soft_wrap=True)  # a server's words are shown as they are, never read as markup
 
 
 def _approval_in_words(write: JsonObject) -> str:
     """Who approved the write and what they said; if nobody did, what allowed it."""
     decisions = [one for asked in objects_in(write.get("approvals")) for one in objects_in(asked.get("decisions"))]
-    yes = [_decision_in_words(one) for one in decisions if one.get("decision") == "approve"]
-    return "; ".join(yes) or _show_value(write.get("allowed_by"))
+    yes = [
+        f"{one.get('by')} at {one.get('at')}" + (f" ({one['comment']})" if one.get("comment") else "")
+        for one in decisions
+        if one.get("decision") == "approve"
+    ]
+    return "; ".join(yes) or plain_text(write.get("allowed_by"))
 
 
-def _decision_in_words(decision: JsonObject) -> str:
-    comment = f" ({decision.get('comment')})" if decision.get("comment") else ""
-    return f"{decision.get('by')} at {decision.get('at')}{comment}"
-
-
-def _reasons_in_words(write: JsonObject) -> str:
-    rules = objects_in(as_object(write.get("policy")).get("rules"))
-    return "; ".join(f"{rule.get('rule')}: {rule.get('reason')}" for rule in rules)
-
-
-def _show_value(value: Json) -> str:
-    """A value as plain text: a server's words are never read as markup."""
-    return value if isinstance(value, str) else "" if value in (None, [], {}) else dumps(value)
-
-
-def _plain(value: Json) -> str:
-    text = _show_value(value)
+def _cell(value: Json) -> str:
+    text = plain_text(value)
     return f"'{text}" if text.startswith(_FORMULAS) else text

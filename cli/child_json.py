@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from cli.console import Complaint, err, give_up
+from cli.console import Complaint, err
 from shared.domain.exact_json import JsonObject, loads_object
 
 _SHOWN = 2000  # characters of what a process complained about
 
 
 async def run_for_json(
-    *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None
+    *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None, code: int = 1
 ) -> JsonObject:
     """Run ``python -m`` with the arguments in its own process; returns the JSON object in its last line.
 
-    ``environ``: its whole environment, by default this one. Raises ``Complaint`` with the process's own sentence if it
-    fails, or is not done within ``seconds``.
+    ``environ``: its whole environment, by default this one. Raises ``Complaint`` with the process's own sentence, and
+    with ``code``, if it fails, or is not done within ``seconds``.
     """
     with in_progress(err, doing):
         process = await asyncio.create_subprocess_exec(
@@ -37,28 +37,23 @@ async def run_for_json(
         except TimeoutError:
             process.kill()
             await process.wait()
-            raise Complaint(f"{doing}: no result within {seconds:.0f} seconds.") from None
-    return _parse_result(doing, said.decode(), complained.decode().strip(), process.returncode or 0)
-
-
-def _parse_result(doing: str, said: str, complained: str, code: int) -> JsonObject:
-    if code and complained:
-        *before, last = complained.splitlines()
-        raise Complaint(last, "\n".join(before)[-_SHOWN:])
+            raise Complaint(f"{doing}: no result within {seconds:.0f} seconds.", code=code) from None
+    complaints = complained.decode().strip()
+    if process.returncode and complaints:
+        *before, last = complaints.splitlines()
+        raise Complaint(last, "\n".join(before)[-_SHOWN:], code)
     try:
-        return loads_object(said.strip().splitlines()[-1])
+        return loads_object(said.decode().strip().splitlines()[-1])
     except (IndexError, ValueError):
-        raise Complaint(f"{doing}: there was no result (exit code {code}).", complained[-_SHOWN:]) from None
+        sentence = f"{doing}: there was no result (exit code {process.returncode})."
+        raise Complaint(sentence, complaints[-_SHOWN:], code) from None
 
 
 def ask_module(
     *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None, code: int = 1
 ) -> JsonObject:
-    """As ``run_for_json``, for a command: a ``Complaint`` ends it with its sentence and exit code ``code``."""
-    try:
-        return asyncio.run(run_for_json(*arguments, doing=doing, seconds=seconds, environ=environ))
-    except Complaint as complaint:
-        give_up(complaint, code)
+    """As ``run_for_json``, for a command."""
+    return asyncio.run(run_for_json(*arguments, doing=doing, seconds=seconds, environ=environ, code=code))
 
 
 @contextmanager

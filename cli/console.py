@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
 
-import typer
 from rich.console import Console
 from rich.status import Status
 from rich.table import Column, Table
@@ -30,20 +28,19 @@ def own_name() -> str:
 
 
 class Complaint(Exception):
-    """A problem that a person can fix; ``sentence`` says what it is and how."""
+    """A problem that a person can fix; ``sentence`` says what it is and how. It ends a command with ``code``."""
 
-    def __init__(self, sentence: str, detail: str = "") -> None:
+    def __init__(self, sentence: str, detail: str = "", code: int = 1) -> None:
         super().__init__(sentence)
         self.sentence = sentence
         self.detail = detail
+        self.code = code
 
-
-def give_up(complaint: Complaint, code: int = 1) -> NoReturn:
-    """Print what is wrong to stderr and end with exit code ``code``."""
-    err.print(complaint.sentence, markup=False, style="bold red", soft_wrap=True)
-    if complaint.detail:
-        err.print(complaint.detail, markup=False, style="dim", soft_wrap=True)
-    raise typer.Exit(code)
+    def show(self) -> None:
+        """Print what is wrong to stderr."""
+        err.print(self.sentence, markup=False, style="bold red", soft_wrap=True)
+        if self.detail:
+            err.print(self.detail, markup=False, style="dim", soft_wrap=True)
 
 
 def make_table(*headers: str, title: str | None = None) -> Table:
@@ -70,6 +67,16 @@ def say_found(found: JsonObject, show: Callable[[JsonObject], object], *, as_jso
         say_json(dumps(found))
     else:
         show(found)
+
+
+def plain_text(value: Json) -> str:
+    """A value as plain text: a text as it is, other values as JSON; empty for null and what holds nothing."""
+    return value if isinstance(value, str) else "" if value in (None, [], {}) else dumps(value)
+
+
+def join_values(value: Json) -> str:
+    """The parts of a list, with commas; another value as plain text."""
+    return ", ".join(map(plain_text, value)) if isinstance(value, list) else plain_text(value)
 
 
 def moment(value: Json) -> str:

@@ -7,11 +7,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, give_up, moment, out, say_found, text_table
+from cli.console import Complaint, err, moment, out, plain_text, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
 from cli.gateway.messages import objects_in
-from cli.send import DEFAULT_URL
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import JsonObject
 
 _MOST = 1000
 LetterId = Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")]
@@ -25,7 +24,7 @@ dlq = typer.Typer(
 def list_dead_letters(
     limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 100,
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """List the dead letters, the newest first. It takes the role operator, as all of these do.
@@ -39,7 +38,7 @@ def list_dead_letters(
 
 
 @dlq.command()
-def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def show(letter_id: LetterId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show one letter with its content: the turn and its request, or the outcome.
 
     Example:
@@ -51,11 +50,11 @@ def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
 @dlq.command()
 def requeue(
-    letter_id: Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")] = "",
+    letter_id: LetterId = "",
     outcomes: Annotated[bool, typer.Option("--outcomes", help="All outcomes, once what broke them is mended.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Also if its task made writes: they are made again.")] = False,
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Put a letter back to work: a turn's task begins anew, under a new id; an outcome goes back to the learner.
@@ -68,14 +67,14 @@ def requeue(
       purple dlq requeue --outcomes
     """
     if bool(letter_id) == outcomes:
-        give_up(Complaint("Name one letter, or say --outcomes for all outcomes."))
+        raise Complaint("Name one letter, or say --outcomes for all outcomes.")
     body: JsonObject = {"again": again}
     found = _all_outcomes(url, name) if outcomes else ask_as_operator(url, name, "dlq", letter_id, "requeue", body=body)
     say_found(found, _print_result, as_json=as_json)
 
 
 @dlq.command()
-def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def drop(letter_id: LetterId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Take a letter out for good.
 
     Example:
@@ -106,11 +105,7 @@ def _table(letters: list[JsonObject]) -> Table:
 def _print_result(found: JsonObject) -> None:
     table = Table("what", "value", show_header=False)
     for key, value in found.items():
-        table.add_row(key.replace("_", " "), Text(_plain(value)))
+        table.add_row(key.replace("_", " "), Text(plain_text(value)))
     out.print(table)
     if found.get("requeued") and found.get("task_id"):
         err.print(f"Follow it: purple task show {found['task_id']}", style="dim", soft_wrap=True)
-
-
-def _plain(value: Json) -> str:
-    return value if isinstance(value, str) else dumps(value)

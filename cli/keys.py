@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import ask_module
-from cli.console import err, moment, out, say_found, text_table
+from cli.console import err, join_values, moment, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
-from cli.send import DEFAULT_URL, levels_of
+from cli.send import levels_of
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 
@@ -56,7 +56,7 @@ def create(
     messages: Annotated[int | None, typer.Option(help="Messages a minute; 0 is without limit.", min=0)] = None,
     daily: Annotated[int | None, typer.Option(help="Messages a day (UTC).", min=0)] = None,
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Make a key for somebody of the same tenant. It takes the role operator, as all of these do.
@@ -66,7 +66,7 @@ def create(
       purple keys create dana --role approver --level manager --days 90
       purple keys create robot --messages 30 --daily 1000
     """
-    wish: JsonObject = {"principal": principal, "label": label, "levels": [*levels_of(level or [])]}
+    wish: JsonObject = {"principal": principal, "label": label, "levels": [*levels_of(level)]}
     wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
     wish |= {name: number for name, number in numbers.items() if number is not None}
@@ -74,7 +74,7 @@ def create(
 
 
 @keys.command("list")
-def list_keys(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_keys(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """List the tenant's keys, the newest first, without their secrets.
 
     Example:
@@ -88,7 +88,7 @@ def list_keys(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = Fal
 def revoke(
     key_id: Annotated[str, typer.Argument(help="The key's id: `purple keys list` shows them.")],
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Let nobody in by a key from now on, on every replica.
@@ -127,6 +127,4 @@ def _key_state(row: JsonObject) -> Text:
 
 
 def _cell(name: str, value: Json) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return moment(value) if name.endswith("_at") else str(value or "")
+    return moment(value) if name.endswith("_at") else join_values(value)

@@ -56,20 +56,16 @@ def settle_unruled_writes(options: StackOptions) -> StackOptions:
     if word and word not in WORDS:
         raise Complaint(f"{UNRULED_WRITES} cannot be {word!r}: it is {WORDS[0]} or {WORDS[1]}.")
     if asks_for_unruled_writes(options):
-        raise Complaint(_unruled_sentence(options.environ["GREEN_AGENT_MCP_URL"]), _ELSE)
+        server = options.environ["GREEN_AGENT_MCP_URL"]
+        raise Complaint(
+            f"{UNRULED_WRITES} must say what a write at {server} needs that no rule speaks about: approve "
+            "(a person's yes) or allow (nothing).",
+            "At a terminal `purple up` asks for it, once. A record of your own in TENANT_FILE says it in "
+            "unruled_writes.",
+        )
     if options.environ.get("TENANT_FILE") or (options.uses_company and not word):
         return options
     return replace(options, environ={**options.environ, "TENANT_FILE": str(_write_record(options, word))})
-
-
-def _unruled_sentence(server: str) -> str:
-    return (
-        f"{UNRULED_WRITES} must say what a write at {server} needs that no rule speaks about: approve (a person's yes) "
-        "or allow (nothing)."
-    )
-
-
-_ELSE = "At a terminal `purple up` asks for it, once. A record of your own in TENANT_FILE says it in unruled_writes."
 
 
 def _record_of(options: StackOptions) -> Path:
@@ -212,8 +208,10 @@ async def running(options: StackOptions, tell: Tell = tell_nobody) -> AsyncItera
         assessment_key=assessment_key_of(options.folder),
     )
     async with AsyncExitStack() as held:
-        redis = await held.enter_async_context(_redis(options))
-        queue = await held.enter_async_context(_queue(options))
+        if options.environ.get("REDIS_URL"):
+            await _refuse_volatile(options)
+        redis = await held.enter_async_context(_own_server(options, "redis", durable=True))
+        queue = await held.enter_async_context(_own_server(options, "queue", durable=False))  # wakes may be lost
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
         ports = StackPorts.from_free(free_ports(StackPorts.count_needed(options.executors)))
         specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
@@ -237,17 +235,6 @@ def _check_open(options: StackOptions) -> None:
         raise Complaint(why)
 
 
-@asynccontextmanager
-async def _redis(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
-    """Yields our Redis, which keeps its data in the folder and stops last; None if the caller names one."""
-    if options.environ.get("REDIS_URL"):
-        await _refuse_volatile(options)
-        yield None
-        return
-    async with _running_server(options.folder / "redis", durable=True) as server:
-        yield server
-
-
 async def _refuse_volatile(options: StackOptions) -> None:
     """Raise ``Complaint`` if the caller's Redis may forget; all else that is wrong with it the services say."""
     try:
@@ -265,17 +252,12 @@ async def _refuse_volatile(options: StackOptions) -> None:
 
 
 @asynccontextmanager
-async def _queue(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
-    """Yields our queue's Redis, which keeps nothing on disk since wakes may be lost; None if the caller names one."""
-    if options.environ.get("REDIS_URL") or options.environ.get("QUEUE_REDIS_URL"):
+async def _own_server(options: StackOptions, name: str, *, durable: bool) -> AsyncIterator[EmbeddedRedis | None]:
+    """Yields a Redis of our own; None if the caller names one. ``durable``: it keeps its data in the stack's folder."""
+    if options.environ.get("REDIS_URL") or (name == "queue" and options.environ.get("QUEUE_REDIS_URL")):
         yield None
         return
-    async with _running_server(options.folder / "queue", durable=False) as server:
-        yield server
-
-
-@asynccontextmanager
-async def _running_server(folder: Path, *, durable: bool) -> AsyncIterator[EmbeddedRedis]:
+    folder = options.folder / name
     if len(str(folder)) > LONGEST_FOLDER:
         raise Complaint(f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL.")
     server = EmbeddedRedis(folder, durable=durable)
@@ -303,11 +285,6 @@ async def _children(specs: tuple[ProcessSpec, ...], folder: Path) -> AsyncIterat
             children.append(Child.start(spec, folder / "logs"))
         yield tuple(children)
     finally:
-        await _stop(children)
-
-
-async def _stop(children: list[Child]) -> None:
-    """Stop the children rank by rank, those of one rank at once."""
-    ordered = sorted(children, key=lambda child: child.spec.stops)
-    for _, rank in groupby(ordered, key=lambda child: child.spec.stops):
-        await asyncio.gather(*(child.stop() for child in rank))
+        ordered = sorted(children, key=lambda child: child.spec.stops)
+        for _, rank in groupby(ordered, key=lambda child: child.spec.stops):  # those of one rank at once
+            await asyncio.gather(*(child.stop() for child in rank))

@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import ask_module
-from cli.console import Complaint, err, give_up, indent_json, out, say_found, say_json, text_table
+from cli.console import Complaint, err, indent_json, out, say_found, say_json, text_table
 from cli.gateway import client as gateway
-from cli.gateway.messages import objects_in
-from cli.send import DEFAULT_URL
+from cli.gateway.messages import as_list, as_object, objects_in
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
@@ -24,7 +23,7 @@ _PIECE = 250  # entities in one request
 def export(
     folder: Annotated[Path, typer.Argument(help="Where the files go; it is made if it is not there.", file_okay=False)],
     name: gateway.Name = "",
-    url: gateway.Gateway = DEFAULT_URL,
+    url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
     """Write what is learned of the tenant as files: cases, bandit, facts, processes, entities, statistics.
@@ -35,17 +34,14 @@ def export(
 
       purple learn export ./learned
     """
-    found = gateway.ask_as_operator(url, name, "learn", "export").get("files")
-    files = found if isinstance(found, dict) else {}
-    known: JsonObject = {
-        name: files[name] for name in map(str, LearningFile) if name in files
-    }  # no other leads anywhere
+    files = as_object(gateway.ask_as_operator(url, name, "learn", "export").get("files"))
+    known = {name: files[name] for name in map(str, LearningFile) if name in files}  # no other leads anywhere
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file_name, content in known.items():
             (folder / file_name).write_text(indent_json(content) + "\n", encoding="utf-8")
     except OSError as error:
-        give_up(Complaint(f"{folder} cannot be written: {error.strerror}."))
+        raise Complaint(f"{folder} cannot be written: {error.strerror}.") from error
     sizes: JsonObject = {file_name: _count_entries(content) for file_name, content in known.items()}
     table = text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
     say_found({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
@@ -55,7 +51,7 @@ def bring(
     folder: Annotated[Path, typer.Argument(help="The folder with the files.", exists=True, file_okay=False)],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each file.")] = False,
     name: gateway.Name = "",
-    url: gateway.Gateway = DEFAULT_URL,
+    url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
     """Bring files of what is learned into the tenant: those of `export`, or the four of an earlier system.
@@ -84,13 +80,13 @@ def _contents(folder: Path) -> dict[LearningFile, Json]:
     found = {file: folder / file.value for file in LearningFile if (folder / file.value).is_file()}
     if not found:
         names = ", ".join(LearningFile)
-        give_up(Complaint(f"{folder} holds none of the files.", f"They are called {names}."))
+        raise Complaint(f"{folder} holds none of the files.", f"They are called {names}.")
     try:
         return {file: loads(path.read_text(encoding="utf-8")) for file, path in found.items()}
     except OSError as error:
-        give_up(Complaint(f"{error.filename} cannot be read: {error.strerror}."))
+        raise Complaint(f"{error.filename} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        give_up(Complaint(f"A file in {folder} is no JSON: {error}."))
+        raise Complaint(f"A file in {folder} is no JSON: {error}.") from error
 
 
 def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
@@ -114,9 +110,8 @@ def _print_reports(reports: list[JsonObject], refused: bool, as_json: bool) -> N
     table = Table("file", taken, "known", "left out", "problems")
     for report in reports:
         cells = (str(report.get(key, "")) for key in ("file", "taken", "known", "left_out"))
-        problems = report.get("problems")
-        lines = [str(line) for line in problems] if isinstance(problems, list) else []
-        table.add_row(*cells, Text("\n".join(lines), "red"))  # words of a file, no markup
+        problems = "\n".join(map(str, as_list(report.get("problems"))))
+        table.add_row(*cells, Text(problems, "red"))  # words of a file, no markup
     out.print(table)
     if refused:
         err.print("Nothing was imported: every file must be right.", style="bold red")
@@ -141,7 +136,7 @@ def forget(
     tenant: Annotated[bool, typer.Option("--tenant", help="All that was learned of the tenant.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
     name: gateway.Name = "",
-    url: gateway.Gateway = DEFAULT_URL,
+    url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
     """Have something forgotten, for good: cases, facts and entities that name it leave the memory.
@@ -168,14 +163,14 @@ def _scope_and_subject(entity: str, session: str, tenant: bool) -> tuple[str, st
     named = [(scope, subject) for scope, subject in (("entity", entity), ("session", session)) if subject]
     named += [("tenant", "")] if tenant else []
     if len(named) != 1:
-        give_up(Complaint("Say one of --entity, --session and --tenant: what is to be forgotten."))
+        raise Complaint("Say one of --entity, --session and --tenant: what is to be forgotten.")
     return named[0]
 
 
 def _confirm(scope: str, subject: str) -> None:
     what = "all that was learned of the tenant" if scope == "tenant" else f"what was learned of {scope} {subject!r}"
     if not sys.stdin.isatty():
-        give_up(Complaint(f"Nobody is here to say yes to forgetting {what}.", "Say --yes."))
+        raise Complaint(f"Nobody is here to say yes to forgetting {what}.", "Say --yes.")
     if not typer.confirm(f"Forget {what}, for good?", err=True):
         err.print("Nothing was forgotten.")
         raise typer.Exit(_SAID_NO)
@@ -205,8 +200,7 @@ def _say_forgotten(found: JsonObject) -> None:
 
 
 def _rows(value: Json) -> list[tuple[str, str]]:
-    fields = value if isinstance(value, dict) else {}
-    return [(key.replace("_", " "), str(said)) for key, said in fields.items()]
+    return [(key.replace("_", " "), str(said)) for key, said in as_object(value).items()]
 
 
 _SECONDS = 120.0
@@ -244,7 +238,10 @@ def report(
     found = ask_module("services.learner", *arguments, doing="Reading reports", seconds=_SECONDS)
     prepared = objects_in(found.pop("training_rows"))
     if rows is not None:
-        _write(rows, prepared)
+        try:
+            rows.write_text("".join(f"{dumps(row)}\n" for row in prepared))
+        except OSError as error:
+            raise Complaint(f"{rows} cannot be written: {error.strerror}.") from error
         found["written"] = {"file": str(rows), "rows": len(prepared)}
     if as_json:
         return say_json(dumps(found))
@@ -253,25 +250,17 @@ def report(
     return _say_rest(found, rows is not None)
 
 
-def _write(file: Path, prepared: list[JsonObject]) -> None:
-    try:
-        file.write_text("".join(f"{dumps(row)}\n" for row in prepared))
-    except OSError as error:
-        give_up(Complaint(f"{file} cannot be written: {error.strerror}."))
-
-
 def _print_report(one: JsonObject) -> None:
     head = ((name.replace("_", " "), _cell(one.get(name))) for name in _HEAD if one.get(name) is not None)
     out.print(Text(", ".join(f"{name} {value}" for name, value in head), "bold"), soft_wrap=True)
     for name, title in _TITLES:
-        part = one.get(name)
-        if isinstance(part, dict):
+        if part := as_object(one.get(name)):
             _show_part(title, part)
 
 
 def _show_part(title: str, part: JsonObject) -> None:
-    names, lines = part.get("columns"), part.get("rows")
-    if not (isinstance(names, list) and isinstance(lines, list)) or not lines:
+    names, lines = as_list(part.get("columns")), as_list(part.get("rows"))
+    if not lines:
         out.print(Text(f"{title}: none.", "dim"))
         return
     table = Table(*(str(name).replace("_", " ") for name in names), title=title, title_justify="left")
@@ -284,12 +273,11 @@ def _show_part(title: str, part: JsonObject) -> None:
 
 def _say_rest(found: JsonObject, written: bool) -> None:
     for name, words in (("unread", "was left out"), ("skipped", "became no training row")):
-        lines = found.get(name)
-        if isinstance(lines, list) and lines and (name == "unread" or written):
+        lines = as_list(found.get(name))
+        if lines and (name == "unread" or written):
             first = "; ".join(map(str, lines[:3]))
             err.print(f"{len(lines)} {words}: {first}", style="yellow", markup=False, soft_wrap=True)
-    told = found.get("written")
-    if isinstance(told, dict):
+    if told := as_object(found.get("written")):
         out.print(f"{told['rows']} training rows in {told['file']}", markup=False, soft_wrap=True)
 
 

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
 from cli.checkout import COMMANDS, find_tools, needs_a_checkout
-from cli.console import out
+from cli.console import Complaint, out
 from shared.domain.version import VERSION
 
 _ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -82,6 +82,9 @@ class LazyCommands(TyperGroup):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix(_PYDANTIC)
             raise
+        except Complaint as complaint:
+            complaint.show()
+            raise typer.Exit(complaint.code) from complaint
 
 
 app = typer.Typer(

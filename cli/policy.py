@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import ask_module
-from cli.console import Complaint, err, give_up, out, say_found, text_table
+from cli.console import err, out, say_found, text_table
 from cli.gateway.messages import as_list, as_object, objects_in
 from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -69,11 +69,8 @@ def backtest(
 
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple policy backtest policy.json --tenant acme --json
     """
-    try:
-        environ = archive_environ(folder)
-    except Complaint as complaint:
-        give_up(complaint, _CANNOT)
-    found = _ask_policy("backtest", str(file), "--tenant", tenant, doing="Reading the archive", environ=environ)
+    environ, doing = archive_environ(folder), "Reading the archive"
+    found = _ask_policy("backtest", str(file), "--tenant", tenant, doing=doing, environ=environ)
     say_found(found, _show_backtest, as_json=as_json)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.child_json import ask_module
-from cli.console import Complaint, err, give_up, out, say_found, text_table
+from cli.console import Complaint, err, out, say_found, text_table
 from cli.gateway.messages import objects_in
 from cli.stack.registry import data_folder
 from shared.domain.exact_json import JsonObject
@@ -28,7 +28,8 @@ def archive_environ(folder: Path | None) -> dict[str, str]:
         return dict(os.environ)
     folder = folder or data_folder(os.environ.get("PURPLE_URL", "")) or USUAL_FOLDER
     if not (folder / "archive").is_dir():
-        raise Complaint(f"{folder} holds no archive.", "Name the folder of the stack with --dir, or set ARCHIVE_URL.")
+        advice = "Name the folder of the stack with --dir, or set ARCHIVE_URL."
+        raise Complaint(f"{folder} holds no archive.", advice, _CANNOT)
     return {**os.environ, "ARCHIVE_URL": folder_url(folder), "ARCHIVE_KEY": key_of(folder)}
 
 
@@ -55,10 +56,7 @@ def replay(
 
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple replay TASK --tenant acme --json
     """
-    try:
-        environ = archive_environ(folder)
-    except Complaint as complaint:
-        give_up(complaint, _CANNOT)
+    environ = archive_environ(folder)
     words = ("services.executor", "replay", task, "--tenant", tenant, "--json")
     done = ask_module(*words, doing="Replaying", seconds=_SECONDS, environ=environ, code=_CANNOT)
     say_found(done, _print_replay, as_json=as_json)

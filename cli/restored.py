@@ -8,7 +8,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 from redis.exceptions import RedisError
 
-from cli.console import Complaint, give_up, out, say_json
+from cli.console import Complaint, out, say_json
 from shared.domain.exact_json import dumps
 from shared.infra import keys
 from shared.infra.redis import RedisUrl, connect
@@ -28,10 +28,7 @@ def restored(as_json: Annotated[bool, typer.Option("--json", help="One JSON obje
 
       REDIS_URL=redis://... purple restored
     """
-    try:
-        moment = asyncio.run(note_restored(os.environ.get("REDIS_URL", "")))
-    except Complaint as complaint:
-        give_up(complaint, 2)
+    moment = asyncio.run(note_restored(os.environ.get("REDIS_URL", "")))
     if as_json:
         say_json(dumps({"restored_us": moment}))
     else:
@@ -49,9 +46,9 @@ async def note_restored(url: str) -> int:
         address = read_address(TypeAdapter(RedisUrl).validate_python(url))
     except (ValidationError, ValueError) as error:
         wrong = "cannot be used" if url else "is not set"
-        raise Complaint(f"REDIS_URL {wrong}: it names the restored server.") from error
+        raise Complaint(f"REDIS_URL {wrong}: it names the restored server.", code=2) from error
     if address.kind == "cluster":
-        raise Complaint("On a cluster restores are not heeded: stop every tenant and look at each open task.")
+        raise Complaint("On a cluster restores are not heeded: stop every tenant and look at each open task.", code=2)
     redis = connect(url)
     try:
         async with asyncio.timeout(_SECONDS):
@@ -59,7 +56,7 @@ async def note_restored(url: str) -> int:
             moment = seconds * 1_000_000 + microseconds
             await redis.hset(keys.SERVER, "restored", str(moment))  # type: ignore[misc]  # sync or async
     except (RedisError, OSError, TimeoutError) as error:
-        raise Complaint(f"REDIS_URL does not answer ({type(error).__name__}).") from error
+        raise Complaint(f"REDIS_URL does not answer ({type(error).__name__}).", code=2) from error
     finally:
         await redis.aclose()
     return moment

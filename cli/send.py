@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from cli.console import Complaint, err, give_up, out, own_name, say_json
-from cli.gateway.client import API_KEY, GATEWAY_HELP, GatewayAway, GatewayClient, connect_gateway
+from cli.console import Complaint, err, out, own_name, say_json
+from cli.gateway.client import API_KEY, Gateway, GatewayAway, GatewayClient, Name, connect_gateway, speaker_of
 from cli.gateway.live import LiveStory, follow_accepted, hand_over
-from cli.gateway.messages import Speaker, TaskView, Utterance
+from cli.gateway.messages import TaskView, Utterance
 from shared.domain.exact_json import dumps, loads
 from shared.domain.words import Level, Role
 
-DEFAULT_URL = ""  # that of the stack that runs here (cli/stack/registry.py)
 _DECISIONS = ("approve", "reject")
 
 
@@ -23,8 +22,8 @@ def send(
     session: Annotated[
         str | None, typer.Option(help="Go on in this session: a model is told what was said in it.")
     ] = None,
-    url: Annotated[str, typer.Option(help=GATEWAY_HELP, envvar="PURPLE_URL")] = DEFAULT_URL,
-    name: Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")] = "",
+    url: Gateway = "",
+    name: Name = "",
     role: Annotated[list[Role] | None, typer.Option(help="Roles of the speaker, such as approver.")] = None,
     level: Annotated[list[str] | None, typer.Option(help="Levels an approver may decide, such as manager.")] = None,
     task: Annotated[str | None, typer.Option(help="A further turn of this task, such as an approval.")] = None,
@@ -49,14 +48,12 @@ def send(
     if text.strip().lower() in _DECISIONS and task is None:
         raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
     _check_policy(policy)
-    speaker = Speaker(name or os.environ.get("USER", "cli"), tuple(role or ()), levels_of(level or []))
-    utterance = Utterance(text, speaker, session, task, policy, tools, dry_run)
-    try:
-        view = asyncio.run(_send(url, utterance, None if as_json else LiveStory(err, verbose=verbose)))
-    except Complaint as complaint:
-        give_up(complaint)
+    utterance = Utterance(
+        text, speaker_of(name, tuple(role or ()), levels_of(level)), session, task, policy, tools, dry_run
+    )
+    view = asyncio.run(_send(url, utterance, None if as_json else LiveStory(err, verbose=verbose)))
     if as_json:
-        _show_json(view)
+        say_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
     else:
         _show(view, url, answered=task is not None)
     raise typer.Exit(0 if view.went_well else 1)
@@ -99,9 +96,9 @@ def _check_policy(policy: str | None) -> None:
         raise typer.BadParameter(f"it begins as JSON and is none: {error}", param_hint="--policy") from error
 
 
-def levels_of(words: list[str]) -> tuple[str, ...]:
+def levels_of(words: list[str] | None) -> tuple[str, ...]:
     try:
-        return tuple(Level.parse(word).word for word in words)
+        return tuple(Level.parse(word).word for word in words or ())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--level") from error
 
@@ -136,8 +133,4 @@ def advice(view: TaskView, url: str) -> str:
 
 def _gateway_option(url: str) -> str:
     """The option by which a further command reaches the same gateway; empty if it is not needed."""
-    return "" if url == os.environ.get("PURPLE_URL", DEFAULT_URL) else f" --url {url}"
-
-
-def _show_json(view: TaskView) -> None:
-    say_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
+    return "" if url == os.environ.get("PURPLE_URL", "") else f" --url {url}"

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, moment, out, say_found, text_table
+from cli.console import err, moment, out, plain_text, say_found, text_table
 from cli.gateway.client import (
     AsJson,
     Gateway,
@@ -18,19 +18,22 @@ from cli.gateway.client import (
     talk_with_gateway,
 )
 from cli.gateway.messages import as_object, objects_in
-from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Resolution, Role, TaskState
 
 _STYLES = {"verified": "green", "unverified": "yellow", "refused": "red", "absent": "bold red", "in_doubt": "bold red"}
 
+_TABLES = (
+    ("writes", "Writes", ("call_id", "tool", "arguments", "status", "note")),
+    ("resolutions", "What operators said", ("call_id", "resolution", "by", "at", "comment")),
+)
 TaskId = Annotated[str, typer.Argument(help="The task's id.")]
 
 task = typer.Typer(no_args_is_help=True, help="Look at one task, cancel it, and settle a write in doubt.")
 
 
 @task.command()
-def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def show(task_id: TaskId, url: Gateway = "", as_json: AsJson = False) -> None:
     """Show a task: who asked for what, its state, its answer, its writes, and what is known of those in doubt.
 
     Example:
@@ -41,7 +44,7 @@ def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -
 
 
 @task.command()
-def cancel(task_id: TaskId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def cancel(task_id: TaskId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """End a task before its next call. What it has written stays written; exit code 1 if it had ended already.
 
     Example:
@@ -69,7 +72,7 @@ def resolve(
     call: Annotated[str, typer.Option(help="The call in doubt, such as c1: `purple task show` lists them.")],
     comment: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Say what became of a write in doubt. It takes the role operator; exit code 1 if the word has no effect.
@@ -93,34 +96,19 @@ def say_task(record: JsonObject) -> None:
     out.print(Text(f"asked by {requester}: {asked}"), soft_wrap=True)
     if record.get("reason"):
         out.print(Text(str(record["reason"])), soft_wrap=True)
-    for table in _tables(metadata):
-        out.print(table)
-    for doubt in objects_in(metadata.get("doubts")):
-        _say_doubt(doubt)
-    if _is_answered(record):
-        out.print(Text(f"answer: {record['answer']}"), soft_wrap=True)
+    for name, title, columns in _TABLES:
+        if rows := objects_in(metadata.get(name)):
+            out.print(_table(title, columns, rows))
     doubts = objects_in(metadata.get("doubts"))
-    if doubts and record.get("state") == "input-required":
-        words = "|".join(Resolution)
-        err.print(
-            f"Settle it: purple task resolve {record.get('task_id')} {words} --call {doubts[0].get('call_id')}",
-            markup=False,
-            soft_wrap=True,
-        )
-
-
-def _is_answered(record: JsonObject) -> bool:
-    """Whether the answer says more than the reason; for a waiting task it is only the question."""
-    waits = record.get("state") == TaskState.INPUT_REQUIRED
-    return bool(record.get("answer")) and not waits and record["answer"] != record.get("reason")
-
-
-def _tables(metadata: JsonObject) -> list[Table]:
-    """Tables of the writes and of operators' decisions; empty ones are left out."""
-    writes, said = objects_in(metadata.get("writes")), objects_in(metadata.get("resolutions"))
-    tables = [_table("Writes", ("call_id", "tool", "arguments", "status", "note"), writes)]
-    tables.append(_table("What operators said", ("call_id", "resolution", "by", "at", "comment"), said))
-    return [table for table in tables if table.row_count]
+    for doubt in doubts:
+        _say_doubt(doubt)
+    waits = record.get("state") == TaskState.INPUT_REQUIRED  # its answer is only the question
+    if record.get("answer") and not waits and record["answer"] != record.get("reason"):
+        out.print(Text(f"answer: {record['answer']}"), soft_wrap=True)
+    if doubts and waits:
+        words, call = "|".join(Resolution), doubts[0].get("call_id")
+        advice = f"Settle it: purple task resolve {record.get('task_id')} {words} --call {call}"
+        err.print(advice, markup=False, soft_wrap=True)
 
 
 def _say_doubt(doubt: JsonObject) -> None:
@@ -154,6 +142,5 @@ def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Tabl
 
 def _cell(name: str, value: Json) -> Text:
     """A value as plain text: a server's words are never read as markup."""
-    text = value if isinstance(value, str) else "" if value is None else dumps(value)
-    text = moment(text) if name in ("sent", "waited_until", "at", "deadline") else text
+    text = moment(value) if name == "at" else plain_text(value)
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")

@@ -12,8 +12,7 @@ from rich.text import Text
 from cli.child_json import ask_module
 from cli.console import err, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
-from cli.gateway.messages import objects_in
-from cli.send import DEFAULT_URL
+from cli.gateway.messages import as_object, objects_in
 from cli.tenant_record import record
 from shared.domain.exact_json import JsonObject
 
@@ -50,9 +49,8 @@ def try_connections(
 
       kubectl exec deploy/executor -- python -m services.executor connections --tenant acme
     """
-    given = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()))
-    words = ("services.executor", "connections", *given, "--json")
-    found = ask_module(*words, doing="Trying", seconds=_SECONDS, code=2)
+    given = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()), "--json")
+    found = ask_module("services.executor", "connections", *given, doing="Trying", seconds=_SECONDS, code=2)
     say_found(found, _print_connections, as_json=as_json)
     raise typer.Exit(0 if all(row.get("good") for row in objects_in(found.get("connections"))) else 1)
 
@@ -70,19 +68,10 @@ def _print_connections(found: JsonObject) -> None:
 def _connection_cells(row: JsonObject) -> Sequence[object]:
     reached = Text("yes", "green") if row.get("good") else Text("no", "bold red")
     protocol = str(row.get("protocol"))
-    return row.get("id"), reached, _credential(row), _PROTOCOLS.get(protocol, protocol), _tools(row)
-
-
-def _credential(row: JsonObject) -> Text:
-    if row.get("credential") is None:
-        return Text("none", "dim")
-    return Text(str(row["credential"]), "green" if row.get("good") else "red")
-
-
-def _tools(row: JsonObject) -> str:
-    classes = row.get("classes")
-    kinds = ", ".join(f"{count} {kind}" for kind, count in classes.items()) if isinstance(classes, dict) else ""
-    return f"{row.get('tools')} ({kinds})" if kinds else ""
+    credential = Text("none", "dim") if row.get("credential") is None else Text(str(row["credential"]), reached.style)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in as_object(row.get("classes")).items())
+    tools = f"{row.get('tools')} ({kinds})" if kinds else ""
+    return row.get("id"), reached, credential, _PROTOCOLS.get(protocol, protocol), tools
 
 
 TenantId = Annotated[str, typer.Argument(help="The tenant; the embedded profile has one, `default`.")]
@@ -97,7 +86,7 @@ def stop(
     tenant_id: TenantId,
     reason: Annotated[str, typer.Option(help="Why: whoever sends a message meanwhile is told.")] = "",
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Refuse new messages, and stop what runs before its next call. It takes the role operator.
@@ -113,7 +102,7 @@ def stop(
 
 
 @tenant.command()
-def resume(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def resume(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Take messages again, and let what was stopped go on from where it stood.
 
     Example:
@@ -133,7 +122,7 @@ def made_tools(
     tenant_id: TenantId,
     switch: Annotated[Switch, typer.Argument(help="Whether calculators that are missing may be made at run time.")],
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Let calculators that a task misses be made at run time, or not, from the next turn on.
@@ -147,7 +136,7 @@ def made_tools(
 
 
 @tenant.command()
-def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def show(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show whether a tenant is stopped, how many of its sessions wait and run, and what it spent by day.
 
     Example:
@@ -160,13 +149,11 @@ def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 def _print_state(state: JsonObject) -> None:
     stands = f"stopped: {state.get('reason')}" if state.get("stopped") else "takes messages"
     out.print(Text(f"tenant {state.get('tenant')} {stands}", "bold red" if state.get("stopped") else "bold"))
-    sessions = state.get("sessions")
-    if isinstance(sessions, dict):
+    if sessions := as_object(state.get("sessions")):
         err.print(f"sessions: {sessions.get('running')} running, {sessions.get('waiting')} waiting", style="dim")
     if state.get("made_tools") is not None:
         err.print(f"made tools: switched {'on' if state.get('made_tools') else 'off'}", style="dim")
-    days = objects_in(state.get("spend"))
-    if days:
+    if days := objects_in(state.get("spend")):
         out.print(_table(days))
 
 

@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import ask_module
-from cli.console import Complaint, err, give_up, indent_json, out, say_found, say_json, text_table
+from cli.console import Complaint, err, indent_json, join_values, out, say_found, say_json, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows, speaker_claim
 from cli.gateway.messages import as_list, as_object, objects_in
-from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
 _SECONDS = 60.0
@@ -30,7 +29,7 @@ def show(
     tenant_id: TenantId,
     version: Annotated[int | None, typer.Option(help="An earlier version.", min=1)] = None,
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Print the record, to be edited and given to `set`. It refers to secrets, and holds none.
@@ -62,7 +61,7 @@ def put(
     comment: Comment = "",
     force: Annotated[bool, typer.Option("--force", help="Replace whichever version holds now.")] = False,
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Store the record; it holds from each task's next turn on. A begun task keeps the policies that it began with.
@@ -83,7 +82,7 @@ def put(
 
 
 @record.command()
-def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = DEFAULT_URL) -> None:
+def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = "") -> None:
     """Show what `set` would change. Exit code 0 if nothing, 1 if something.
 
     Example:
@@ -104,7 +103,7 @@ def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = 
 
 
 @record.command()
-def history(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def history(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """List who changed what and when, the newest first.
 
     Example:
@@ -121,7 +120,7 @@ def restore(
     version: Annotated[int, typer.Argument(help="The version to have again: `history` lists them.", min=1)],
     comment: Comment = "",
     name: Name = "",
-    url: Gateway = DEFAULT_URL,
+    url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
     """Store what an earlier version said, as a new version.
@@ -137,7 +136,7 @@ def restore(
 
 @record.command()
 def withdraw(
-    tenant_id: TenantId, comment: Comment = "", name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False
+    tenant_id: TenantId, comment: Comment = "", name: Name = "", url: Gateway = "", as_json: AsJson = False
 ) -> None:
     """Take the stored record back: that of the executor's TENANT_FILE holds again. `restore` has an earlier one again.
 
@@ -151,8 +150,8 @@ def withdraw(
 
 def _lines(document: Json) -> list[str]:
     """The record as lines of JSON, without its version, which is not for editing."""
-    known = document if isinstance(document, dict) else {}
-    return indent_json({name: value for name, value in known.items() if name != "version"}).splitlines()
+    shown = {name: value for name, value in as_object(document).items() if name != "version"}
+    return indent_json(shown).splitlines()
 
 
 def _ask_record(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
@@ -165,7 +164,7 @@ def _history(url: str, tenant_id: str, name: str) -> JsonObject:
 
 
 def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
-    """The version that the file was made from; "0" if no record is stored. Gives up if it cannot be known."""
+    """The version that the file was made from; "0" if no record is stored. Raises ``Complaint``."""
     rows = objects_in(_history(url, tenant_id, name).get("versions"))
     if not rows:
         return "0"
@@ -173,9 +172,7 @@ def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> s
         return str(rows[0].get("version"))
     if given is None:
         advice = f"`purple tenant record show {tenant_id}` prints it with its version; --force replaces it unseen."
-        give_up(
-            Complaint("There is a record already, and the file does not say from which version it was made.", advice)
-        )
+        raise Complaint("There is a record already, and the file does not say from which version it was made.", advice)
     return str(given)
 
 
@@ -183,7 +180,7 @@ def _document(file: Path) -> JsonObject:
     try:
         return loads_object(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        give_up(Complaint(f"{file} cannot be read as a record: {error}"))
+        raise Complaint(f"{file} cannot be read as a record: {error}") from error
 
 
 def _check_record(file: Path, document: JsonObject, tenant_id: str) -> None:
@@ -199,7 +196,7 @@ def _check_record(file: Path, document: JsonObject, tenant_id: str) -> None:
     for sentence in wrong:
         err.print(Text(sentence), soft_wrap=True)
     if wrong:
-        give_up(Complaint("Nothing was stored: the record cannot be used as it is."))
+        raise Complaint("Nothing was stored: the record cannot be used as it is.")
 
 
 def _describe_version(found: JsonObject) -> str:
@@ -211,8 +208,7 @@ def _describe_version(found: JsonObject) -> str:
 
 def _table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
-        changed = row.get("changed")
-        what = ", ".join(map(str, changed)) if isinstance(changed, list) else "all of it"
+        what = join_values(row["changed"]) if isinstance(row.get("changed"), list) else "all of it"
         what = f"version {row.get('restored')} again: {what}" if row.get("restored") else what
         what = "withdrawn" if row.get("withdrawn") else what
         return row.get("version"), row.get("at"), row.get("by"), what or "nothing", row.get("comment")

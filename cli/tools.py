@@ -1,6 +1,5 @@
 """`purple tools`: show what discovery finds at a tool server, and what decides each tool's class."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -11,11 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_found, text_table
+from cli.child_json import ask_module
+from cli.console import Complaint, err, join_values, out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, say_rows
 from cli.gateway.messages import objects_in
-from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
@@ -28,7 +26,7 @@ made = typer.Typer(
 
 
 @made.command("list")
-def list_made_tools(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_made_tools(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """List the tools that were made for the tenant, every version. It takes the role operator, as all of these do.
 
     Example:
@@ -40,7 +38,7 @@ def list_made_tools(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson
 
 
 @made.command()
-def show(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def show(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show a tool's code, its hash, and the cases that it was accepted by.
 
     Example:
@@ -52,7 +50,7 @@ def show(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json: A
 
 
 @made.command()
-def remove(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def remove(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Take a tool from use, in all its versions, from the next task on. The same code is not accepted again.
 
     Example:
@@ -67,7 +65,7 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json:
 def _table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         used = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
-        return [*(_cell(row.get(name)) for name in _SHOWN), used]
+        return [*(join_values(row.get(name)) for name in _SHOWN), used]
 
     return text_table([*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "in use"], map(cells, rows))
 
@@ -85,11 +83,7 @@ def _show_made(version: JsonObject) -> None:
         return
     out.print(str(version.get("code")), markup=False, highlight=False)
     for case in objects_in(version.get("cases")):
-        out.print(f"  {_cell(case.get('inputs'))} -> {case.get('expected')}", markup=False)
-
-
-def _cell(value: Json) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        out.print(f"  {join_values(case.get('inputs'))} -> {case.get('expected')}", markup=False)
 
 
 _SECONDS = 60.0
@@ -134,7 +128,7 @@ def discover_tools(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace that file, and the corrections in it.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what discovery finds at a tool server: its protocol, each tool's class and what decided it, the read that
     proves a write, and the arguments by which a list comes in parts.
@@ -157,16 +151,14 @@ def discover_tools(
         return
     if not endpoint.startswith(("http://", "https://")):
         raise typer.BadParameter(f"{endpoint!r} is no URL: it begins with http:// or https://", param_hint="--endpoint")
-    given = ("--endpoint", endpoint, "--protocol", protocol.value)
-    tenant = ("--tenant-file", str(tenant_file)) if tenant_file else ()
-    file = ("--write-catalogue", str(write_catalogue), *(("--force",) if force else ())) if write_catalogue else ()
-    words = ("services.executor", "tools", *given, *tenant, *file, "--json")
-    asking = run_for_json(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
+    words = ["services.executor", "tools", "--endpoint", endpoint, "--protocol", protocol.value, "--json"]
+    words += ["--tenant-file", str(tenant_file)] if tenant_file else []
+    words += ["--write-catalogue", str(write_catalogue), *(["--force"] if force else [])] if write_catalogue else []
     try:
-        found = asyncio.run(asking)
+        found = ask_module(*words, doing=f"Asking {endpoint} for its tools", seconds=_SECONDS)
     except Complaint as complaint:
         of_the_server = complaint.sentence.startswith("No tools")
-        give_up(Complaint(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")))
+        raise Complaint(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")) from complaint
     say_found(found, _print_tools, as_json=as_json)
     if write_catalogue:
         err.print(f"{write_catalogue}: {_WRITTEN}", style="dim", markup=False, soft_wrap=True)

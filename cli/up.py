@@ -12,7 +12,7 @@ import typer
 from rich.prompt import Prompt
 from rich.table import Table
 
-from cli.console import Complaint, Starting, err, give_up, out, own_name
+from cli.console import Starting, err, out, own_name
 from cli.launcher import UNRULED_WRITES, WORDS, Stack, asks_for_unruled_writes, running, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 from cli.stack.registry import RunningStack, register_stack
@@ -66,10 +66,7 @@ def up(
     options = StackOptions(
         folder.resolve(), dict(os.environ), port, host, executors, profile.value, assessor_port=measured
     )
-    try:
-        asyncio.run(_stay_up(_with_unruled_writes(options)))
-    except Complaint as complaint:
-        give_up(complaint)
+    asyncio.run(_stay_up(_with_unruled_writes(options)))
 
 
 def _with_unruled_writes(options: StackOptions) -> StackOptions:

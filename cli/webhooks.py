@@ -10,7 +10,6 @@ from rich.text import Text
 from cli.console import out, say_found, text_table
 from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, ask_gateway, path_of, say_rows
 from cli.gateway.messages import as_list
-from cli.send import DEFAULT_URL
 from shared.domain.exact_json import JsonObject
 
 _OF_TASK = ("id", "url", "state", "delivered", "tries", "error", "last_try")
@@ -21,7 +20,7 @@ webhooks = typer.Typer(no_args_is_help=True, help="Webhooks: how a task's fare, 
 
 
 @webhooks.command("list")
-def list_webhooks(task: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def list_webhooks(task: TaskId, url: Gateway = "", as_json: AsJson = False) -> None:
     """List a task's webhooks: active, failing or disabled, what was delivered, and the last error.
 
     Example:
@@ -33,7 +32,7 @@ def list_webhooks(task: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = Fa
 
 
 @webhooks.command()
-def failing(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def failing(url: Gateway = "", as_json: AsJson = False) -> None:
     """List what fails of the tenant's webhooks and notices, or was given up, the newest first.
 
     Example:
@@ -45,7 +44,7 @@ def failing(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
 
 
 @webhooks.command()
-def secret(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def secret(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show what the tenant's receivers verify signatures with (Standard Webhooks). It takes the role operator.
 
     Example:

@@ -18,10 +18,9 @@ from rich.console import Console
 
 from cli.assess.asked import AGENT_KEY, WantedRun, assessor_at, run_assessment
 from cli.assess.report import comparison, comparison_table, printable, sentences, table_of
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, out, say_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
-from cli.send import DEFAULT_URL
 from shared.contracts.assessment import messages
 from shared.contracts.assessment.results import Assessment, Run
 from shared.contracts.assessment.results import agent_key as checked_key
@@ -161,19 +160,24 @@ def measure(
     if not scenario or not agent:
         raise typer.BadParameter("--scenario and --agent are both needed")
     wanted = WantedRun(scenario, agent, max_turns, turn_timeout, seed)
-    shown = _check_key(agent_key)
+    try:
+        shown = checked_key(agent_key) if agent_key else ""
+    except ValueError as error:
+        raise typer.BadParameter(f"{error} ({AGENT_KEY}, or --agent-key)") from None
     began = datetime.now(UTC)
     try:
         done, broken = asyncio.run(_runs(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
         kept, path = keep(folder, scenario, agent, began, done)
-    except Complaint as complaint:
-        give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
-        give_up(Complaint("Stopped before the end."))
-    page, refused = _at_gateway(keep_at, kept) if keep_at else ("", None)
+        raise Complaint("Stopped before the end.") from None
+    page = ""
+    try:
+        page = asyncio.run(hand_over_assessment(keep_at, kept)) if keep_at else ""
+    except Complaint as refused:  # the results are shown in any case
+        broken = broken or refused
     _print_assessment(kept, path, page, as_json)
-    if problem := broken or refused:
-        give_up(problem)
+    if broken:
+        raise broken
     raise typer.Exit(int(any(run.results.status != "completed" for run in kept.runs)))
 
 
@@ -188,10 +192,7 @@ def new(
 
     Example: purple assess new my_day --scenarios-dir scenarios
     """
-    try:
-        made = begin(scenarios_dir, name)
-    except Complaint as complaint:
-        give_up(complaint)
+    made = begin(scenarios_dir, name)
     out.print(f"Written to {made}.", markup=False, soft_wrap=True)
     out.print(f"Next: purple assess check {name} --scenarios-dir {scenarios_dir}", markup=False, soft_wrap=True)
 
@@ -237,17 +238,14 @@ def days(
 @assess.command("keep")
 def keep_there(
     name: Annotated[str, typer.Argument(help="An assessment's name, or the path of its file.")],
-    keep_at: Annotated[str, typer.Option("--at", help="The gateway.", metavar="URL")] = DEFAULT_URL,
+    keep_at: Annotated[str, typer.Option("--at", help="The gateway.", metavar="URL")] = "",
     folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
 ) -> None:
     """Have a gateway keep results as well, so that its console shows them and replays each run.
 
     Example: purple assess keep inbox_triage-20260302-090000 --at http://127.0.0.1:9010
     """
-    try:
-        page = asyncio.run(hand_over_assessment(keep_at, read(folder, name)))
-    except Complaint as complaint:
-        give_up(complaint)
+    page = asyncio.run(hand_over_assessment(keep_at, read(folder, name)))
     out.print(page, markup=False, soft_wrap=True)
 
 
@@ -266,10 +264,7 @@ def compare(
 
       purple assess compare before.json after.json --json
     """
-    try:
-        figures = comparison(read(folder, before), read(folder, after))
-    except Complaint as complaint:
-        give_up(complaint)
+    figures = comparison(read(folder, before), read(folder, after))
     if as_json:
         say_json(json.dumps(figures))
     else:
@@ -283,13 +278,6 @@ def show_schema() -> None:
     Example: purple assess schema
     """
     say_json(json.dumps(Assessment.model_json_schema(mode="serialization")))
-
-
-def _check_key(key: str) -> str:
-    try:
-        return checked_key(key) if key else ""
-    except ValueError as error:
-        raise typer.BadParameter(f"{error} ({AGENT_KEY}, or --agent-key)") from None
 
 
 async def _runs(
@@ -309,14 +297,6 @@ async def _runs(
                 return tuple(done), complaint
             done.append(Run(results=results, updates=tuple(update.wire() for update in progress.updates)))
     return tuple(done), None
-
-
-def _at_gateway(url: str, kept: Assessment) -> tuple[str, Complaint | None]:
-    """The address of the assessment's page, or why there is none: the results are shown in any case."""
-    try:
-        return asyncio.run(hand_over_assessment(url, kept)), None
-    except Complaint as complaint:
-        return "", complaint
 
 
 def _print_assessment(kept: Assessment, path: Path, page: str, as_json: bool) -> None:

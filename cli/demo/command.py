@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,14 +17,14 @@ import httpx
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, Starting, err, give_up, out, say_json
+from cli.console import Complaint, Starting, err, out, say_json
 from cli.demo.books import Books, DemoTask, DemoTurn
 from cli.demo.checks import Observed, database_json, problems
 from cli.demo.script import TASKS
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import LiveStory, follow
 from cli.gateway.messages import Event, TaskView, Utterance
-from cli.launcher import Stack, running, stop_on_signals
+from cli.launcher import running, stop_on_signals
 from cli.stack.plan import StackOptions, free_ports
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.tls import trusted_certificates
@@ -71,18 +71,16 @@ class Company:
 
 @dataclass(frozen=True)
 class DemoResult:
+    """One finished task, and a sentence for each expectation that does not hold."""
+
     observed: Observed
     problems: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        return not self.problems
 
     def as_json(self) -> JsonObject:
         final = self.observed.final
         return {
             "name": self.observed.task.name,
-            "ok": self.ok,
+            "ok": not self.problems,
             "state": final.state,
             "process_type": final.metadata.get("process_type"),
             "states": [*self.observed.states],
@@ -94,40 +92,33 @@ class DemoResult:
             "problems": [*self.problems],
         }
 
+    def row(self) -> tuple[str, ...]:
+        """The cells of a table."""
+        observed, final = self.observed, self.observed.final
+        return (
+            "[red]no[/]" if self.problems else "[green]ok[/]",
+            observed.task.name,
+            f"{final.state}, escalated" if final.metadata.get("escalated") else final.state,
+            " > ".join(observed.states),
+            str(final.metadata.get("tool_calls", "?")),
+            str(len(observed.after.writes_since(observed.before))),
+        )
 
-def judge(observed: Observed) -> DemoResult:
-    return DemoResult(observed, problems(observed))
 
-
-def demo_json(results: Sequence[DemoResult], notice: str, seconds: float) -> JsonObject:
-    tasks: list[Json] = [result.as_json() for result in results]
-    ok = all(result.ok for result in results)
-    return {"ok": ok, "tasks": tasks, "model_notice": notice or None, "milliseconds": round(seconds * 1000)}
-
-
-def demo_table(results: Sequence[DemoResult], notice: str, seconds: float) -> Table:
-    title = f"Demo: {sum(r.ok for r in results)} of {len(results)} tasks held, {seconds:.1f} s"
+def _print_results(results: Sequence[DemoResult], notice: str, seconds: float, *, as_json: bool) -> None:
+    held = sum(not result.problems for result in results)
+    if as_json:
+        tasks: list[Json] = [result.as_json() for result in results]
+        told: JsonObject = {"ok": held == len(results), "tasks": tasks, "model_notice": notice or None}
+        return say_json(dumps({**told, "milliseconds": round(seconds * 1000)}))
+    title = f"Demo: {held} of {len(results)} tasks held, {seconds:.1f} s"
     table = Table("", "task", "ended", "states", "calls", "writes", title=title, caption=notice or None)
     for result in results:
-        table.add_row(*_result_row(result))
-    return table
-
-
-def demo_problems(results: Sequence[DemoResult]) -> list[str]:
-    """One line for each expectation that did not hold."""
-    return [f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems]
-
-
-def _result_row(result: DemoResult) -> tuple[str, ...]:
-    observed = result.observed
-    return (
-        "[green]ok[/]" if result.ok else "[red]no[/]",
-        observed.task.name,
-        f"{observed.final.state}, escalated" if observed.final.metadata.get("escalated") else observed.final.state,
-        " > ".join(observed.states),
-        str(observed.final.metadata.get("tool_calls", "?")),
-        str(len(observed.after.writes_since(observed.before))),
-    )
+        table.add_row(*result.row())
+    out.print(table)
+    for line in (f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems):
+        err.print(line, markup=False, style="red", soft_wrap=True)
+    return None
 
 
 # The demo checks the database of the company that it starts itself, with the policy that the project ships.
@@ -184,52 +175,35 @@ def demo(
     began = time.monotonic()
     try:
         results, notice = asyncio.run(there.demo(tasks, as_json) if there else _demo(tasks, environ, quiet=as_json))
-    except NotFresh as complaint:
-        give_up(complaint, code=2)
-    except Complaint as complaint:
-        give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
-        give_up(Complaint("Stopped before the end."))
-    seconds = time.monotonic() - began
-    if as_json:
-        say_json(dumps(demo_json(results, notice, seconds)))
-    else:
-        out.print(demo_table(results, notice, seconds))
-        for line in demo_problems(results):
-            err.print(line, markup=False, style="red", soft_wrap=True)
-    raise typer.Exit(0 if all(result.ok for result in results) else 1)
+        raise Complaint("Stopped before the end.") from None
+    _print_results(results, notice, time.monotonic() - began, as_json=as_json)
+    raise typer.Exit(int(any(result.problems for result in results)))
 
 
 async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: bool) -> tuple[list[DemoResult], str]:
     stop_on_signals()
     folder = Path(mkdtemp(prefix="purple-demo-"))
+    options = StackOptions(folder, environ, port=free_ports(1)[0], company_faults=True)
     explained = False  # whether nothing is left for which one would look into the logs
     try:
         with Starting(err, quiet) as starting:
-            async with running(_options(folder, environ), tell=starting) as stack:
-                _introduce(stack, quiet)
-                results = await _carry_out_tasks(tasks, stack, quiet)
-        explained = all(result.ok for result in results)
+            async with running(options, tell=starting) as stack:
+                if not quiet:
+                    model = stack.notice or "as configured"
+                    err.print(f"A stack is up at {stack.url('gateway')}. Model: {model}.", style="dim")
+                company = Company(stack.url("company"), options.company_database)
+                results = await _carry_out_tasks(tasks, stack.url("gateway"), company, quiet)
+        explained = not any(result.problems for result in results)
         return results, stack.notice
     except asyncio.CancelledError:
         explained = True
         raise
     finally:
-        _tidy(folder, explained)
-
-
-async def _carry_out_tasks(tasks: tuple[DemoTask, ...], stack: Stack, quiet: bool) -> list[DemoResult]:
-    company = Company(stack.url("company"), stack.options.company_database)
-    async with connect_gateway(stack.url("gateway")) as client:
-        return [judge(observed) async for observed in observe(tasks, client, company, quiet)]
-
-
-def _tidy(folder: Path, explained: bool) -> None:
-    """Remove the stack's folder if all went well; else keep it and say where it is."""
-    if explained:
-        shutil.rmtree(folder)
-    else:
-        err.print(f"Data and logs are kept in {folder}.", style="dim")
+        if explained:
+            shutil.rmtree(folder)
+        else:
+            err.print(f"Data and logs are kept in {folder}.", style="dim")
 
 
 def _environment(protocol: DemoProtocol, model_url: str, model: str) -> Mapping[str, str]:
@@ -238,27 +212,11 @@ def _environment(protocol: DemoProtocol, model_url: str, model: str) -> Mapping[
     return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **{name: value for name, value in told.items() if value}}
 
 
-def _options(folder: Path, environ: Mapping[str, str]) -> StackOptions:
-    return StackOptions(folder, environ, port=free_ports(1)[0], company_faults=True)
-
-
-def _introduce(stack: Stack, quiet: bool) -> None:
-    if not quiet:
-        err.print(f"A stack is up at {stack.url('gateway')}. Model: {stack.notice or 'as configured'}.", style="dim")
-
-
 def _expecting_too_much(name: str) -> tuple[DemoTask, ...]:
     """The tasks; if one is named, it is made to expect one write too many, so that it must fail."""
     if name and name not in {task.name for task in TASKS}:
         raise typer.BadParameter(f"no task is called {name!r}", param_hint="--break")
     return tuple(replace(task, writes=(*task.writes, "one too many")) if task.name == name else task for task in TASKS)
-
-
-_FAULTLESS = "{}"
-
-
-class NotFresh(Complaint):
-    """The company's data are not those for which the tasks' outcomes are known."""
 
 
 @dataclass(frozen=True)
@@ -271,10 +229,10 @@ class ForeignStack:
     async def demo(self, tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[DemoResult], str]:
         """The results of the tasks, and what the stack says about its model. Raises ``Complaint``."""
         self._check_fresh()
-        async with self.company.misbehaving(_FAULTLESS), connect_gateway(self.url) as client:
+        async with self.company.misbehaving(HEALTHY):
             if not quiet:
                 err.print(f"At {self.url}, with the company at {self.company.url}.", style="dim")
-            results = [judge(observed) async for observed in observe(tasks, client, self.company, quiet)]
+            results = await _carry_out_tasks(tasks, self.url, self.company, quiet)
         return results, str(results[0].observed.final.metadata.get("model_notice") or "")
 
     def _check_fresh(self) -> None:
@@ -284,9 +242,8 @@ class ForeignStack:
         except sqlite3.Error as error:
             raise Complaint(f"{database} cannot be read as the company's database ({error}).") from error
         if written:
-            raise NotFresh(
-                f"{written} writes stand in {database} already: the demo's tasks need the company's books fresh."
-            )
+            sentence = f"{written} writes stand in {database} already: the demo's tasks need the company's books fresh."
+            raise Complaint(sentence, code=2)
 
 
 def find_foreign_stack(url: str, company: str, database: Path | None) -> ForeignStack | None:
@@ -303,15 +260,18 @@ TURN_SECONDS = 150.0  # a task's own limit is 120
 Turn = tuple[TaskView, list[Event]]
 
 
-async def observe(
-    tasks: tuple[DemoTask, ...], client: GatewayClient, company: Company, quiet: bool
-) -> AsyncIterator[Observed]:
-    for number, task in enumerate(tasks, 1):
-        if not quiet:
-            err.print(f"\n[bold]{number} of {len(tasks)}  {task.name}[/]: {task.shows}")
-        async with company.misbehaving(task.faults):
-            observed = await _carry_out(task, client, company, quiet)
-        yield observed
+async def _carry_out_tasks(
+    tasks: tuple[DemoTask, ...], gateway: str, company: Company, quiet: bool
+) -> list[DemoResult]:
+    results = []
+    async with connect_gateway(gateway) as client:
+        for number, task in enumerate(tasks, 1):
+            if not quiet:
+                err.print(f"\n[bold]{number} of {len(tasks)}  {task.name}[/]: {task.shows}")
+            async with company.misbehaving(task.faults):
+                observed = await _carry_out(task, client, company, quiet)
+            results.append(DemoResult(observed, problems(observed)))
+    return results
 
 
 async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, quiet: bool) -> Observed:
@@ -320,8 +280,11 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
     pictures: list[Books] = []
     events: list[Event] = []
     for said in task.turns:
-        saying = _send_turn(said, views[-1].id if views else None, client, quiet)
-        view, happened = await _limit_time(saying, said)
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                view, happened = await _send_turn(said, views[-1].id if views else None, client, quiet)
+        except TimeoutError:
+            raise Complaint(f"{said.text!r} was not answered within {TURN_SECONDS:.0f} seconds.") from None
         views.append(view)
         events += happened
         pictures.append(company.books())
@@ -329,14 +292,6 @@ async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, qu
             break
     waiting = tuple(pictures[: len(task.turns) - 1])
     return Observed(task, tuple(views), before, waiting, pictures[-1], time.monotonic() - began, tuple(events))
-
-
-async def _limit_time(saying: Coroutine[None, None, Turn], said: DemoTurn) -> Turn:
-    try:
-        async with asyncio.timeout(TURN_SECONDS):
-            return await saying
-    except TimeoutError:
-        raise Complaint(f"{said.text!r} was not answered within {TURN_SECONDS:.0f} seconds.") from None
 
 
 async def _send_turn(said: DemoTurn, task_id: str | None, client: GatewayClient, quiet: bool) -> Turn:

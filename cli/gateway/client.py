@@ -13,7 +13,7 @@ import typer
 from httpx_sse import ServerSentEvent, aconnect_sse
 from rich.table import Table
 
-from cli.console import Complaint, give_up, out, say_found
+from cli.console import Complaint, out, say_found
 from cli.gateway.messages import Event, Speaker, TaskView, Utterance, objects_in, task_view
 from cli.stack.registry import gateway_url
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -22,7 +22,6 @@ from shared.infra.tls import trusted_certificates
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 API_KEY = "PURPLE_API_KEY"
-GATEWAY_HELP = "The gateway; without it the stack that runs here, or http://127.0.0.1:9010."
 _KEY_NEEDED = "{url} lets nobody in without a good API key in PURPLE_API_KEY: {problem}"
 SILENCE = httpx.Timeout(60.0, connect=5.0)  # the gateway sends a comment every 15 seconds
 RECONNECTS = 10  # in a row, before a person is told
@@ -55,15 +54,10 @@ class GatewayClient:
 
     async def ask(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """The JSON answer at one of the gateway's own paths; ``path_of`` puts ids into a path."""
-        content = None if body is None else dumps(self._without_claims_of_keyed(body))
-        headers = {"Content-Type": "application/json"}
-        try:
-            answer = await self._http.request(
-                verb, f"{self.url}{path}", content=content, headers=headers, timeout=TIMEOUT
-            )
-        except httpx.TransportError as error:
-            raise self._unreachable(error) from error
-        return _json_object(verb, path, answer)
+        answer, said = await self._request(verb, path, body, verb)
+        if answer.is_success:
+            return said
+        raise _refusal(f"{verb} {path}", answer, said.get("error"))
 
     async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """Yields the task's events after one, until the task has ended or waits for somebody.
@@ -97,17 +91,26 @@ class GatewayClient:
                 yield line
 
     async def _rpc(self, method: str, params: JsonObject) -> JsonObject:
-        body = dumps({"jsonrpc": "2.0", "id": "cli", "method": method, "params": self._without_claims_of_keyed(params)})
+        call: JsonObject = {"jsonrpc": "2.0", "id": "cli", "method": method, "params": params}
+        answer, said = await self._request("POST", "/", call, method)
+        result, problem = said.get("result"), said.get("error")
+        if isinstance(result, dict):
+            return result
+        raise _refusal(method, answer, problem.get("message") if isinstance(problem, dict) else problem)
+
+    async def _request(
+        self, verb: str, path: str, body: JsonObject | None, what: str
+    ) -> tuple[httpx.Response, JsonObject]:
+        """The answer and its JSON object."""
+        content = None if body is None else dumps(_without_claims(body) if self._keyed else body)
+        headers, url = {"Content-Type": "application/json"}, f"{self.url}{path}"
         try:
-            answer = await self._http.post(
-                f"{self.url}/", content=body, headers={"Content-Type": "application/json"}, timeout=TIMEOUT
-            )
+            answer = await self._http.request(verb, url, content=content, headers=headers, timeout=TIMEOUT)
+            return answer, loads_object(answer.text)
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
-        return _rpc_result(method, answer)
-
-    def _without_claims_of_keyed(self, body: Json) -> Json:
-        return _without_claims(body) if self._keyed else body
+        except ValueError as error:
+            raise Complaint(f"{answer.url} answered {what} with {answer.status_code} and no JSON.") from error
 
     def _unreachable(self, error: httpx.TransportError) -> Complaint:
         if isinstance(error, httpx.UnsupportedProtocol):
@@ -144,30 +147,10 @@ def _without_claims(value: Json) -> Json:
             return value
 
 
-def _rpc_result(method: str, answer: httpx.Response) -> JsonObject:
-    try:
-        body = loads_object(answer.text)
-    except ValueError as error:
-        raise Complaint(f"{answer.url} answered {method} with {answer.status_code} and no JSON.") from error
-    result, problem = body.get("result"), body.get("error")
-    if isinstance(result, dict):
-        return result
+def _refusal(what: str, answer: httpx.Response, problem: Json) -> Complaint:
     if answer.status_code == 401:
-        raise Complaint(_KEY_NEEDED.format(url=answer.url, problem=problem))
-    sentence = problem.get("message") if isinstance(problem, dict) else f"HTTP {answer.status_code}"
-    raise Complaint(f"The gateway refused {method}: {sentence}")
-
-
-def _json_object(method: str, path: str, answer: httpx.Response) -> JsonObject:
-    try:
-        body = loads_object(answer.text)
-    except ValueError as error:
-        raise Complaint(f"{answer.url} answered {method} with {answer.status_code} and no JSON.") from error
-    if answer.is_success:
-        return body
-    if answer.status_code == 401:
-        raise Complaint(_KEY_NEEDED.format(url=answer.url, problem=body.get("error")))
-    raise Complaint(f"The gateway refused {method} {path}: {body.get('error')}")
+        return Complaint(_KEY_NEEDED.format(url=answer.url, problem=problem))
+    return Complaint(f"The gateway refused {what}: {problem or f'HTTP {answer.status_code}'}")
 
 
 def _event(event_id: str, kind: str, body: JsonObject) -> Event:
@@ -178,12 +161,19 @@ def _event(event_id: str, kind: str, body: JsonObject) -> Event:
 
 T = TypeVar("T")
 Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
-Gateway = Annotated[str, typer.Option("--url", help=GATEWAY_HELP, envvar="PURPLE_URL")]
+Gateway = Annotated[
+    str,
+    typer.Option(
+        "--url",
+        help="The gateway; without it the stack that runs here, or http://127.0.0.1:9010.",
+        envvar="PURPLE_URL",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 
 
 def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
-    """The JSON answer at one of the gateway's own paths, or an end of the command with a complaint."""
+    """The JSON answer at one of the gateway's own paths."""
     return talk_with_gateway(url, lambda client: client.ask(verb, path, body))
 
 
@@ -193,22 +183,23 @@ def ask_as_operator(url: str, name: str, *words: str, body: JsonObject | None = 
 
 
 def talk_with_gateway(url: str, talk: Callable[[GatewayClient], Awaitable[T]]) -> T:
-    """The result of ``talk`` with a client; a ``Complaint`` ends the command with its sentence."""
+    """The result of ``talk`` with a client."""
 
     async def answer() -> T:
         async with connect_gateway(url) as client:
             return await talk(client)
 
-    try:
-        return asyncio.run(answer())
-    except Complaint as complaint:
-        give_up(complaint)
+    return asyncio.run(answer())
+
+
+def speaker_of(name: str, roles: tuple[str, ...], levels: tuple[str, ...] = ()) -> Speaker:
+    """Who speaks: without a name, the user who runs the command."""
+    return Speaker(name or os.environ.get("USER", "cli"), roles, levels)
 
 
 def speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
-    """The claim of who speaks, for a request's body; without a name, that of the user who runs the command."""
-    speaker = Speaker(name or os.environ.get("USER", "cli"), (role.value,), levels)
-    return {"metadata": {"principal": speaker.as_json()}}
+    """The claim of who speaks, for a request's body."""
+    return {"metadata": {"principal": speaker_of(name, (role.value,), levels).as_json()}}
 
 
 def say_rows(

@@ -1,7 +1,6 @@
 """Shows one turn of a task on the console: a line for each event, the present state in a spinner."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple
@@ -10,9 +9,10 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from cli.console import plain_text
 from cli.gateway.client import GatewayClient
-from cli.gateway.messages import Event, TaskView, Utterance
-from shared.domain.exact_json import Json, dumps
+from cli.gateway.messages import Event, TaskView, Utterance, as_list
+from shared.domain.exact_json import Json
 from shared.domain.words import decider
 
 _STYLES = {
@@ -32,27 +32,15 @@ _NAMING = ("phase", "state", "status", "tool", "name", "text", "note", "sentence
 _LONG = 160
 
 
-@dataclass(frozen=True)
-class StoryLine:
-    """One line of output: the kind of event, its text, and its style."""
-
-    kind: str
-    text: str
-    style: str
-
-
-def line_of(event: Event) -> StoryLine | None:
+def line_of(event: Event) -> str | None:
     """The line for an event; None for kinds that are not shown."""
-    if event.kind in _HIDDEN:
-        return None
-    return StoryLine(event.kind, _text(event.data), _STYLES.get(event.kind, ""))
+    return None if event.kind in _HIDDEN else _text(event.data)
 
 
-def plain_line_of(event: Event) -> StoryLine | None:
+def plain_line_of(event: Event) -> str | None:
     """A line in plain words for events that people care about (reads, plans, decisions, writes); else None."""
     say = _PLAIN.get(event.kind)
-    text = say(event.data) if say else ""
-    return StoryLine(event.kind, text, _STYLES.get(event.kind, "")) if text else None
+    return (say(event.data) if say else "") or None
 
 
 def _say_state(data: Mapping[str, Json]) -> str:
@@ -68,13 +56,11 @@ def _say_read(data: Mapping[str, Json]) -> str:
 
 
 def _say_plan(data: Mapping[str, Json]) -> str:
-    calls = data.get("calls")
-    return ", ".join(map(str, calls)) if isinstance(calls, list) else ""
+    return ", ".join(map(str, as_list(data.get("calls"))))
 
 
 def _say_verdict(data: Mapping[str, Json]) -> str:
-    why = data.get("why")
-    if isinstance(why, list) and why:
+    if why := as_list(data.get("why")):
         return "; ".join(str(reason).rstrip(".") for reason in why)
     return "the rules allow it" if data.get("passed") else "the rules do not allow it"
 
@@ -129,7 +115,7 @@ def _text(data: Mapping[str, Json]) -> str:
 
 
 def _cut(value: Json) -> str:
-    text = value if isinstance(value, str) else dumps(value)
+    text = plain_text(value)
     return text if len(text) <= _LONG else f"{text[: _LONG - 1]}…"
 
 
@@ -160,10 +146,10 @@ class LiveStory:
         self._began = self._began or event.at
         if event.kind in ("phase", "state"):
             self._status.update(str(event.data.get(event.kind, event.kind)))
-        if line := self._line_of(event):
+        if (line := self._line_of(event)) is not None:
             seconds = (event.at - self._began).total_seconds()
-            text = Text(f"{self._indent}{seconds:7.2f}s  {line.kind:<9} ", style="dim")
-            self._console.print(text.append(line.text, style=line.style or "none"), soft_wrap=True)
+            text = Text(f"{self._indent}{seconds:7.2f}s  {event.kind:<9} ", style="dim")
+            self._console.print(text.append(line, style=_STYLES.get(event.kind, "none")), soft_wrap=True)
 
 
 class AcceptedTurn(NamedTuple):

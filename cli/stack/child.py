@@ -113,16 +113,15 @@ async def _wait(client: httpx.AsyncClient, child: Child, seconds: float) -> Comp
     said = "it never answered"
     try:
         async with asyncio.timeout(seconds):
-            while True:
-                if child.exit_code is not None:
-                    return _complaint_of_end(child)
+            while child.exit_code is None:
                 ready, said = await _ask(client, child)
                 if ready:
                     return None
                 await asyncio.sleep(ASK_EVERY)
+            sentence = f"{child.spec.name} ended with exit code {child.exit_code}."
     except TimeoutError:
         sentence = f"{child.spec.name} was not ready within {seconds:.0f} seconds: {said}."
-        return Complaint(sentence, f"{child.log}:\n{child.last_lines()}")
+    return Complaint(sentence, f"{child.log}:\n{child.last_lines()}")
 
 
 async def _ask(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:
@@ -131,10 +130,3 @@ async def _ask(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:
     except httpx.TransportError as error:
         return False, f"no connection ({type(error).__name__})"
     return answer.is_success, f"it answered {answer.status_code} {answer.text[:200]}"
-
-
-def _complaint_of_end(child: Child) -> Complaint:
-    """The complaint about a process that ended by itself."""
-    return Complaint(
-        f"{child.spec.name} ended with exit code {child.exit_code}.", f"{child.log}:\n{child.last_lines()}"
-    )

@@ -15,10 +15,8 @@ PLANNER_NOTICE = "rule-based planner, not an LLM"
 # Only the executor talks to a model, so only the executor is handed what opens one.
 _GRACE_SECONDS = "5"  # for turns under way: less than the launcher waits before it kills
 _MODEL_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-_BRAINOS_SECRETS = ("BRAINOS_API_KEY",)
-_EXECUTOR_SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY", *_BRAINOS_SECRETS)
-_GATEWAY_SECRETS = ("WEBHOOK_SECRET",)
-_SECRETS = (*_EXECUTOR_SECRETS, *_GATEWAY_SECRETS, "ASSESSMENT_KEY")
+_BRAINOS_KEY = "BRAINOS_API_KEY"  # of the other orchestrator
+_SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY", _BRAINOS_KEY, "WEBHOOK_SECRET", "ASSESSMENT_KEY")
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,9 @@ def plan_stack(
     Without ``queue_redis_url`` the queue is the caller's, if the environment names one.
     """
     base = _base(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
-    specs = [_policy(ports.policy, base)]
+    specs = [_helper("policy", ports.policy, base)]
     if options.uses_planner:
-        specs.append(_planner(ports.planner, base))
+        specs.append(_helper("planner", ports.planner, base))
     if options.uses_company:
         specs.append(_company(options, ports.company, base))
     specs.append(_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
@@ -122,28 +120,19 @@ def url_of(port: int) -> str:
 
 
 def _base(options: StackOptions, redis_url: str) -> dict[str, str]:
-    own = {name: value for name, value in options.environ.items() if not _is_secret(name)}
+    own = {
+        name: value
+        for name, value in options.environ.items()
+        if name not in _SECRETS and not name.startswith(ENV_PREFIX)
+    }
     own |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
     if notice := notice_of(options):
         own["MODEL_NOTICE"] = notice
     return own
 
 
-def _is_secret(name: str) -> bool:
-    return name in _SECRETS or name.startswith(ENV_PREFIX)
-
-
-def _credentials(options: StackOptions) -> dict[str, str]:
-    """The variables that hold secrets of tool servers."""
-    return {name: value for name, value in options.environ.items() if name.startswith(ENV_PREFIX)}
-
-
 def _with_address(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
     return {**base, "HOST": HOST, "PORT": str(port), **more}
-
-
-def _policy(port: int, base: Mapping[str, str]) -> ProcessSpec:
-    return ProcessSpec("policy", ("services.policy",), url_of(port), stops=3, environ=_with_address(base, port))
 
 
 def _learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
@@ -153,8 +142,9 @@ def _learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) 
     return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
 
 
-def _planner(port: int, base: Mapping[str, str]) -> ProcessSpec:
-    return ProcessSpec("planner", ("services.planner",), url_of(port), stops=3, environ=_with_address(base, port))
+def _helper(name: str, port: int, base: Mapping[str, str]) -> ProcessSpec:
+    """The process of the policy service or of the planner."""
+    return ProcessSpec(name, (f"services.{name}",), url_of(port), stops=3, environ=_with_address(base, port))
 
 
 def _company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
@@ -167,38 +157,24 @@ def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url_of(options.port)}/"
     arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
     stops = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
-    environ = {**stops, **base, **_webhooks(options), **_archive(options), **_assessments(options)}
+    own = {"WEBHOOK_SECRET": options.webhook_secret, "ASSESSMENT_KEY": options.assessment_key}
+    secrets = {name: options.environ.get(name) or secret for name, secret in own.items()}
+    environ = {**stops, **base, **{name: value for name, value in secrets.items() if value}, **_archive(options)}
     return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=environ)
-
-
-def _webhooks(options: StackOptions) -> dict[str, str]:
-    """The secret that webhooks are signed with: the caller's, else the launcher's own."""
-    secret = options.environ.get("WEBHOOK_SECRET") or options.webhook_secret
-    return {"WEBHOOK_SECRET": secret} if secret else {}
-
-
-def _assessments(options: StackOptions) -> dict[str, str]:
-    """The key that encrypts access keys of assessed worlds, for the gateway only."""
-    key = options.environ.get("ASSESSMENT_KEY") or options.assessment_key
-    return {"ASSESSMENT_KEY": key} if key else {}
-
-
-def _practice_servers(options: StackOptions) -> str:
-    """The addresses of simulated worlds: the gateway's, and those the caller lists."""
-    return ",".join(filter(None, (f"{url_of(options.port)}/worlds", options.environ.get("PRACTICE_SERVERS"))))
 
 
 def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
     port = ports.executors[number]
     grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
+    worlds = filter(None, (f"{url_of(options.port)}/worlds", options.environ.get("PRACTICE_SERVERS")))
+    credentials = [name for name in options.environ if name.startswith(ENV_PREFIX)]  # of tool servers
     environ = (
         _with_address(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
         | _model(options, ports)
-        | _brainos(options)
         | _tools(options, ports)
-        | _credentials(options)
+        | _copy_set(options, _BRAINOS_KEY, *credentials)
         | _archive(options)
-        | {"PRACTICE_SERVERS": _practice_servers(options)}
+        | {"PRACTICE_SERVERS": ",".join(worlds)}
     )
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
 
@@ -206,22 +182,21 @@ def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mappi
 def _assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     """The assessor's process. It asks for no key, since only this machine reaches it, and uses a real model."""
     port = options.assessor_port
-    model = {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
-    environ = {**_with_address(base, port, AUTHENTICATION="off"), **model}
+    environ = {**_with_address(base, port, AUTHENTICATION="off"), **_copy_set(options, *_MODEL_SECRETS)}
     return ProcessSpec("assessor", ("services.assessor",), url_of(port), stops=0, environ=environ)
 
 
 def _model(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     if not options.uses_planner:
-        return {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
+        return _copy_set(options, *_MODEL_SECRETS)
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
     planner = {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed"}
     return {**planner, **tiers, "TRACEPARENT_TO_MODEL": "true"}  # it is a process of ours
 
 
-def _brainos(options: StackOptions) -> dict[str, str]:
-    """The variable with the key of the other orchestrator, if it is set."""
-    return {name: options.environ[name] for name in _BRAINOS_SECRETS if name in options.environ}
+def _copy_set(options: StackOptions, *names: str) -> dict[str, str]:
+    """Those of the caller's variables that are set."""
+    return {name: options.environ[name] for name in names if name in options.environ}
 
 
 def _tools(options: StackOptions, ports: StackPorts) -> dict[str, str]:
@@ -234,7 +209,7 @@ def _archive(options: StackOptions) -> dict[str, str]:
     """Where ended tasks are archived: where the caller says, else in the stack's folder."""
     if options.uses_own_archive:
         return {"ARCHIVE_URL": folder_url(options.folder), "ARCHIVE_KEY": options.archive_key}
-    return {name: options.environ[name] for name in ("ARCHIVE_KEY",) if name in options.environ}
+    return _copy_set(options, "ARCHIVE_KEY")
 
 
 def free_ports(count: int) -> tuple[int, ...]:

@@ -1,13 +1,12 @@
 """`purple bench`: measure, and compare with the stated targets."""
 
-import asyncio
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.child_json import ask_module
+from cli.console import err, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tools.bench.capacity.command import capacity_command
 from tools.bench.days.command import days_command
@@ -47,20 +46,15 @@ def queue(
 
       purple bench queue --check --json
     """
-    try:
-        figures = asyncio.run(
-            run_for_json(
-                "tools.bench.executor",
-                "queue",
-                "--json",
-                "--sessions",
-                str(sessions),
-                doing="Measuring",
-                seconds=BENCH_SECONDS,
-            )
-        )
-    except Complaint as complaint:
-        give_up(complaint)
+    figures = ask_module(
+        "tools.bench.executor",
+        "queue",
+        "--json",
+        "--sessions",
+        str(sessions),
+        doing="Measuring",
+        seconds=BENCH_SECONDS,
+    )
     if as_json:
         say_json(dumps(figures))
     else:
@@ -86,12 +80,7 @@ def sessions(
       purple bench sessions --check --json
     """
     arguments = ("sessions", "--json", "--finished", str(finished), "--turns", str(turns))
-    try:
-        figures = asyncio.run(
-            run_for_json("tools.bench.executor", *arguments, doing="Measuring", seconds=SESSIONS_SECONDS)
-        )
-    except Complaint as complaint:
-        give_up(complaint)
+    figures = ask_module("tools.bench.executor", *arguments, doing="Measuring", seconds=SESSIONS_SECONDS)
     if as_json:
         say_json(dumps(figures))
     else:
@@ -112,10 +101,7 @@ def policy(
 
       purple bench policy --check --json
     """
-    try:
-        figures = asyncio.run(run_for_json("tools.bench.policy", "--json", doing="Measuring", seconds=BENCH_SECONDS))
-    except Complaint as complaint:
-        give_up(complaint)
+    figures = ask_module("tools.bench.policy", "--json", doing="Measuring", seconds=BENCH_SECONDS)
     if as_json:
         say_json(dumps(figures))
     else:
@@ -136,11 +122,7 @@ def simulator(
 
       purple bench simulator --check --json
     """
-    run = run_for_json("tools.bench.simulator", "--json", doing="Measuring", seconds=BENCH_SECONDS)
-    try:
-        figures = asyncio.run(run)
-    except Complaint as complaint:
-        give_up(complaint)
+    figures = ask_module("tools.bench.simulator", "--json", doing="Measuring", seconds=BENCH_SECONDS)
     if as_json:
         say_json(dumps(figures))
     else:

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import err, out, say_json
 from cli.launcher import running
 from shared.domain.exact_json import dumps, plain
 from tools.bench.overhead.load import stack_options
@@ -53,10 +53,7 @@ def start_command(
 
       purple bench start --check --json
     """
-    try:
-        started = asyncio.run(measure_start())
-    except Complaint as complaint:
-        give_up(complaint)
+    started = asyncio.run(measure_start())
     if as_json:
         seconds = {**started.cpu, "stack_cpu": sum(started.cpu.values()), "stack_wall": started.wall}
         figures = {name: plain(round(value, 3)) for name, value in {**seconds, "help_cpu": started.help_cpu}.items()}

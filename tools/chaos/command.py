@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from cli.console import Complaint, Starting, err, give_up, out, say_json
+from cli.console import Complaint, Starting, err, out, say_json
 from cli.launcher import stop_on_signals
 from shared.domain.exact_json import dumps
 from shared.infra.archive_open import key_of
@@ -95,7 +95,7 @@ def chaos(
     kinds = _kinds(tasks)
     numbers = tuple(seed or ((1, 2, 3) if check else (1,)))
     if len(numbers) > 1 and not check:
-        give_up(Complaint("Several seeds are run with --check."))
+        raise Complaint("Several seeds are run with --check.")
     options = Options(folder, rate, patience, quiet=as_json)
     most = max(rate or 0.0, MOST_A_SECOND)
     planned = [
@@ -157,10 +157,8 @@ def _run_one(planned: Schedule, options: Options) -> ChaosReport:
     """One run to its end, and what is to be said of it."""
     try:
         report = asyncio.run(_chaos(planned, options))
-    except Complaint as complaint:
-        give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
-        give_up(Complaint("Stopped before the end."))
+        raise Complaint("Stopped before the end.") from None
     if not options.quiet:
         seen = CheckedSeed(planned.seed, report.code, report_json(report))
         out.print(check_table((seen,), rolling=planned.rolling))
@@ -235,7 +233,7 @@ def _faults(names: str) -> tuple[ListedFault, ...] | None:
         return None
     wanted = [name.strip() for name in names.split(",") if name.strip() != "none"]
     if unknown := [name for name in wanted if name not in BY_NAME]:
-        give_up(Complaint(f"There is no fault {unknown[0]!r}; there are: {', '.join(BY_NAME)}."))
+        raise Complaint(f"There is no fault {unknown[0]!r}; there are: {', '.join(BY_NAME)}.")
     return tuple(BY_NAME[name] for name in wanted)
 
 
@@ -243,7 +241,7 @@ def _kinds(names: str) -> tuple[ChaosTaskKind, ...]:
     known = {kind.name.lower(): kind for kind in ChaosTaskKind}
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in known]:
-        give_up(Complaint(f"There is no kind of task {unknown[0]!r}; there are: {', '.join(known)}."))
+        raise Complaint(f"There is no kind of task {unknown[0]!r}; there are: {', '.join(known)}.")
     return tuple(known[name] for name in wanted) or tuple(ChaosTaskKind)
 
 

@@ -7,7 +7,7 @@ import pytest
 from cli.console import moment, out
 from cli.gateway.client import API_KEY
 from cli.gateway.messages import TaskView
-from cli.send import DEFAULT_URL, advice
+from cli.send import advice
 from cli.task import say_task
 from shared.domain.exact_json import Json, JsonObject
 
@@ -59,9 +59,9 @@ WAITS = TaskView("t1", "input-required", "", {"approval_id": "a1", "verdict": {"
 def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(API_KEY, raising=False)
     monkeypatch.delenv("PURPLE_URL", raising=False)
-    by_name = advice(WAITS, DEFAULT_URL)
+    by_name = advice(WAITS, "")
     monkeypatch.setenv(API_KEY, "pa_1_2")
-    by_key = advice(WAITS, DEFAULT_URL)
+    by_key = advice(WAITS, "")
     assert by_name == "purple approvals approve a1 --as NAME --level manager"
     assert by_key == "purple approvals approve a1, with an approver's key of level manager in PURPLE_API_KEY"
 

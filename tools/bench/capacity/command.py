@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import err, out, say_json
 from shared.domain.exact_json import dumps
 from tools.bench.capacity.burst import BurstFigures, BurstPlan, measure_burst
 
@@ -32,10 +32,7 @@ def capacity_command(
 
       purple bench capacity --tasks 1000 --executors 2 --check --json
     """
-    try:
-        figures = asyncio.run(measure_burst(BurstPlan(tasks, executors, capacity, most_waiting)))
-    except Complaint as complaint:
-        give_up(complaint)
+    figures = asyncio.run(measure_burst(BurstPlan(tasks, executors, capacity, most_waiting)))
     missed = missed_targets(figures)
     if as_json:
         say_json(dumps({**figures.as_json(), "missed": list(missed)}))

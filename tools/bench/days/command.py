@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, out, say_json
 from services.assessor.adapters.scenario_folder import load_scenario
 from services.assessor.core.days.generation import generated_day
 from services.assessor.generating import write_day
@@ -41,10 +41,8 @@ def days_command(
     """
     try:
         figures = asyncio.run(measure_days(seed, count, planner=planner))
-    except Complaint as complaint:
-        give_up(complaint)
     except SimulatorFailed as error:
-        give_up(Complaint(f"No simulator can be had: {error}"))
+        raise Complaint(f"No simulator can be had: {error}") from error
     if as_json:
         say_json(dumps(figures))
     else:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from cli.child_json import run_for_json
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import err, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from tools.bench.learning.story import LAST, TASKS, WORSE, LearningStory, tell_story
 
@@ -33,10 +33,7 @@ def learner(
 
       purple bench learner --plot docs/images/regret.svg
     """
-    try:
-        figures = asyncio.run(_measure_all(plot))
-    except Complaint as complaint:
-        give_up(complaint)
+    figures = asyncio.run(_measure_all(plot))
     if as_json:
         say_json(dumps(figures))
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import err, out, say_json
 from shared.domain.exact_json import dumps
 from tools.bench.throughput.load import CellFigures, LoadCell, ThroughputPlan, measure
 
@@ -43,10 +43,7 @@ def throughput_command(
       purple bench throughput --check --json
     """
     speeds = [LoadCell(0.0, each, each * _ROUNDS_OF.get(each, 1)) for each in at_once or _AT_ONCE]
-    try:
-        figures = asyncio.run(measure(ThroughputPlan(speeds, bound, held, langgraph), os.cpu_count() or 1))
-    except Complaint as complaint:
-        give_up(complaint)
+    figures = asyncio.run(measure(ThroughputPlan(speeds, bound, held, langgraph), os.cpu_count() or 1))
     missed = missed_targets(figures)
     if as_json:
         say_json(dumps({"cells": [cell.as_json() for cell in figures], "missed": list(missed)}))

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
-from cli.console import Complaint, err, give_up, out, say_json
+from cli.console import Complaint, err, out, say_json
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Strategy
 from tools.bench.worth.plot import CannotPlotWorth, plot_worth
@@ -56,9 +56,7 @@ def worth_command(
         if plot is not None:
             plot_worth(figures, plot)
     except CannotPlotWorth as problem:
-        give_up(Complaint(str(problem)))
-    except Complaint as complaint:
-        give_up(complaint)
+        raise Complaint(str(problem)) from problem
     if as_json:
         say_json(dumps(figures))
     else:
