@@ -5,21 +5,21 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from shared.contracts.task import TaskEvent
 from shared.infra.live import Live
 from shared.infra.lua import Scripts
+from shared.infra.stored_tasks import read_events
 from shared.infra.story import Row, place_of, read_story
 from shared.ports.tasks import EventsLost
 
-PAGE = 128  # events of one read, and how many of the newest a watched stream has in memory
+PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
 _START = (0, 0)
 
 
-def _row_in(message: str) -> Row | None:
-    """The event in a message; None for a message of another version, whose event has to be read from the stream."""
-    stream_id, _, event = message.partition("\n")
+def _rows_in(message: str) -> list[Row] | None:
+    """The events in a message; None for a message of another version, whose events have to be read from the stream."""
+    entry_id, _, entry = message.partition("\n")
     try:
-        return Row(stream_id, TaskEvent.model_validate_json(event))
+        return [Row(*row) for row in read_events(entry_id, entry)]
     except ValueError:  # whoever watches reads it, and is told
         return None
 
@@ -70,11 +70,13 @@ class Feed:
                 await bell.wait()
 
     def _take_message(self, message: str | None) -> None:
-        row = _row_in(message) if message else None
-        if row is None or self._is_behind or not self._until or self._lock.locked():
+        rows = _rows_in(message) if message else None
+        if rows is None or self._is_behind or not self._until or self._lock.locked():
             self._is_behind = True
-        elif row.place > place_of(self._until):
-            self._append(row)
+        else:
+            for row in rows:
+                if row.place > place_of(self._until):
+                    self._append(row)
         self._ring()
 
     def _ring(self) -> None:
@@ -114,7 +116,7 @@ class Feed:
             self._ring()  # whoever reads next does it
             raise
         self._reads += 1
-        self._is_behind |= len(rows) == PAGE
+        self._is_behind |= len(rows) >= PAGE
         for row in rows:
             self._append(row)
 

@@ -1,25 +1,23 @@
-"""Stores the steps of a task's journal in its stream: steps stored together are one compressed row.
+"""Stores the steps of a task's journal in its stream: steps stored together are one packed row.
 
-A text that many tasks have in common is replaced in a step by its name, and put back by whoever reads the row. What all
-steps have in common, such as field names, is the compression's dictionary, ``journal_shapes.txt``. That file must never
-change: rows are read with it.
+A text that many tasks have in common is replaced in a step by its name, and put back by whoever reads the row.
 """
 
 import json
 import zlib
-from base64 import b64decode, b64encode, b85decode
+from base64 import b85decode
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple, TypeAlias, cast
 
-ROW = "y"  # the field of a row, in base 64: Python writes and reads it in C
+from shared.infra.packed import Shapes
+
+ROW = "y"  # the field of a row
 # Of older rows, in base 85 and packed without the shapes; still older ones have ``key``, ``kind``, ``data``.
 _PLAIN_ROW = "z"
 OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
-_LEVEL = 6
 _NAME_CHARACTERS = 32
+_SHAPES = Shapes("journal_shapes.txt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: making it costs as much
 
 Part: TypeAlias = "str | list[str]"  # a text, or a list of the one name that stands for a text
@@ -64,13 +62,11 @@ def _split_at(part: str, text: str, name: str) -> list[Part]:
     return [piece for piece in (before, [name], after) if piece] if found else [part]
 
 
-def pack_row(steps: Sequence[StoredStep]) -> str:
-    """The steps as the one compressed value of a row; empty for no steps."""
+def pack_row(steps: Sequence[StoredStep]) -> bytes:
+    """The steps as the one packed value of a row; empty for no steps."""
     if not steps:
-        return ""
-    text = _encode([[step.key, step.kind, *step.parts] for step in steps])
-    packing = zlib.compressobj(_LEVEL, zdict=_shapes())
-    return b64encode(packing.compress(text.encode()) + packing.flush()).decode()
+        return b""
+    return _SHAPES.pack(_encode([[step.key, step.kind, *step.parts] for step in steps]))
 
 
 def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
@@ -78,17 +74,10 @@ def read_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
     return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
 
 
-def _unpack(fields: Mapping[str, str]) -> bytes:
+def _unpack(fields: Mapping[str, str]) -> str:
     if ROW not in fields:
-        return zlib.decompress(b85decode(fields[_PLAIN_ROW]))
-    unpacking = zlib.decompressobj(zdict=_shapes())
-    return unpacking.decompress(b64decode(fields[ROW], validate=True)) + unpacking.flush()
-
-
-@cache
-def _shapes() -> bytes:
-    """The compression's dictionary. The commonest shapes stand last, where zlib refers to them most cheaply."""
-    return ",".join((Path(__file__).parent / "journal_shapes.txt").read_text("utf-8").splitlines()).encode()
+        return zlib.decompress(b85decode(fields[_PLAIN_ROW])).decode()
+    return _SHAPES.unpack(fields[ROW])
 
 
 def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:

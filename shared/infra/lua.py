@@ -32,7 +32,7 @@ from shared.infra.lineage import lineage_of
 from shared.ports.store import StoreUnavailable
 
 Reply: TypeAlias = "str | int | None | list[Reply]"
-Argument: TypeAlias = "str | int | float"
+Argument: TypeAlias = "str | bytes | int | float"
 Words: TypeAlias = "Sequence[Argument]"
 Call: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")

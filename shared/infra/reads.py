@@ -16,6 +16,7 @@ from redis.asyncio.connection import parse_url
 from typing_extensions import override
 
 from shared.infra.lua import ANSWER_SECONDS, answering, unavailable
+from shared.infra.packed import ESCAPES
 from shared.infra.redis_address import read_address
 from shared.infra.redis_pools import CONNECT_SECONDS
 
@@ -232,4 +233,4 @@ def _pack(command: tuple[str, ...]) -> bytes:
 def _as_bytes(reply: object) -> ReadReply:
     if isinstance(reply, list):
         return [_as_bytes(one) for one in reply]
-    return reply.encode() if isinstance(reply, str) else cast(ReadReply, reply)
+    return reply.encode(errors=ESCAPES) if isinstance(reply, str) else cast(ReadReply, reply)

@@ -10,6 +10,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, RedisClusterException
 
+from shared.infra.packed import ESCAPES
 from shared.infra.redis_address import RedisAddress
 
 _CONNECT_SECONDS = 2.0
@@ -31,6 +32,7 @@ class ClusterRedis(RedisCluster):
             cluster_error_retry_attempts=1,
             connection_error_retry_attempts=1,
             decode_responses=True,
+            encoding_errors=ESCAPES,
             socket_connect_timeout=_CONNECT_SECONDS,
             retry=Retry(NoBackoff(), 0),
             ssl=self._tls,
@@ -56,6 +58,7 @@ class ClusterRedis(RedisCluster):
             port=int(node.port),
             ssl=self._tls,
             decode_responses=True,
+            encoding_errors=ESCAPES,
             socket_connect_timeout=_CONNECT_SECONDS,
             **self._listener,  # type: ignore[arg-type]  # a name and a password
         )

@@ -23,6 +23,7 @@ from redis.typing import EncodableT
 from shared.infra.keys import SERVER
 from shared.infra.lineage import Lineage, LineageProblem
 from shared.infra.lua import source
+from shared.infra.packed import ESCAPES
 from shared.infra.redis_address import RedisAddress
 
 CONNECT_SECONDS = 2.0
@@ -195,7 +196,8 @@ class FollowingPool(ConnectionPool):
         kind = cast("type[AbstractConnection]", options.pop("connection_class", Connection))
         if kind is not UnixDomainSocketConnection:
             options |= {"socket_keepalive": True}
-        options |= {"decode_responses": decode, "socket_connect_timeout": CONNECT_SECONDS, "retry": _retry()}
+        options |= {"decode_responses": decode, "encoding_errors": ESCAPES}
+        options |= {"socket_connect_timeout": CONNECT_SECONDS, "retry": _retry()}
         self.lineage = lineage
         self._slots = asyncio.Semaphore(CONNECTIONS)
         self._sentinels = _sentinels(address)

@@ -4,6 +4,7 @@ from typing import NamedTuple, cast
 
 from shared.contracts.task import TaskEvent
 from shared.infra.lua import Scripts
+from shared.infra.stored_tasks import read_events
 
 
 class Row(NamedTuple):
@@ -20,8 +21,8 @@ class Row(NamedTuple):
 class Story(NamedTuple):
     """A page of a task's events, with both ends of its stream and the task's record.
 
-    ``whole``: no event of the stream was ever dropped. ``record`` is JSON, empty if there is none or it was not asked
-    for.
+    ``whole``: no event of the stream was ever dropped. ``record``: as it is stored; empty if there is none or it was
+    not asked for.
     """
 
     record: str
@@ -37,12 +38,15 @@ def place_of(stream_id: str) -> tuple[int, int]:
 
 
 async def read_story(scripts: Scripts, events: str, record: str = "", *, after: str = "0", most: int = 0) -> Story:
-    """Read a task's events after an id, at most ``most`` of them.
+    """Read a task's events after an id, of at most ``most`` entries of their stream.
 
     ``events`` and ``record`` are Redis keys of the task.
     """
     names = [events, record] if record else [events]
-    json, oldest, newest, whole, *fields = cast("list[str]", await scripts.run("read_story", names, [after, most]))
-    pairs = zip(fields[::2], fields[1::2], strict=True)
-    rows = [Row(stream_id, TaskEvent.model_validate_json(event)) for stream_id, event in pairs]
-    return Story(json, oldest, newest, whole == "1", rows)
+    stored, oldest, newest, whole, *fields = cast("list[str]", await scripts.run("read_story", names, [after, most]))
+    entries = tuple(zip(fields[::2], fields[1::2], strict=True))
+    rows = [Row(*row) for entry in entries for row in read_events(*entry)]
+    if entries and entries[0][0] == oldest:
+        oldest = rows[0].stream_id
+    start = place_of(after)
+    return Story(stored, oldest, newest, whole == "1", [row for row in rows if row.place > start])

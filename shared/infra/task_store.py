@@ -13,6 +13,7 @@ from shared.infra.feeds import Feeds
 from shared.infra.live import Live
 from shared.infra.lua import Argument, Scripts
 from shared.infra.redis_cluster import ClusterRedis
+from shared.infra.stored_tasks import read_record
 from shared.infra.story import read_story
 from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped, TooManyWait
 
@@ -75,7 +76,7 @@ class TaskStore(Tasks):
         story = await read_story(self._scripts, task.events, task.record)
         if not story.record:
             return None
-        record = TaskRecord.model_validate_json(story.record)
+        record = read_record(story.record)
         return Standing(record, story.oldest or None, story.newest or None, story.whole)
 
     async def watch(
@@ -140,8 +141,8 @@ class TaskStore(Tasks):
 
     async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
         match reply:
-            case ["ok", json, _]:
-                return Accepted(TaskRecord.model_validate_json(json) if json else record, turn.turn_id, True)
+            case ["ok", stored, _]:
+                return Accepted(read_record(stored) if stored else record, turn.turn_id, True)
             case ["seen", first]:
                 task_id, turn_id = first.split("\n")
                 return await self._known_acceptance(record, task_id, turn_id)
@@ -188,8 +189,8 @@ class TaskStore(Tasks):
         return found, session_id
 
     async def _read_record(self, tenant: str, task_id: str, session_id: str) -> TaskRecord | None:
-        json = await self._command("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
-        return None if json is None else TaskRecord.model_validate_json(str(json))
+        stored = await self._command("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
+        return None if stored is None else read_record(str(stored))
 
     async def _command(self, *words: str) -> object:
         return await self._scripts.command(*words)

@@ -14,6 +14,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.packed import ESCAPES
 from shared.infra.redis import connect
 
 _FEW = 500
@@ -59,7 +60,8 @@ async def _value(client: Redis, key: str, kind: str) -> object:
 
 async def _store(client: Redis, row: dict[str, Any]) -> None:
     redis: Any = client
-    key, value = row["key"], row["value"]
+    key: str = row["key"]
+    value: Any = _as_stored(row["value"])
     match row["type"]:
         case "string":
             await redis.set(key, value)
@@ -74,6 +76,18 @@ async def _store(client: Redis, row: dict[str, Any]) -> None:
         case "stream":
             for entry, fields in value:
                 await redis.xadd(key, fields, id=entry)
+
+
+def _as_stored(value: object) -> object:
+    """Texts as the bytes that they were read from: packed ones are no UTF-8."""
+    match value:
+        case str():
+            return value.encode(errors=ESCAPES)
+        case list():
+            return [_as_stored(one) for one in value]
+        case dict():
+            return {name: _as_stored(one) for name, one in value.items()}
+    return value
 
 
 async def _dump_folder(folder: Path) -> bytes:

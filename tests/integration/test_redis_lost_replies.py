@@ -14,6 +14,7 @@ from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.live import Live
 from shared.infra.redis import connect
+from shared.infra.stored_tasks import read_events
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import Begun, accepted, an_end, an_entry, begin, sessions_of
@@ -203,6 +204,9 @@ async def _left(redis: Redis, begun: Begun) -> object:
     task = keys.task_keys("acme", begun.lease.session_id, begun.work.turn.task_id)
     record = await redis.hgetall(task.record)  # type: ignore[misc]  # redis-py's union
     ledger = await redis.hgetall(task.ledger)  # type: ignore[misc]  # redis-py's union
-    streams = [[row for _, row in await redis.xrange(name)] for name in (task.journal, task.events)]
-    told = [len(rows) for rows in streams], [event["e"] for event in streams[1] if "told" in event["e"]]
-    return record.get("version"), record.get("ended"), len(ledger), streams[0], told
+    journal = [row for _, row in await redis.xrange(task.journal)]
+    events = [
+        event for entry_id, row in await redis.xrange(task.events) for _, event in read_events(entry_id, row["e"])
+    ]
+    told = [event for event in events if event.kind == TOLD.kind]
+    return record.get("version"), record.get("ended"), len(ledger), journal, len(events), told

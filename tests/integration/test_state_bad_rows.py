@@ -17,12 +17,13 @@ from services.executor.ports.sessions import RunsTurns, Work
 from services.executor.ports.turns import TurnStore
 from services.executor.ports.upkeep import ALL_PARTITIONS
 from shared.contracts.dead_letter import DeadTurn
-from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
+from shared.infra.stored_tasks import read_events, record_json
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_record, a_turn
@@ -148,13 +149,14 @@ async def test_a_turn_that_cannot_be_read_is_buried_after_its_attempts(
     letter = DeadTurn.model_validate_json(letters[0][1]["letter"])
     assert (len(letters), letter.turn.turn_id, letter.task_id) == (1, turn_id, bad.task_id)
     assert await said(redis, "HGET", names.record, "state") == "failed"
-    stored = loads_object(str(await said(redis, "HGET", names.record, "json")))
+    stored = loads_object(record_json(str(await said(redis, "HGET", names.record, "json"))))
     is_newer = spoilt == "newer"
     assert (stored["dialect"] == "of a newer release") is is_newer  # kept for a release that can read it
     record = TaskRecord.model_validate_json(dumps({**stored, "dialect": bad.dialect.value}))
     assert (record.state, record.turns_done) == (TaskState.FAILED, (*(["earlier"] if is_newer else []), turn_id))
     assert (record.request == bad.request) is (spoilt != "record")
-    events = [TaskEvent.model_validate_json(row["e"]) for _, row in await redis.xrange(names.events)]
+    entries = await redis.xrange(names.events)
+    events = [event for entry_id, row in entries for _, event in read_events(entry_id, row["e"])]
     assert [event.kind for event in events] == ["submitted", "status", "turn_finished"]
     assert events[-1].data == {"turn_id": turn_id, "state": "failed"}
     counted = [row["id"] for _, row in await redis.xrange(partition.outcomes)]

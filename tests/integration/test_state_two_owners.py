@@ -21,6 +21,7 @@ from shared.infra.keys import partition_keys_of, task_keys
 from shared.infra.live import Live
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
+from shared.infra.stored_tasks import read_events
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.examples import examples
@@ -171,7 +172,8 @@ class World:
         """What is stored is what the rightful owners stored, each thing once and in order."""
         task, partition = task_keys("acme", "s1", self.record.task_id), partition_keys_of("acme", "s1")
         journal = [step.key for step in read_rows(await self.redis.xrange(task.journal))]
-        events = [TaskEvent.model_validate_json(row["e"]).kind for _, row in await self.redis.xrange(task.events)]
+        entries = await self.redis.xrange(task.events)
+        events = [event.kind for entry_id, row in entries for _, event in read_events(entry_id, row["e"])]
         ledger = str(await self._raw("HGET", task.ledger, an_entry().key) or "").partition("\n")[0]
         found = [await self._raw("HGET", task.record, name) for name in ("version", "ended")]
         assert journal == self.journal

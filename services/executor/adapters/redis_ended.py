@@ -15,6 +15,7 @@ from shared.infra import keys
 from shared.infra.journal_rows import OWN_TEXT, StoredStep, read_rows
 from shared.infra.ledger_rows import entry_json
 from shared.infra.lua import Argument, Scripts
+from shared.infra.stored_tasks import events_json, record_json
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
@@ -79,8 +80,8 @@ class RedisEndedTasks(EndedTasks):
         steps = [_encode(_step(step, texts)) for step in read if step.kind != OWN_TEXT]
         writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in _pairs(ledger).items()]
         asked = [row for key, row in _pairs(approvals).items() if key != "latest"]
-        told = [_pairs(flat)["e"] for _, flat in cast("list[_Row]", events)]
-        parts = [f'"v":{VERSION}', f'"record":{record}', f'"journal":[{",".join(steps)}]']
+        told = [events_json(_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
+        parts = [f'"v":{VERSION}', f'"record":{record_json(str(record))}', f'"journal":[{",".join(steps)}]']
         parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]']
         return ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
 

@@ -10,7 +10,7 @@ from typing import cast
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_turns import STOPPED_MS, ClaimReply, RedisTurnStore, moment_of
+from services.executor.adapters.redis_turns import STOPPED_MS, ClaimReply, RedisTurnStore, entry_of, moment_of
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.ports.sessions import (
     Beat,
@@ -24,12 +24,13 @@ from services.executor.ports.sessions import (
     Work,
 )
 from services.executor.ports.turns import LeaseLost, TurnStore
-from shared.contracts.task import TaskRecord, Turn
+from shared.contracts.task import Turn
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
+from shared.infra.stored_tasks import read_record, record_json
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
@@ -95,12 +96,12 @@ class RedisSessions(Sessions):
         turn = None
         try:
             turn = Turn.model_validate_json(str(stored))
-            json, version, outcome = claimed.record or await self._record(lease, turn.task_id)
-            record = TaskRecord.model_validate_json(json)
-        except ValidationError as error:
+            packed, version, outcome = claimed.record or await self._record(lease, turn.task_id)
+            record = read_record(packed)
+        except ValueError as error:
             task_id = turn.task_id if turn else _guess_task(str(stored))
-            kept, *_ = claimed.record or await self._record(lease, task_id)
-            about = (str(turn_id), task_id, int(str(attempts)), moment_of(claimed.pulse), turn, kept or "")
+            packed, *_ = claimed.record or await self._record(lease, task_id)
+            about = (str(turn_id), task_id, int(str(attempts)), moment_of(claimed.pulse), turn, _json_of(packed))
             raise UnreadableTurn(_describe(error), *about) from error
         begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
         return Work(turn, record, *begun, claimed, record.state.is_terminal and not outcome)
@@ -137,7 +138,7 @@ class RedisSessions(Sessions):
         arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.stored_json(), outcome.event_id]
         ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
         arguments += [outcome.stored_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS, end.record]
-        arguments += [keys.EVENTS_KEPT, *(event.stored_json() for event in end.events)]
+        arguments += [keys.EVENTS_KEPT, *entry_of(end.events)]
         await self._run_fenced("bury_unread", lease, names, arguments)
 
     def halt(self) -> None:
@@ -173,8 +174,18 @@ def _guess_task(stored: str) -> str:
     return named[1] if named else ""
 
 
-def _describe(error: ValidationError) -> str:
+def _json_of(packed: str | None) -> str:
+    """A stored record's JSON; empty if there is none or it cannot be told."""
+    try:
+        return record_json(packed or "")
+    except ValueError:
+        return ""
+
+
+def _describe(error: ValueError) -> str:
     """What cannot be read. Values that do not fit are left out: they may be personal data."""
+    if not isinstance(error, ValidationError):
+        return str(error)
     wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
     return f"{error.title}: {wrong}"
 

@@ -26,6 +26,7 @@ from shared.infra import keys
 from shared.infra.journal_rows import Row
 from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.lua import Argument, Reply, Scripts
+from shared.infra.stored_tasks import pack_events, pack_record
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
@@ -282,10 +283,10 @@ class RedisTurnStore(ports.TurnStore):
     async def _step(self, batch: ports.JournalBatch, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
         record = batch.record
         row = await self._journal.pack(batch.entries)
-        stored = [self._version, record.stored_json(), record.state.value] if record else ["", "", ""]
+        stored = (self._version, pack_record(record), record.state.value) if record else ("", "", "")
         names = [self._task.journal, self._task.events, self._task.record, self._task.ledger]
         names += [self._partition.leased, self._session.begun]
-        arguments = [keys.EVENTS_KEPT, *stored, *write, row, *_lines(batch.events)]
+        arguments = [keys.EVENTS_KEPT, *stored, *write, row, *entry_of(batch.events)]
         return self._fenced_arguments(names, arguments)
 
     async def finish(self, end: ports.TurnEnd) -> None:
@@ -327,7 +328,7 @@ class RedisTurnStore(ports.TurnStore):
             self._pulse(reply)
         return reply[-1] == "released"
 
-    def _ending(self, end: ports.TurnEnd, row: str, *, release: bool) -> list[Argument]:
+    def _ending(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> list[Argument]:
         record, turn = end.record, self._work.turn
         said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if end.timer is not None:
@@ -338,7 +339,7 @@ class RedisTurnStore(ports.TurnStore):
             turn.turn_id,
             turn.task_id,
             self._version,
-            record.stored_json(),
+            pack_record(record),
             record.state.value,
             int(record.state.is_terminal),
             "" if end.session is None else _SESSION.dump_json(end.session).decode(),
@@ -360,7 +361,7 @@ class RedisTurnStore(ports.TurnStore):
             end.letter.stored_json() if end.letter else "",
             keys.SPEND_SECONDS,
             *(part for _, charges in end.charges for part in (len(charges), *charge_rows(charges))),
-            *_lines((*end.events, done)),
+            *entry_of((*end.events, done)),
         ]
 
     def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
@@ -420,8 +421,9 @@ def _waits_until(approval: Approval | None) -> int | str:
     return int(approval.deadline.timestamp() * 1000)
 
 
-def _lines(events: Sequence[TaskEvent]) -> list[str]:
-    return [event.stored_json() for event in events]
+def entry_of(events: Sequence[TaskEvent]) -> tuple[int, bytes]:
+    """How many events a script is to publish, and their entry in the task's stream."""
+    return len(events), pack_events(events) if events else b""
 
 
 def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:

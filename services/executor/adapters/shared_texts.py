@@ -128,13 +128,13 @@ class TaskJournal:
             raise LostText(f"the journal names the text {missing}, which is not stored any more") from missing
         return tuple(steps.values())
 
-    async def pack(self, entries: Sequence[JournalEntry]) -> str:
+    async def pack(self, entries: Sequence[JournalEntry]) -> bytes:
         """The row that stores these steps; the texts that it names are stored before."""
         names = await self._shared.store(self._tenant, (text for entry in entries for text in entry.shared))
         self._named.update({name: text for text, name in names.items()})
         return pack_row([_step(entry, names) for entry in entries])
 
-    def pack_with_texts(self, entries: Sequence[JournalEntry]) -> str:
+    def pack_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
         """The row of these steps with its own copy of each text that it names, for a task that will wait for an unknown
         time.
         """

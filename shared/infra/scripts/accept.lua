@@ -50,5 +50,5 @@ redis.call('HSET', turns, turn_id, turn)
 redis.call('HSET', begun, turn_id .. ':at', int(now_us()), turn_id .. ':of', string.sub(record, 1, -#'record' - 1))
 redis.call('RPUSH', inbox, turn_id)
 await_claim(waiting, leased, member)
-emit(events, kept, 10, 10)
+emit(events, kept, '1', event)
 return {'ok', known[1] or '', counted}

@@ -7,7 +7,8 @@
 -- call that is settled, should this owner die.
 local lease, signals, turns, journal, events, record, ledger, leased, begun = unpack(KEYS)
 local owner, fence, kept, version, json, state = unpack(ARGV, 1, 6)
-local write, key, known, status, entry, ms, member, heeded, steps = unpack(ARGV, 7, 15) -- ``steps``: one row, or none
+local write, key, known, status, entry, ms, member, heeded = unpack(ARGV, 7, 14)
+local steps, count, told = unpack(ARGV, 15, 17) -- one row of steps, or none; how many events, and their entry
 
 if not holds(lease, owner, fence) then return {'lost'} end
 local row = status .. '\n' .. entry
@@ -28,7 +29,7 @@ local function is_stored()
     return now[1] == int(version + 1) and now[2] == json
   end
   if steps ~= '' then return holds_entry(journal, steps) end
-  return #ARGV == 15 or holds_entry(events, ARGV[16])
+  return count == '0' or holds_entry(events, told)
 end
 
 if again and is_stored() then return pulse(signals, turns) end
@@ -61,5 +62,5 @@ if write ~= '' then
     redis.call('ZADD', leased, int(ends), member)
   end
 end
-emit(events, kept, 16, #ARGV)
+emit(events, kept, count, told)
 return pulse(signals, turns)

@@ -80,7 +80,7 @@ for place = 21, #KEYS - 1 do
   keep_spending(KEYS[place], kept_days, nil, at + 1, last, false)
   at = last + 1
 end
-emit(events, kept, at, #ARGV)
+emit(events, kept, ARGV[at], ARGV[at + 1])
 end_turn(inbox, signals, turns, begun, turn_id)
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)

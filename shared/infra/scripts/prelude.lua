@@ -36,13 +36,18 @@ local function tell_webhooks(events)
   if news > 0 then redis.call('PUBLISH', 'pa:deliveries', deliveries) end
 end
 
--- Whoever follows the task gets the event itself, and need not read it.
-local function emit(events, kept, first, last)
-  for i = first, last do
-    local id = redis.call('XADD', events, '*', 'e', ARGV[i])
-    redis.call('PUBLISH', events, id .. '\n' .. ARGV[i])
+-- ``count`` events are one entry of their task's stream: its id is the last one's, the ids just below are the others'.
+-- Whoever follows the task gets the entry itself, and need not read it.
+local function emit(events, kept, count, entry)
+  if count == '0' then return end
+  local newest = redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1]
+  local ms, last = now_ms(), -1
+  if newest then
+    local newest_ms, newest_last = string.match(newest[1], '^(%d+)-(%d+)$')
+    if tonumber(newest_ms) >= ms then ms, last = tonumber(newest_ms), tonumber(newest_last) end
   end
-  if last < first then return end
+  local id = redis.call('XADD', events, int(ms) .. '-' .. int(last + count), 'e', entry)
+  redis.call('PUBLISH', events, id .. '\n' .. entry)
   if redis.call('XLEN', events) > tonumber(kept) then redis.call('XTRIM', events, 'MAXLEN', '~', kept) end
   tell_webhooks(events)
 end

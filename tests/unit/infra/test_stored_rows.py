@@ -11,6 +11,7 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus
 from shared.infra.journal_rows import ROW, StoredStep, name_of, pack_row, read_rows, split
 from shared.infra.ledger_rows import pack_entry, read_entry
+from shared.infra.packed import ESCAPES
 
 _ENTRY = LedgerEntry(
     key="t:h:c1",
@@ -30,7 +31,7 @@ _ENTRY = LedgerEntry(
 
 
 def test_what_is_packed_is_read() -> None:
-    assert read_entry(f"sending\n{pack_entry(_ENTRY)}") == _ENTRY
+    assert read_entry(f"sending\n{pack_entry(_ENTRY).decode(errors=ESCAPES)}") == _ENTRY
 
 
 def test_equal_entries_are_packed_alike() -> None:
@@ -67,7 +68,7 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
     """Also where the texts overlap, stand in the data more than once, or not at all."""
     names = {text: name_of(text) for text in shared}
     packed = [StoredStep(key, kind, split(data + "".join(shared), names)) for key, kind, data in steps]
-    read = read_rows([("7-1", {ROW: pack_row(packed)})] if packed else [])
+    read = read_rows([("7-1", {ROW: pack_row(packed).decode(errors=ESCAPES)})] if packed else [])
     texts = {name: text for text, name in names.items()}
     assert [(one.key, one.kind, one.data(texts), one.at_ms) for one in read] == [
         (key, kind, data + "".join(shared), 7) for key, kind, data in steps
@@ -93,7 +94,7 @@ def test_rows_of_every_revision_are_read(fields: dict[str, str], steps: list[tup
 
 
 def test_no_steps_are_no_row() -> None:
-    assert pack_row([]) == ""
+    assert pack_row([]) == b""
 
 
 def test_a_row_that_is_none_is_said_of_journal_rows() -> None:

@@ -10,10 +10,10 @@ from services.gateway.features.approvals import service as approvals
 from services.gateway.features.approvals.views import Question
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.credential import beyond_walls, parse_reference
-from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore, answering
+from shared.infra.stored_tasks import read_record
 
 
 class _Row(NamedTuple):
@@ -59,7 +59,7 @@ class RedisApprovals(approvals.Approvals):
             found = cast("list[str | None]", await pipe.execute())
         rows = [_Row(*pair) for pair in zip(found[::2], found[1::2], strict=True)]
         return [
-            Question(Approval.model_validate_json(row.approval), TaskRecord.model_validate_json(row.record))
+            Question(Approval.model_validate_json(row.approval), read_record(row.record))
             for row in rows
             if row.approval and row.record
         ]

@@ -13,12 +13,12 @@ from redis.asyncio import Redis
 from services.gateway.features.deliveries import news
 from services.gateway.features.webhooks import rows
 from services.gateway.features.webhooks.model import Failing, HookState, SignedPost
-from shared.contracts.task import TaskRecord
 from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Call, Scripts
 from shared.infra.sealed import CannotOpen, Seal
+from shared.infra.stored_tasks import read_record
 from shared.infra.story import read_story
 from shared.ports.meter import Meter, NoMeter
 
@@ -124,7 +124,7 @@ class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
             webhook = rows.open_webhook(self._seal, row.sealed)
         except CannotOpen:
             return news.UnreadableDelivery(row.told, member.task_id, member.config_id)
-        return news.HookWork(webhook, row.told, TaskRecord.model_validate_json(story.record), tuple(story.rows))
+        return news.HookWork(webhook, row.told, read_record(story.record), tuple(story.rows))
 
 
 def _parse_due_lines(flat: Sequence[str]) -> list[news.DueDelivery]:

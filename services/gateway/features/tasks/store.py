@@ -21,6 +21,7 @@ from shared.infra.keys import THREAD_SECONDS, thread_key
 from shared.infra.lua import Call, ScriptedStore, answering
 from shared.infra.reads import PackedReads, Reads
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
+from shared.infra.stored_tasks import read_events, read_record
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 from shared.ports.tenant_records import TenantRecords
@@ -99,7 +100,7 @@ class RedisThreads(ClientThreads):
         if known.record is not None and stored == known.stored:
             self._known.use((tenant, client_id))
             return thread, known.record
-        record = TaskRecord.model_validate_json(stored)
+        record = read_record(stored)
         self._keep(record, stored)
         return thread, record
 
@@ -180,7 +181,7 @@ class RedisTaskLists(ScriptedStore, TaskLists):
             for name in names:
                 pipe.hget(name, "json")
             found = cast("list[str | None]", await pipe.execute())
-        return tuple(TaskRecord.model_validate_json(json) for json in found if json)
+        return tuple(read_record(stored) for stored in found if stored)
 
 
 def _partitions(wanted: WantedTasks) -> Sequence[int]:
@@ -209,7 +210,7 @@ class RedisStories(ScriptedStore, Stories):
     async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.command("XRANGE", stream, "-", "+"))
-        return [(stream_id, TaskEvent.model_validate_json(fields["e"])) for stream_id, fields in rows]
+        return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
 
 
 class StoredEndpoints(OwnEndpoints):

@@ -1,0 +1,48 @@
+"""Stores a task's record and its events.
+
+An executor packs a record, and the events of a step as one entry of the task's stream. The entry has the id of its last
+event; those before it have the ids just below. A gateway stores both as they are, for executors of the release before.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import TypeAdapter
+
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.infra.packed import Shapes
+
+_RECORDS, _EVENTS = Shapes("record_shapes.txt"), Shapes("event_shapes.txt")
+_SEVERAL = TypeAdapter(list[TaskEvent])
+
+
+def pack_record(record: TaskRecord) -> bytes:
+    return _RECORDS.pack(record.stored_json())
+
+
+def record_json(stored: str | bytes) -> str:
+    """The record's JSON. Raises ``ValueError`` if it cannot be read."""
+    return _RECORDS.unpack(stored)
+
+
+def read_record(stored: str | bytes) -> TaskRecord:
+    """The stored record. Raises ``ValueError`` if it cannot be read."""
+    return TaskRecord.model_validate_json(record_json(stored))
+
+
+def pack_events(events: Sequence[TaskEvent]) -> bytes:
+    """The events of one step, which are one entry."""
+    return _EVENTS.pack(f"[{','.join(event.stored_json() for event in events)}]")
+
+
+def events_json(entry: str) -> str:
+    """The events of an entry as a JSON list. Raises ``ValueError`` if it cannot be read."""
+    found = _EVENTS.unpack(entry)
+    return found if found.startswith("[") else f"[{found}]"
+
+
+def read_events(last_id: str, entry: str) -> Iterator[tuple[str, TaskEvent]]:
+    """The events of an entry of a task's stream, each with its id. Raises ``ValueError`` if it cannot be read."""
+    events = _SEVERAL.validate_json(events_json(entry))
+    moment, _, last = last_id.partition("-")
+    first = int(last) - len(events) + 1
+    return ((f"{moment}-{first + place}", event) for place, event in enumerate(events))

@@ -1,0 +1,56 @@
+"""A record and the events of a step are read as they were stored, by this revision and later ones."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.contracts.task import TaskEvent
+from shared.infra.packed import ESCAPES
+from shared.infra.stored_tasks import events_json, pack_events, pack_record, read_events, read_record
+from tests.doubles.redis_tasks import a_record
+
+_AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+_EVENTS = [TaskEvent(kind="note", at=_AT, data={"said": f"Müller {number}"}) for number in range(3)]
+_ENTRY = pack_events(_EVENTS).decode(errors=ESCAPES)
+
+
+def test_a_packed_record_is_read() -> None:
+    record = a_record("s1")
+    assert read_record(pack_record(record)) == record
+    assert read_record(pack_record(record).decode(errors=ESCAPES)) == record
+
+
+@pytest.mark.promise("upgrade.opened")
+def test_a_record_of_an_older_revision_is_read() -> None:
+    record = a_record("s1")
+    assert read_record(record.stored_json()) == record
+
+
+def test_the_events_of_an_entry_have_the_ids_up_to_its_own() -> None:
+    assert [*read_events("7-5", _ENTRY)] == [
+        (f"7-{place}", event) for place, event in zip((3, 4, 5), _EVENTS, strict=True)
+    ]
+
+
+@pytest.mark.promise("upgrade.opened")
+def test_an_event_of_an_older_revision_is_read() -> None:
+    (event, *_) = _EVENTS
+    assert [*read_events("7-0", event.stored_json())] == [("7-0", event)]
+    assert events_json(event.stored_json()) == f"[{event.stored_json()}]"
+
+
+@pytest.mark.promise("upgrade.opened")
+def test_what_was_packed_before_is_read() -> None:
+    """It was packed with the shapes as they were at first: to change such a file spoils every task."""
+    packed = bytes.fromhex(
+        "68bfe9bccbe08bc691c38dcc740d0c750d8c420c8cad0c4cac0c4c519c9a0836d3f7f09e9c1c609bca004fe5408a39865432c708e4310028d83e7c"
+    )
+    assert [*read_events("7-2", packed.decode(errors=ESCAPES))] == [
+        (f"7-{place}", event) for place, event in enumerate(_EVENTS)
+    ]
+
+
+@pytest.mark.parametrize("entry", ["", "spoilt", _ENTRY[:-3]])
+def test_an_entry_that_is_none_is_said(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"cannot be decompressed|its end is missing"):
+        events_json(entry)
