@@ -1,6 +1,6 @@
 """A task outcome as the statistics need it: a header and a case, derived once, where the outcome is made.
 
-Both stand beside the outcome on its stream. Whoever has only the outcome derives the same from it.
+Both are packed with the outcome on its stream. Whoever has only the outcome derives the same from it.
 """
 
 import re

@@ -10,6 +10,7 @@ from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.journal_rows import read_rows
 from shared.infra.ledger_rows import read_entry
+from shared.infra.stored_outcomes import read_stored
 from tests.e2e.whole_stack import TENANT, WholeStack
 
 _OWN = (  # what differs from task to task and from run to run, whatever happens
@@ -104,7 +105,7 @@ async def _journal(whole: WholeStack, asked: Asked) -> tuple[tuple[str, str, str
 
 async def _outcomes(whole: WholeStack, asked: Asked) -> int:
     rows = await whole.redis.xrange(keys.partition_keys_of(TENANT, asked.session).outcomes)
-    told = (loads_object(row["o"]) for _, row in cast("list[tuple[str, dict[str, str]]]", rows))
+    told = (loads_object(read_stored(row["o"])[1]) for _, row in cast("list[tuple[str, dict[str, str]]]", rows))
     return sum(outcome["task_id"] == asked.session for outcome in told)
 
 

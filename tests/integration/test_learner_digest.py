@@ -7,12 +7,14 @@ import pytest
 from redis.asyncio import Redis
 
 from services.learner.adapters.redis_memory import RedisMemory
-from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
-from shared.contracts.digest import digest_of
+from shared.contracts.digest import Digest, digest_of
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
 from shared.infra import keys
+from shared.infra.packed import ESCAPES
+from shared.infra.stored_outcomes import pack_digested, pack_outcome
 from tests.doubles.kept_spans import KeptSpans
 from tests.integration.learner_stage import an_outcome, case_log, leave, unsettled
 
@@ -22,9 +24,9 @@ PARTITION = next(number for number in range(64) if keys.partition_keys(number).o
 
 async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **forged: str) -> None:
     for outcome in outcomes:
-        header, case = digest_of(outcome)
-        fields = {"id": outcome.event_id, "o": outcome.model_dump_json(), "h": header, "c": case, **forged}
-        await redis.xadd(keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes, fields)  # type: ignore[arg-type]  # redis-py's dict is invariant
+        packed = pack_digested(digest_of(outcome)._replace(**forged), outcome.stored_json())
+        stream = keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes
+        await redis.xadd(stream, {"id": outcome.event_id, "o": packed})
 
 
 async def _learned(redis: Redis) -> Learner:
@@ -65,22 +67,19 @@ async def test_an_entry_with_a_digest_and_one_without_teach_the_same(redis: Redi
 
 
 @pytest.mark.promise("learner.digest")
-async def test_a_learner_is_handed_the_digest_alone_and_whoever_remembers_the_outcome(redis: Redis) -> None:
-    """A second time the learner, too, is handed the outcome."""
+async def test_only_the_first_time_an_outcome_is_handed_over_with_its_digest(redis: Redis) -> None:
     outcome = an_outcome(1)
     await _leave_with_digest(redis, [outcome])
     streams = RedisOutcomes(redis, "one", 5.0)
     (first,) = (await streams.take([PARTITION])).deliveries
     (second,) = (await streams.take([PARTITION])).deliveries
-    (beside,) = (await RedisOutcomes(redis, "one", 5.0, REMEMBERING).take([PARTITION])).deliveries
-    assert (first.event, first.digest, first.tries) == ("", digest_of(outcome), 1)
-    assert (second.event, second.digest, second.tries) == (outcome.model_dump_json(), None, 2)
-    assert (beside.event, beside.digest) == (outcome.model_dump_json(), None)
+    assert (first.event, first.digest, first.tries) == (outcome.stored_json(), digest_of(outcome), 1)
+    assert (second.event, second.digest, second.tries) == (outcome.stored_json(), None, 2)
 
 
 @pytest.mark.promise("learner.digest")
 @pytest.mark.parametrize(
-    "forged", [{"h": "odd"}, {"h": ""}, {"h": "a\nb"}, {"c": "{}\n{}"}, {"h": '"acme" - 99999 success 1 2 3'}]
+    "forged", [{"header": "odd"}, {"header": ""}, {"case": "odd"}, {"header": '"acme" - 99999 success 1 2 3'}]
 )
 async def test_where_a_digest_is_none_the_outcome_is_read_in_its_order(redis: Redis, forged: dict[str, str]) -> None:
     await _leave_with_digest(redis, [an_outcome(1)])
@@ -93,8 +92,8 @@ async def test_where_a_digest_is_none_the_outcome_is_read_in_its_order(redis: Re
 
 @pytest.mark.promise("learner.digest")
 async def test_where_neither_can_be_read_the_entry_goes_whole_to_the_dead_letters(redis: Redis) -> None:
-    fields = {"id": "bad:1", "o": "poison", "h": "odd", "c": "{}"}
-    await redis.xadd(STREAM, fields)  # type: ignore[arg-type]  # redis-py's dict is invariant
+    fields = {"id": "bad:1", "o": pack_digested(Digest("odd", "{}"), "poison").decode(errors=ESCAPES)}
+    await redis.xadd(STREAM, {"id": "bad:1", "o": fields["o"].encode(errors=ESCAPES)})
     await _leave_with_digest(redis, [an_outcome(1)])
     learner = await _learned(redis)
     rows = cast("list[tuple[str, dict[str, str]]]", await redis.xrange(keys.partition_keys(PARTITION).dead))
@@ -115,8 +114,8 @@ async def _leave(redis: Redis, outcome: TaskOutcome, **besides: str) -> None:
 async def _left(redis: Redis) -> None:
     """With a digest and without, by executors that trace; and by one that does not, or is of the version before."""
     with_digest, without, untraced = (an_outcome(number) for number in (1, 2, 3))
-    header, case = digest_of(with_digest)
-    await _leave(redis, with_digest, h=header, c=case, t=_TRACES[0])
+    packed = {"id": with_digest.event_id, "o": pack_outcome(with_digest), "t": _TRACES[0]}
+    await redis.xadd(keys.partition_keys_of(with_digest.tenant, with_digest.session_id).outcomes, packed)  # type: ignore[arg-type]  # redis-py's dict is invariant
     await _leave(redis, without, t=_TRACES[1])
     await _leave(redis, untraced)
 

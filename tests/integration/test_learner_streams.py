@@ -40,7 +40,9 @@ class DiesBeforeSettling(RedisOutcomes):
     """A learner's streams, whose learner is gone after it has learned and before it says so."""
 
     @override
-    async def settle(self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome]) -> None:
+    async def settle(
+        self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
+    ) -> None:
         raise StoreUnavailable("killed")
 
 
@@ -100,16 +102,24 @@ async def test_an_event_that_comes_twice_is_counted_once(redis: Redis) -> None:
 
 
 @pytest.mark.promise("learner.poison")
-async def test_poison_goes_to_the_dead_letters_and_what_waits_behind_it_is_learned(redis: Redis) -> None:
-    """Every field of the event is kept, with the error and the tries; its neighbours lose nothing."""
-    stream = keys.partition_keys_of("acme", "s1").outcomes
+@pytest.mark.parametrize("reads_on", [False, True])
+async def test_poison_goes_to_the_dead_letters_and_what_waits_behind_it_is_learned(
+    redis: Redis, reads_on: bool
+) -> None:
+    """Every field of the event is kept, with the error and the tries; its neighbours lose nothing.
+
+    So it is for whoever has just become the partition's reader, and for one that has been it.
+    """
+    stream, learner = keys.partition_keys_of("acme", "s1").outcomes, _learner(redis)
+    if reads_on:
+        await leave(redis, [an_outcome(0)])
+        await _rounds(learner)
     await leave(redis, [an_outcome(1)])
     await redis.xadd(stream, {"id": "bad:1", "o": '{"event_id": "bad:1"}'})
     await redis.xadd(stream, {"odd": "1"})
     await leave(redis, [an_outcome(2)])
-    learner = _learner(redis)
     await _rounds(learner)
-    assert [case.case_id for case in await case_log(redis, "acme")] == ["acme-2:1", "acme-1:1"]
+    assert [case.case_id for case in await case_log(redis, "acme")][:2] == ["acme-2:1", "acme-1:1"]
     first, second = await _dead(redis)
     assert (first["id"], first["o"], first["tries"]) == ("bad:1", '{"event_id": "bad:1"}', str(MAX_TRIES))
     assert "tenant: Field required" in first["error"]
@@ -153,11 +163,24 @@ async def test_while_redis_refuses_to_write_nothing_is_given_up(redis: Redis) ->
     assert (learner.counts.learned, learner.counts.dead) == (1, 0)
 
 
+async def test_what_one_reader_takes_and_settles_again_and_again_is_never_logged_as_in_hand(redis: Redis) -> None:
+    """Only what it took first, when it became the reader, was handed out in the group's name."""
+    learner = _learner(redis)
+    for number in range(5):
+        await leave(redis, [an_outcome(number)])
+        await _rounds(learner)
+        (group, *_) = await redis.xinfo_groups(keys.partition_keys_of("acme", "s1").outcomes)
+        assert (group["pending"], await unsettled(redis)) == (0, 0)
+    assert (learner.counts.learned, learner.counts.known) == (5, 0)
+    statistics = cast("dict[str, dict[str, int]]", await redis.info("commandstats"))
+    assert statistics["cmdstat_xack"]["calls"] == 1
+
+
 async def test_streams_keep_at_most_one_settled_event_each(redis: Redis) -> None:
     await leave(redis, [an_outcome(number, session=f"s{number % 40}") for number in range(400)])
     await _rounds(_learner(redis))
     beside = RedisOutcomes(redis, "beside", LEASE, REMEMBERING)
-    await beside.settle((await beside.take(range(64))).deliveries, ())
+    await beside.settle((await beside.take(range(64))).deliveries)
     for partition in keys.all_partitions():
         assert await redis.xlen(partition.outcomes) <= 1
 

@@ -30,6 +30,7 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
+from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import read_record, record_json
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
@@ -137,7 +138,7 @@ class RedisSessions(Sessions):
         names += [task.events, partition.dead_turns, partition.outcomes, partition.unarchived, asked]
         arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.stored_json(), outcome.event_id]
         ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
-        arguments += [outcome.stored_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS, end.record]
+        arguments += [pack_outcome(outcome), keys.pack(ended), keys.TASK_RETENTION_SECONDS, end.record]
         arguments += [keys.EVENTS_KEPT, *entry_of(end.events)]
         await self._run_fenced("bury_unread", lease, names, arguments)
 

@@ -17,7 +17,6 @@ from services.executor.ports import turns as ports
 from services.executor.ports.sessions import HeldLease, Lease, Work
 from services.executor.ports.upkeep import IdleSession
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.digest import NO_DIGEST, digest_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.partition import partition_of
@@ -26,6 +25,7 @@ from shared.infra import keys
 from shared.infra.journal_rows import Row
 from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.lua import Argument, Reply, Scripts
+from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
@@ -351,7 +351,6 @@ class RedisTurnStore(ports.TurnStore):
             _waits_until(end.approval),
             keys.TASK_RETENTION_SECONDS,
             "\n".join(self._notice_members(end)),
-            *(digest_of(end.outcome) if end.outcome else NO_DIGEST),
             record.traceparent or "",
             row,
             int(release),
@@ -381,7 +380,7 @@ class RedisTurnStore(ports.TurnStore):
             keys.pack(subject) if subject else "",
             int(timer.due.timestamp() * 1000) if timer else 0,
             outcome.event_id if outcome else "",
-            outcome.stored_json() if outcome else "",
+            pack_outcome(outcome) if outcome else "",
         ]
 
     def _fenced_arguments(

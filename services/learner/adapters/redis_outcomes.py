@@ -8,11 +8,12 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 
 from services.learner.ports.outcomes import Delivery, Outcomes, Roster, Taken, UnlearnedOutcome
-from shared.contracts.digest import Digest
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
+from shared.infra.stored_outcomes import read_stored
+from shared.infra.story import place_of
 
 BEHIND_MOST = 5_000  # events of one partition that are kept for a group beside the learner's own
 AT_ONCE = 64  # events of one partition in one round
@@ -22,18 +23,14 @@ _ERROR = 500  # characters of an error kept with a dead letter
 
 
 class OutcomeGroup(NamedTuple):
-    """A consumer group that reads the streams for one purpose, with the lock that says who reads a partition.
-
-    ``by_digest``: it takes an outcome's digest, where there is one, in place of the whole outcome.
-    """
+    """A consumer group that reads the streams for one purpose, with the lock that says who reads a partition."""
 
     name: str
     reader_of: Callable[[keys.PartitionKeys], str]
-    by_digest: bool
 
 
-LEARNING = OutcomeGroup(keys.OUTCOME_GROUP, lambda partition: partition.reader, by_digest=True)
-REMEMBERING = OutcomeGroup(keys.MEMORY_GROUP, lambda partition: partition.rememberer, by_digest=False)
+LEARNING = OutcomeGroup(keys.OUTCOME_GROUP, lambda partition: partition.reader)
+REMEMBERING = OutcomeGroup(keys.MEMORY_GROUP, lambda partition: partition.rememberer)
 
 
 class RedisOutcomes(Outcomes):
@@ -58,7 +55,7 @@ class RedisOutcomes(Outcomes):
     async def take(self, partitions: Collection[int]) -> Taken:
         wanted = sorted(partitions)
         arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, AT_ONCE]
-        arguments += [" ".join(keys.OUTCOME_GROUPS), int(self._group.by_digest)]
+        arguments.append(" ".join(keys.OUTCOME_GROUPS))
         calls = [([self._reader(number), self._partitions[number].outcomes], arguments) for number in wanted]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
         deliveries: list[Delivery] = []
@@ -75,21 +72,34 @@ class RedisOutcomes(Outcomes):
             deliveries += taken
         return Taken(deliveries, lost, more)
 
-    async def settle(self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome]) -> None:
+    async def settle(
+        self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
+    ) -> None:
+        taken: dict[int, list[str]] = defaultdict(list)
         applied: dict[int, list[str]] = defaultdict(list)
         letters: dict[int, list[Argument]] = defaultdict(list)
+        for delivery in (*done, *left, *(letter.delivery for letter in dead)):
+            taken[delivery.partition].append(delivery.entry_id)
         for delivery in done:
             applied[delivery.partition].append(delivery.entry_id)
         for letter in dead:
             entry = letter.delivery
             letters[entry.partition] += [entry.entry_id, letter.error[:_ERROR], entry.tries]
-        of_group: list[Argument] = [self._group.name, keys.OUTCOME_GROUP, BEHIND_MOST]
+        of_group: list[Argument] = [self._group.name, keys.OUTCOME_GROUP, BEHIND_MOST, keys.OUTCOME_READER]
+        behind = {delivery.partition for delivery in left}
         calls = [
             (
                 [self._partitions[number].outcomes, self._partitions[number].dead],
-                [*of_group, " ".join(applied[number]), *letters[number]],
+                [
+                    *of_group,
+                    " ".join(applied[number]),
+                    max(ids, key=place_of),
+                    len(ids),
+                    int(number not in behind),
+                    *letters[number],
+                ],
             )
-            for number in sorted(applied.keys() | letters.keys())
+            for number, ids in sorted(taken.items())
         ]
         if calls:
             await self._scripts.run_many("settle_outcomes", calls)
@@ -135,9 +145,7 @@ class RedisOutcomes(Outcomes):
 
 
 def _delivery(partition: int, entry: Reply) -> Delivery:
-    if isinstance(entry, str):
-        entry_id, header, case, *trace = entry.split("\n")
-        return Delivery(partition, entry_id, 1, "", Digest(header, case), *trace)
     entry_id, tries, fields = cast("tuple[str, int, list[str]]", entry)
     said = dict(zip(fields[::2], fields[1::2], strict=True))
-    return Delivery(partition, entry_id, tries, said.get("o", ""), traceparent=said.get("t", ""))
+    digest, event = read_stored(said.get("o", ""))
+    return Delivery(partition, entry_id, tries, event, digest if tries == 1 else None, said.get("t", ""))

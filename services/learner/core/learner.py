@@ -114,12 +114,11 @@ class Learner:
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         """Learn from deliveries; returns the partitions in which some are still to be settled."""
-        readable, passed, dead = _read_all(deliveries)
         with ExitStack() as spans:
             if self._tracer.is_on:
                 self._open_spans(spans, deliveries)
-            settled = await self._learn_and_settle(readable, passed, dead)
-        return {delivery.partition for delivery in deliveries if _delivery_key(delivery) not in settled}
+            left = await self._learn_and_settle(deliveries)
+        return {delivery.partition for delivery in left}
 
     def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
         """Open a span in each delivery's trace. They are learned together, so each span lasts as long as all took."""
@@ -130,10 +129,9 @@ class Learner:
                 )
                 span.note({names.TRIES: delivery.tries})
 
-    async def _learn_and_settle(
-        self, readable: list[tuple[Delivery, Lesson]], passed: list[Delivery], dead: list[UnlearnedOutcome]
-    ) -> Collection[tuple[int, str]]:
-        """Learn and acknowledge; returns what was settled, by partition and entry."""
+    async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """Learn and acknowledge; returns what is still to be settled."""
+        readable, passed, dead = _read_all(deliveries)
         results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
@@ -141,12 +139,14 @@ class Learner:
                 done.append(delivery)
             elif delivery.tries >= MAX_TRIES:
                 dead.append(UnlearnedOutcome(delivery, f"cannot be learned: {result.reason}"))
-        await self._outcomes.settle([*done, *passed], dead)
+        settled = {_delivery_key(delivery) for delivery in (*done, *passed, *(letter.delivery for letter in dead))}
+        left = [delivery for delivery in deliveries if _delivery_key(delivery) not in settled]
+        await self._outcomes.settle([*done, *passed], dead, left)
         new = sum(result is True for result in results)
         self.counts.learned += new
         self.counts.known += len(done) - new
         self.counts.dead += len(dead)
-        return {_delivery_key(delivery) for delivery in (*done, *passed, *(letter.delivery for letter in dead))}
+        return left
 
 
 def _delivery_key(delivery: Delivery) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from shared.domain.words import Strategy
 class Delivery(NamedTuple):
     """One event as it was delivered, for the ``tries``-th time. ``event`` is the JSON of a ``TaskOutcome``.
 
-    With a digest, ``event`` is empty. Only a first delivery has a digest; a repeated one has the text.
+    Only a first delivery has a digest: of a repeated one the event itself is read.
     """
 
     partition: int
@@ -60,8 +60,13 @@ class Outcomes(Protocol):
         Events taken before and not settled come first, whoever took them, and nothing new before that.
         """
 
-    async def settle(self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome]) -> None:
-        """Acknowledge learned events; move those given up to the dead letters."""
+    async def settle(
+        self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
+    ) -> None:
+        """Acknowledge learned events; move those given up to the dead letters; count a try of those that are left.
+
+        The three are everything that one ``take`` has delivered of a partition.
+        """
 
     async def give_up(self, partitions: Collection[int]) -> None:
         """Stop being the reader of partitions, so that another learner can be at once."""

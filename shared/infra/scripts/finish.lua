@@ -9,9 +9,9 @@ local record, events, approvals, journal, timers, outcomes, unarchived, asked, n
 local waiting, leased, idle, dead_turns = unpack(KEYS, 17, 20)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
-local settled_id, settled, deadline, seconds, told, header, case, trace, steps = unpack(ARGV, 19, 27)
-local release, mine, stopped_ms, retention, letter, kept_days = unpack(ARGV, 28, 33)
-local at = 34
+local settled_id, settled, deadline, seconds, told, trace, steps = unpack(ARGV, 19, 25)
+local release, mine, stopped_ms, retention, letter, kept_days = unpack(ARGV, 26, 31)
+local at = 32
 
 local function ended_turn()
   if release == '0' or next_turn(signals, inbox, begun, KEYS[#KEYS]) then return {'ok', 'kept'} end
@@ -71,8 +71,7 @@ elseif emits then -- a script that was broken off has left the task ended, and n
 end
 if emits then
   local entry = {'id', event_id, 'o', outcome}
-  if header ~= '' then entry[5], entry[6], entry[7], entry[8] = 'h', header, 'c', case end
-  if trace ~= '' then entry[#entry + 1], entry[#entry + 2] = 't', trace end
+  if trace ~= '' then entry[5], entry[6] = 't', trace end
   redis.call('XADD', outcomes, '*', unpack(entry))
 end
 for place = 21, #KEYS - 1 do

@@ -1,7 +1,8 @@
 -- Read one partition's outcomes as its only reader: first what was handed out and never settled, then what is new.
--- A partition without a reader is taken over, and with it everything its last reader had in hand.
+-- A partition without a reader is taken over, and with it everything its last reader had in hand. What is new is handed
+-- out in the group's name then, so that it is counted how often; later only what is not settled is: see settle_outcomes.
 local reader, outcomes = unpack(KEYS)
-local owner, lease_ms, group, consumer, count, groups, by_digest = unpack(ARGV)
+local owner, lease_ms, group, consumer, count, groups = unpack(ARGV)
 
 local held = redis.call('GET', reader)
 if held and held ~= owner then return {'other'} end
@@ -30,28 +31,18 @@ local entries = taken('0')
 local tries = {}
 if #entries > 0 then
   for _, row in ipairs(redis.call('XPENDING', outcomes, group, '-', '+', count)) do tries[row[1]] = row[4] end
+elseif held then
+  for _, info in ipairs(redis.call('XINFO', 'GROUPS', outcomes)) do
+    local of = {}
+    for i = 1, #info, 2 do of[info[i]] = info[i + 1] end
+    if of['name'] == group then
+      entries = redis.call('XRANGE', outcomes, '(' .. of['last-delivered-id'], '+', 'COUNT', count)
+    end
+  end
 else
   entries = taken('>')
 end
 local newest = redis.call('XREVRANGE', outcomes, '+', '-', 'COUNT', 1)
 local reply = {'ok', newest[1] and newest[1][1] or '0-0'}
--- An outcome with a digest is handed out as that alone, as one text of three lines; a second time as it is.
--- A fourth line says where it stands in its task's trace, if it has one.
-local function digest(entry)
-  local header, case, trace
-  for i = 1, #entry[2], 2 do
-    if entry[2][i] == 'h' then header = entry[2][i + 1] end
-    if entry[2][i] == 'c' then case = entry[2][i + 1] end
-    if entry[2][i] == 't' then trace = entry[2][i + 1] end
-  end
-  if not header or not case or header == '' then return nil end
-  if string.find(header, '\n', 1, true) or string.find(case, '\n', 1, true) then return nil end
-  local short = entry[1] .. '\n' .. header .. '\n' .. case
-  return trace and not string.find(trace, '\n', 1, true) and short .. '\n' .. trace or short
-end
-for _, entry in ipairs(entries) do
-  local tried = tries[entry[1]] or 1
-  local short = by_digest == '1' and tried == 1 and entry[2] and digest(entry)
-  reply[#reply + 1] = short or {entry[1], tried, entry[2] or {}}
-end
+for _, entry in ipairs(entries) do reply[#reply + 1] = {entry[1], tries[entry[1]] or 1, entry[2] or {}} end
 return reply

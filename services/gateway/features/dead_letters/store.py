@@ -13,6 +13,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore, answering
+from shared.infra.stored_outcomes import read_stored
 
 _SECONDS = 5.0
 _ROUNDS = 50  # of reading further in streams that are full of others' letters
@@ -118,7 +119,8 @@ def _turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
 
 def _outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome. If it cannot be read, its tenant is unknown and its content is shown to nobody."""
-    content, error, tries = fields.get("o", ""), fields.get("error", ""), int(fields.get("tries", "0"))
+    (_, content), error = read_stored(fields.get("o", "")), fields.get("error", "")
+    tries = int(fields.get("tries", "0"))
     try:
         told = TaskOutcome.model_validate_json(content)
     except ValidationError:

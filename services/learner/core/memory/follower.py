@@ -62,7 +62,7 @@ class OutcomeFollower:
         self._mine |= self._expected.difference(taken.lost)
         if taken.deliveries:
             await self._consumer.apply(taken.deliveries)
-            await self._outcomes.settle(taken.deliveries, ())
+            await self._outcomes.settle(taken.deliveries)
         self._expected = frozenset(taken.more)
         return len(taken.deliveries)
 

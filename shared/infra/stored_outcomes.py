@@ -1,0 +1,29 @@
+"""Stores an outcome on its partition's stream: its digest and the outcome itself, packed together."""
+
+from shared.contracts.digest import NO_DIGEST, Digest, digest_of
+from shared.contracts.outcome import TaskOutcome
+from shared.infra.packed import Shapes
+
+_SHAPES = Shapes("outcome_shapes.txt")
+
+
+def pack_outcome(outcome: TaskOutcome) -> bytes:
+    return pack_digested(digest_of(outcome), outcome.stored_json())
+
+
+def pack_digested(digest: Digest, event: str) -> bytes:
+    """Three lines: header and case of the digest, and the outcome as JSON."""
+    return _SHAPES.pack("\n".join((*digest, event)))
+
+
+def read_stored(stored: str) -> tuple[Digest | None, str]:
+    """The digest, if there is one, and the outcome as JSON; as it is stored if it is not packed."""
+    try:
+        text = _SHAPES.unpack(stored)
+    except ValueError:  # whoever reads the outcome says what is wrong with it
+        return None, stored
+    if text.startswith("{"):  # of an earlier revision
+        return None, text
+    header, case, event = text.split("\n", 2)
+    digest = Digest(header, case)
+    return (None if digest == NO_DIGEST else digest), event
