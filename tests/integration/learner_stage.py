@@ -142,7 +142,7 @@ async def unsettled(redis: Redis) -> int:
             pipe.xinfo_groups(partition.outcomes)
             pipe.xinfo_stream(partition.outcomes)
         found = await pipe.execute(raise_on_error=False)
-    if any(isinstance(one, Exception) for one in found):
+    if any(isinstance(one, Exception) or one == [] for one in found):
         return -1  # some stream has no group yet
     pairs = zip(found[::2], found[1::2], strict=True)
     return sum(
