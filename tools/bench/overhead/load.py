@@ -1,7 +1,6 @@
 """Tasks of one kind after another on a stack with a canned model at no latency; in turns with it, the floor."""
 
 import asyncio
-import json
 import os
 import statistics
 import tempfile
@@ -25,6 +24,7 @@ from cli.stack.plan import StackOptions, free_ports
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect
+from shared.infra.stored_tasks import read_events
 from tools.bench.canned.running_model import canned_model, model_environment
 from tools.bench.floor.yardstick import FloorCosts, Yardstick, yardstick
 from tools.bench.overhead.spending import Asked, Costs, Spent, a_task, idle_second, mean_costs, read_spending
@@ -134,9 +134,10 @@ class _Load:
         async for message in heard.listen():
             if message["type"] != "pmessage":
                 continue
-            event = json.loads(str(message["data"]).partition("\n")[2])
-            if event["kind"] == "turn_finished":
-                self._end_of(str(message["channel"]).split(":")[-2]).set_result(str(event["data"]["state"]))
+            entry_id, _, entry = str(message["data"]).partition("\n")
+            for _, event in read_events(entry_id, entry):
+                if event.kind == "turn_finished":
+                    self._end_of(str(message["channel"]).split(":")[-2]).set_result(str(event.data["state"]))
 
     def _end_of(self, task_id: str) -> "asyncio.Future[str]":
         return self._ends.setdefault(task_id, asyncio.get_running_loop().create_future())
