@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import structlog
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
@@ -15,12 +14,12 @@ from services.learner.adapters.redis_budgets import RedisTenantBudgets
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
-from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING, OutcomeGroup, RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import report_rows, report_teacher
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker, ModelFacts
-from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
+from services.learner.core.memory.follower import OutcomeConsumer, OutcomeFollower, OutcomeNews
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
@@ -46,9 +45,6 @@ from shared.infra.starting import CannotStart
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import Tier
-from shared.ports.store import StoreUnavailable
-
-log = structlog.get_logger()
 
 _MODEL_SECONDS = 30.0
 _NOBODY = NoMeter()
@@ -56,11 +52,12 @@ _NOBODY = NoMeter()
 
 @dataclass
 class MemoryJobs:
-    """The parts of this process's memory. ``worker``: None if facts are not found here."""
+    """The consumers of outcomes beside the learner, and the parts of this process's memory. ``worker``: None if facts
+    are not found here.
+    """
 
     rememberer: Rememberer
-    follower: OutcomeFollower
-    news: OutcomeNews
+    followers: tuple[tuple[OutcomeFollower, OutcomeNews], ...]
     forgetter: ForgetRequestWorker
     worker: FactWorker | None = None
     close: Callable[[], Awaitable[None]] | None = None
@@ -70,12 +67,10 @@ class MemoryJobs:
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
             group.create_task(keep_forgetting(self.forgetter, stop))
-            await keep_following(self.follower, self.news, learner, stop)
+            for follower, news in self.followers:
+                group.create_task(keep_following(follower, news, learner, stop))
+            await stop.wait()
             finding.cancel()
-        try:
-            await self.follower.leave()
-        except StoreUnavailable as error:
-            log.warning("left_without_a_word", error=str(error))
 
     def status(self) -> dict[str, JsonValue]:
         """What this process has remembered, found and forgotten since it started."""
@@ -100,22 +95,24 @@ def build_memory_jobs(
     learner: Learner,
     meter: Meter = _NOBODY,
 ) -> MemoryJobs:
-    outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
+    def follow(group: OutcomeGroup, consumer: OutcomeConsumer) -> tuple[OutcomeFollower, OutcomeNews]:
+        news, outcomes = learner.listen(), RedisOutcomes(redis, owner, lease_seconds, group)
+        return OutcomeFollower(outcomes, consumer, lambda: learner.held, news.drain), news
+
     wants_facts = settings.learn_knowledge == "on"
-    rememberer, news = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts), learner.listen()
-    follower = OutcomeFollower(outcomes, rememberer, lambda: learner.held, news.drain)
+    rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)
+    followers = (follow(REMEMBERING, rememberer),)  # each of keys.OUTCOME_GROUPS but the learner's own
     forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
-        return MemoryJobs(rememberer, follower, news, forgetter)
+        return MemoryJobs(rememberer, followers, forgetter)
 
     model = LateModel(lambda: _model(settings))
     prices = read_prices()
     counted = CountedModel(model, {Tier.HAIKU: settings.haiku_model}, meter)
     finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
     budgets = RedisTenantBudgets(redis, RedisTenantRecords(redis))
-    return MemoryJobs(
-        rememberer, follower, news, forgetter, FactWorker(RedisFactRepository(redis), finder, budgets), model.close
-    )
+    worker = FactWorker(RedisFactRepository(redis), finder, budgets)
+    return MemoryJobs(rememberer, followers, forgetter, worker, model.close)
 
 
 def _model(settings: MemorySettings) -> ClosableModel:

@@ -77,6 +77,7 @@ class TaskOutcome(Contract):
     writes: dict[str, int]  # by WriteStatus
     policy_passed: bool | None
     reason: str | None
+    escalated: bool = False  # whether it ended with a question to a higher level
     duration_ms: int
     ended_at: datetime
     worked: tuple[str, ...] = ()  # tools that did what they were called for

@@ -141,10 +141,20 @@ def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
 
 def main() -> int:
     found = offenders(ROOT)
-    sys.stderr.write(
-        "".join(f"{name}: find another name (tests/architecture/names.py says why)\n" for name in sorted(found))
-    )
+    for name in sorted(found):
+        places = ", ".join(_places(ROOT, name.rpartition(":")[2].rpartition(".")[2])) or "a file's own name"
+        sys.stderr.write(f"{name}: find another name ({places}; tests/architecture/names.py says why)\n")
     return int(bool(found))
+
+
+def _places(root: Path, name: str) -> Iterator[str]:
+    """Yields where the name is defined, as `file:line`."""
+    defined = re.compile(rf"^\s*(?:(?:async\s+)?def|class)\s+{re.escape(name)}\b|\b{re.escape(name)}\b\s*[:=]")
+    for package in PRODUCT:
+        for path in sorted((root / package).rglob("*.py")):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if defined.search(line):
+                    yield f"{path.relative_to(root)}:{number}"
 
 
 if __name__ == "__main__":

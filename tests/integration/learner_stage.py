@@ -145,9 +145,8 @@ async def unsettled(redis: Redis) -> int:
     if any(isinstance(one, Exception) or one == [] for one in found):
         return -1  # some stream has no group yet
     pairs = zip(found[::2], found[1::2], strict=True)
-    return sum(
-        group["pending"] + (group["last-delivered-id"] != stream["last-generated-id"]) for (group, *_), stream in pairs
-    )
+    own = [(group, stream) for groups, stream in pairs for group in groups if group["name"] == keys.OUTCOME_GROUP]
+    return sum(group["pending"] + (group["last-delivered-id"] != stream["last-generated-id"]) for group, stream in own)
 
 
 async def until_settled(redis: Redis, seconds: float = PATIENCE) -> None:

@@ -76,7 +76,7 @@ _STEP_ASIDE_SECONDS = 0.1
 
 
 async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: Learner, stop: asyncio.Event) -> None:
-    """Follow the learner until asked to stop; only now and then while it is busy."""
+    """Follow the learner until asked to stop, only now and then while it is busy; then leave the partitions."""
     learned = -1
     clock = asyncio.get_running_loop().time
     swept = clock()
@@ -93,6 +93,10 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
             await _pause(stop, _STEP_ASIDE_SECONDS)
 
     await _run_until_stopped(follow, stop)
+    try:
+        await follower.leave()
+    except StoreUnavailable as error:
+        log.warning("left_without_a_word", error=str(error))
 
 
 async def _wait_for_news(news: OutcomeNews, stop: asyncio.Event) -> None:

@@ -276,6 +276,7 @@ def outcome(
         writes=dict(Counter(entry.status.value for entry in ended.writes)),
         policy_passed=verdict.passed if verdict else None,
         reason=None if ended.reason is None else redact_text(ended.reason, hidden),
+        escalated=ended.escalated,
         duration_ms=round((now - record.accepted_at).total_seconds() * 1000),
         ended_at=now,
         worked=without_marks(_tools(ended, worked=True), hidden),

@@ -8,10 +8,17 @@ from services.learner.ports.outcomes import Delivery, Outcomes
 
 
 class OutcomeConsumer(Protocol):
+    """What is done with each ended task in a consumer group of its own, at its own pace.
+
+    A group that stands still holds up requests to forget, which wait for all groups: whatever one outcome or tenant is
+    made of must stop no other. ``lesson.read`` raises ``Unreadable`` for what is no outcome (the learner keeps it among
+    its dead letters); dry runs and practice are outcomes, too.
+    """
+
     async def apply(self, deliveries: Sequence[Delivery]) -> None:
         """Take in outcomes, each once in effect: they come again if this process dies before they are settled.
 
-        May raise ``StoreUnavailable``.
+        May raise ``StoreUnavailable``; nothing is settled then, and the same outcomes come again.
         """
 
 
