@@ -1,21 +1,67 @@
-"""Joins what a replay needs: the archive and the worker's code, and neither Redis nor a model nor a tool server."""
+"""``python -m services.executor replay``: an archived task run again, calling nothing."""
 
+import argparse
 import asyncio
 import logging
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load as load_prompts
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.replay_cursor import ReplayResult
-from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, format_report, parse_arguments
 from shared.contracts.archive import read_archived
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.ports.archive import ArchiveUnavailable
+
+SAME, DIFFERS, CANNOT = 0, 1, 2
+
+
+class WantedTask(NamedTuple):
+    task_id: str
+    tenant: str
+    as_json: bool
+
+
+def parse_arguments(arguments: Sequence[str]) -> WantedTask:
+    """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
+    parser = argparse.ArgumentParser("python -m services.executor replay", description=__doc__, allow_abbrev=False)
+    parser.add_argument("task", help="the task's id")
+    parser.add_argument("--tenant", default="default")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    given = parser.parse_args(arguments)
+    return WantedTask(given.task, given.tenant, given.json)
+
+
+def format_report(wanted: WantedTask, done: ReplayResult) -> str:
+    return dumps(_as_json(wanted, done)) if wanted.as_json else _as_text(wanted, done)
+
+
+def _as_json(wanted: WantedTask, done: ReplayResult) -> JsonObject:
+    steps: list[Json] = [
+        {"turn": step.turn_id, "step": step.key, "kind": step.kind, "characters": step.size} for step in done.steps
+    ]
+    difference: Json = None if done.is_same else {"at": done.at, "how": done.difference}
+    return {
+        "task": wanted.task_id,
+        "tenant": wanted.tenant,
+        "same": done.is_same,
+        "state": done.state.value if done.state else None,
+        "difference": difference,
+        "answer": done.answer,
+        "steps": steps,
+    }
+
+
+def _as_text(wanted: WantedTask, done: ReplayResult) -> str:
+    lines = [f"{step.kind:<10} {step.key}" for step in done.steps]
+    end = f"ends the same: {done.state}" if done.is_same else f"differs at {done.at}: {done.difference}"
+    return "\n".join([*lines, f"{wanted.task_id}: {len(done.steps)} steps, {end}"])
 
 
 def show_replay(arguments: Sequence[str]) -> int:

@@ -1,21 +1,31 @@
-"""Joins what trying a tenant's connections needs: its record, its credentials, and the protocols."""
+"""``python -m services.executor connections``: what each connection of a tenant is good for, tried from here."""
 
+import argparse
 import asyncio
 import logging
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.tool_servers import open_servers
-from services.executor.entrypoints.connections import ConnectionTrial, WantedConnections, format_report, parse_arguments
-from services.executor.ports.tools import Credentials, CredentialUnavailable, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import (
+    Credentials,
+    CredentialUnavailable,
+    Tool,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+)
 from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record, with_addresses
-from shared.domain.exact_json import loads_object
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import operators_reach, tools_reach
+from shared.domain.words import ToolClass
 from shared.infra.guard import Guard
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
@@ -23,6 +33,72 @@ from shared.infra.service_settings import HostList
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
+
+
+class WantedConnections(NamedTuple):
+    """The connections to try. ``tenant_file``: instead of the stored record, and of TENANT_FILE; ``only``: the id of a
+    single one.
+    """
+
+    tenant: str
+    tenant_file: Path | None
+    only: str
+    as_json: bool
+
+
+class ConnectionTrial(NamedTuple):
+    """What trying a connection showed. ``credential`` and ``listing`` say what is wrong; None if nothing is."""
+
+    connection: Connection
+    credential: str | None
+    listing: str | None
+    protocol: str = ""
+    tools: Sequence[Tool] = ()
+
+    @property
+    def is_good(self) -> bool:
+        return self.credential is None and self.listing is None
+
+
+def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
+    """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
+    parser = argparse.ArgumentParser("python -m services.executor connections", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--tenant", default="default")
+    parser.add_argument("--tenant-file", type=Path, help="a record to be tried before it is stored")
+    parser.add_argument("--only", default="", help="the id of one connection")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    given = parser.parse_args(arguments)
+    return WantedConnections(given.tenant, given.tenant_file, given.only, given.json)
+
+
+def format_report(wanted: WantedConnections, source: str, tried: Sequence[ConnectionTrial]) -> str:
+    """The trials as text, or as JSON if wanted. ``source``: where the record was found."""
+    if not wanted.as_json:
+        return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_line, tried)])
+    return dumps({"tenant": wanted.tenant, "source": source, "connections": [_row(one) for one in tried]})
+
+
+def _row(one: ConnectionTrial) -> Json:
+    counted = Counter(tool.tool_class.value for tool in one.tools)
+    classes: JsonObject = {kind.value: counted[kind.value] for kind in ToolClass if counted[kind.value]}
+    credential = one.connection.credential
+    return {
+        "id": one.connection.id,
+        "url": one.connection.url,
+        "good": one.is_good,
+        "credential": f"{credential.type.value} {credential.reference}" if credential else None,
+        "credential_problem": one.credential,
+        "problem": one.listing,
+        "protocol": one.protocol,
+        "tools": len(one.tools),
+        "classes": classes,
+    }
+
+
+def _line(one: ConnectionTrial) -> str:
+    said = one.credential or one.listing or f"speaks {one.protocol}, {len(one.tools)} tools"
+    return f"{'good' if one.is_good else 'BAD ':<4} {one.connection.id} {one.connection.url}: {said}"
+
 
 GOOD, NOT_GOOD, CANNOT = 0, 1, 2
 AT_ONCE = 8

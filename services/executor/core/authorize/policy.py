@@ -182,7 +182,7 @@ async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> 
         raise Failed(
             "no policy verdict, so nothing was written: the service answered about another plan", "policy_service"
         )
-    ctx.last_verdict.plan_hash, ctx.last_verdict.at = request.plan_hash or "", ctx.journal.now
+    ctx.journal.judged_plan, ctx.journal.judged_at = request.plan_hash or "", ctx.journal.now
     return verdict
 
 
@@ -205,9 +205,8 @@ def still_stands(ctx: TurnContext, progress: Progress, fresh: Progress, verdict:
 
 def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
     """Whether this attempt at the turn had a verdict on that plan so recently that a call may be sent on it (I2)."""
-    last = ctx.last_verdict
     oldest = ctx.journal.now - timedelta(seconds=ctx.limits.verdict_seconds)
-    return last.plan_hash == plan_hash and last.at is not None and last.at >= oldest
+    return ctx.journal.judged_plan == plan_hash and ctx.journal.judged_at >= oldest
 
 
 def request_for(

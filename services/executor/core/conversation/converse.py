@@ -11,8 +11,7 @@ from pydantic import TypeAdapter
 
 from services.executor.core.authorize.policy import path_for
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
-from services.executor.core.conversation.dispatch import Dispatch, DispatchedReply
-from services.executor.core.conversation.local_tools import LocalTools
+from services.executor.core.conversation.dispatch import Dispatch, DispatchedReply, LocalTools
 from services.executor.core.conversation.strategies import (
     MARK,
     SingleDraft,
@@ -376,8 +375,9 @@ class Conversation:
 
     async def _make_tools(self) -> None:
         """Has calculators made that the task needs and lacks, if its tenant allows it."""
-        progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
-        self.progress = progress if self._is_new else self.progress
+        if self.ctx.tenant.made_tools:
+            progress, self._local.made = await add_made_tools(self.ctx, self.progress, f"{self.key}:tools")
+            self.progress = progress if self._is_new else self.progress
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools of a request. Until the parts are known, and in a task that only asks, nothing can be proposed."""

@@ -29,7 +29,6 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, fold_words, parts_to_do
 from services.executor.core.states.machine import (
     GENERAL,
-    PROCESS_NOT_SAID,
     READ_ONLY,
     BadTemplate,
     Template,
@@ -266,22 +265,21 @@ async def settle_task(ctx: TurnContext, progress: Progress, said: Understanding)
     async def find() -> str:
         return (await _find(ctx, process_name(said.process), acts=acts)).model_dump_json()
 
-    if not ctx.process.settled:
-        found = _FoundProcess.model_validate_json(await ctx.journal.run_step(_STEP, "note", find))
-        classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
-        progress = progress.model_copy(
-            update={
-                "template": found.template or ctx.processes.get(found.process_type, GENERAL),
-                "notes": {**progress.notes, "classification": classified},
-                "model_calls": progress.model_calls + found.model_calls,
-            }
-        )
-    if progress.process_type != ctx.process.process_type:  # else PRIME has recalled it
+    found = _FoundProcess.model_validate_json(await ctx.journal.run_step(_STEP, "note", find))
+    classified: JsonValue = {"by": found.by, **({"problem": found.problem} if found.problem else {})}
+    progress = progress.model_copy(
+        update={
+            "template": found.template or ctx.processes.get(found.process_type, GENERAL),
+            "notes": {**progress.notes, "classification": classified},
+            "model_calls": progress.model_calls + found.model_calls,
+        }
+    )
+    if progress.process_type != ctx.template.process_type:  # else PRIME has recalled it
         experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)
     path = progress.template.states if acts else READ_ONLY
     limits = ctx.thresholds  # those of its process among them
-    if progress.template is not ctx.process.template and not ctx.process.settled:
+    if progress.template is not ctx.template:
         limits = with_thresholds(with_process(ctx, progress)).thresholds
     progress = progress.model_copy(update={"path": path, "read_only": not acts, "thresholds": limits})
     return ctx, _charging_nobody(await with_strategy(ctx, progress))
@@ -304,19 +302,19 @@ def before_process(ctx: TurnContext) -> TurnContext:
     """The context for the reads of the first reply: the same in every attempt, whether or not the process is known by
     then.
     """
-    return ctx if ctx.process.settled else replace(ctx, process=PROCESS_NOT_SAID)
+    return replace(ctx, template=GENERAL)
 
 
 def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
     """The context with the task's process, whose names the reads use."""
-    return ctx if ctx.process.settled else replace(ctx, process=ctx.process._replace(template=progress.template))
+    return replace(ctx, template=progress.template)
 
 
 def known_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
     """What was learned of tasks of this kind, and its limits, if the first message had only those for any kind of task;
     else empty.
     """
-    if ctx.process.settled or progress.process_type == GENERAL.process_type:
+    if progress.process_type == GENERAL.process_type:
         return {}
     limits = with_thresholds(with_process(ctx, progress)).sections["thresholds"]
     told = ctx.sections.get("primer")

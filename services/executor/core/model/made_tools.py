@@ -7,7 +7,6 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.calculator import (
-    NOTHING,
     MadeToolResults,
     NotRun,
     Outcome,
@@ -105,8 +104,6 @@ class _FoundTools(Contract):
 
 async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, MadeToolResults]:
     """The made tools for the task, some of them made now, and the progress with a note on them."""
-    if not ctx.tenant.made_tools:
-        return progress, NOTHING
 
     async def find() -> str:
         if isinstance(ctx.ports.sandbox, NoSandbox):  # no model is asked for a program that nothing here could run

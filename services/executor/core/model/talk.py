@@ -40,7 +40,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
 
     async def compose() -> str:
         # The kinds of task that were designed for the tenant keep their names.
-        designed = () if ctx.process.settled else ctx.experience.designed
+        designed = ctx.experience.designed
         return dumps(_sections(ctx) | ({"process_types": [*designed]} if designed else {}))
 
     opening = loads_object(await ctx.journal.run_step(_KEY, "note", compose))
@@ -78,7 +78,6 @@ def local_now(ctx: TurnContext) -> datetime:
 def _constraints(ctx: TurnContext) -> str:
     """The constraints in words: what was foreseen, and every standing rule that can concern a tool of the task."""
     foreseen = str(ctx.sections.get("constraints") or "")
-    process = "\n".join(ctx.process.template.instructions.values()) if ctx.process.settled else ""
     practice = ctx.record.request.practice
     offered = ctx.toolbox.names
     rules = [
@@ -98,7 +97,7 @@ def _constraints(ctx: TurnContext) -> str:
     said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
     if standing and ctx.policies == ctx.tenant.policies:  # many tasks have them in common
         ctx.journal.share_texts(dumps(said)[1:-1])
-    told = (practice.instructions if practice else "", process, foreseen, said if standing else "")
+    told = (practice.instructions if practice else "", foreseen, said if standing else "")
     return "\n".join(filter(None, told))
 
 
@@ -181,7 +180,7 @@ class Talk:
         )
 
     def hear(self, reply: ModelReply) -> None:
-        self._ctx.sight.saw_pictures &= reply.saw_images
+        self._ctx.journal.saw_pictures &= reply.saw_images
         self.messages = (*self.messages, Message("assistant", reply.blocks))
 
     def answer_calls(self, results: Sequence[ToolResult], said: str = "") -> None:

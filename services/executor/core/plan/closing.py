@@ -23,7 +23,7 @@ from services.executor.core.records.read_backs import choose_read_back, unfound_
 from services.executor.core.records.references import reference_to_made, references
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Progress
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import Escalated, Failed, Rejected, Template
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.tools.classes import identifies
@@ -240,22 +240,24 @@ class Closing:
             calls={uses[call.call_id]: call.call_id for call in plan.calls},
             model_calls=asked,
             judged=tuple(verdicts),
-            judged_at=None if asked else self._ctx.last_verdict.at,  # a model may have taken its time since
+            judged_at=None if asked else self._ctx.journal.judged_at,  # a model may have taken its time since
         )
 
     def _note_verdict(self, closed: ClosedPlan) -> None:
         """Remembers the verdict as fresh if it came in this attempt, so that a replay of it does too."""
         if closed.judged_at is not None and closed.judged_at >= self._ctx.journal.began:
-            last = self._ctx.last_verdict
-            last.plan_hash, last.at = closed.plan.hash, closed.judged_at
+            self._ctx.journal.judged_plan, self._ctx.journal.judged_at = closed.plan.hash, closed.judged_at
 
     async def _verdict(self, progress: Progress) -> Verdict:
-        dossier, made = progress.dossier, MadeToolResults(progress.dossier.made)
-        known = known_figures(self._ctx, dossier.facts)
+        if progress.dossier.values:
+            await self._audit_values(progress.dossier)
+        return await verdict_on(self._ctx, progress.template, progress.dossier)
+
+    async def _audit_values(self, dossier: Dossier) -> None:
+        known, made = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
         problems = await compute_with_tools(self._ctx, self._key, made, lambda: audit(dossier.values, known, made))
         if problems:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
-        return await verdict_on(self._ctx, progress.template, dossier)
 
 
 def _refuse_plan(plan: WritePlan, verdicts: Sequence[Verdict]) -> ClosedPlan:

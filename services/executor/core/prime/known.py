@@ -216,7 +216,7 @@ def thresholds(
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
     """The context with the limits of rules and words; its prompt has only those that can concern a tool of the task."""
-    template = ctx.process.template
+    template = ctx.template
     own = _policy_of(template)
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}

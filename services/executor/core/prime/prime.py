@@ -23,7 +23,7 @@ from services.executor.core.session.context import (
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Checkpoints, Journal
 from services.executor.core.session.ledger import named_by_rules, rules_about_nothing
-from services.executor.core.states.machine import GENERAL, TEMPLATES, ChosenProcess, Failed, Processes
+from services.executor.core.states.machine import GENERAL, TEMPLATES, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import classify
@@ -65,10 +65,10 @@ async def prime(
     request = work.record.request
     asked = read_policy(request.policy_doc)
     template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
-    tenant_id, process = work.record.tenant, ChosenProcess(template, "the first reply says it", settled=False)
+    tenant_id, process_type = work.record.tenant, template.process_type
     tenant, experience = await run_together(
         _tenant(ports, tenant_id, known.tenant_version if known else "", opened.journal),
-        recall(ports.learned, tenant_id, process.process_type, opened.journal, request.text),
+        recall(ports.learned, tenant_id, process_type, opened.journal, request.text),
     )
     tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
@@ -97,13 +97,13 @@ async def prime(
         sections={
             "task": request.text,
             "files": files_section(files, limits.file_characters),
-            **learned_sections(experience, request.text, process.process_type, opened.journal),
+            **learned_sections(experience, request.text, process_type, opened.journal),
             "policy_advice": asked.advice,
             "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS,)))),
         },
         notes={**text_policy, **_idle_rules(policies, names, asked.unread), **note_files(files)},
         processes=processes,
-        process=process,
+        template=template,
         files=files,
         pictures=await load_pictures(ports.files, work.record, files),
     )
@@ -111,14 +111,14 @@ async def prime(
 
 def first_progress(ctx: TurnContext) -> Progress:
     """The progress of a new task at its first state. Its process follows with the first reply."""
-    template = ctx.process.template
+    template = ctx.template
     return Progress(
         template=template,
         path=template.states,
         visited=(template.states[0],),
         orchestrators=ctx.limits.orchestrators,
         thresholds=ctx.thresholds,
-        notes={**ctx.notes, "classification": ctx.process.describe()},
+        notes={**ctx.notes, "classification": {"by": "model", "why": "the first reply says it"}},
         ruled_tools=named_by_rules(ctx.policies),
         tenant_version=ctx.tenant.version,
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),

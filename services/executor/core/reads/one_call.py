@@ -200,7 +200,7 @@ class ShownContent(NamedTuple):
 
 def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     """The fields that the rules, the figures of the process and the task's own text name."""
-    template = ctx.process.template
+    template = ctx.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
     about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in kinds(one.about)))
     tools = {tool.name for tool in ctx.toolbox.tools.values()}

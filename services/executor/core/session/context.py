@@ -16,7 +16,7 @@ from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import PROCESS_NOT_SAID, TEMPLATES, ChosenProcess, Processes, Rejected
+from services.executor.core.states.machine import GENERAL, TEMPLATES, Processes, Rejected, Template
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
@@ -88,27 +88,13 @@ class Ports(NamedTuple):
     meter: Meter = NoMeter()
 
 
-@dataclass
-class LastVerdict:
-    """When this attempt at the turn last had a verdict, and on which plan."""
-
-    plan_hash: str = ""
-    at: datetime | None = None
-
-
-@dataclass
-class PicturesSeen:
-    """Whether every model that was asked in this run was shown the task's images."""
-
-    saw_pictures: bool = True
-
-
 @dataclass(frozen=True)
 class TurnContext:
     """Everything that one turn works with. ``sections`` are the parts of every prompt of this task: its text, advice,
     history, constraints.
 
-    ``notes`` say how its request was read, for the task's metadata; ``processes`` are those it can be carried out as.
+    ``notes`` say how its request was read, for the task's metadata; ``processes`` are those it can be carried out as,
+    ``template`` is of its own, as far as that is known.
     """
 
     ports: Ports
@@ -125,14 +111,12 @@ class TurnContext:
     session: SessionState
     experience: Experience
     sections: Mapping[str, Json]
-    last_verdict: LastVerdict = field(default_factory=LastVerdict)
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
     processes: Processes = field(default_factory=lambda: TEMPLATES)
-    process: ChosenProcess = PROCESS_NOT_SAID
+    template: Template = GENERAL
     thresholds: tuple[Threshold, ...] = ()
     files: tuple[ReadFile, ...] = ()
     pictures: tuple[ImageBlock, ...] = ()
-    sight: PicturesSeen = field(default_factory=PicturesSeen)
 
     @property
     def task(self) -> str:

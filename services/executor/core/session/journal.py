@@ -185,6 +185,8 @@ class Journal:
         self._seconds = seconds
         self._bounds = bounds
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
+        self.judged_plan, self.judged_at = "", now  # the plan on which this attempt last had a verdict, and when
+        self.saw_pictures = True  # whether every model that was asked in this run was shown the task's images
         self.counts = TurnCounts()
         entries = tuple(entries)
         self.spending = TaskSpending(entries)

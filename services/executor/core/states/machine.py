@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Literal, NamedTuple, TypeAlias
 
-from pydantic import JsonValue
-
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Rule
@@ -206,25 +204,6 @@ def _read_built_in() -> dict[str, Template]:
 
 TEMPLATES: Mapping[str, Template] = _read_built_in()
 GENERAL = TEMPLATES["general"]
-
-
-class ChosenProcess(NamedTuple):
-    """The process of a task. ``settled``: it is known whatever a model says of it."""
-
-    template: Template
-    why: str
-    settled: bool = True
-
-    @property
-    def process_type(self) -> str:
-        return self.template.process_type
-
-    def describe(self) -> dict[str, JsonValue]:
-        """How the process was chosen, as clients and the outcome see it."""
-        return {"by": "the request" if self.settled else "model", "why": self.why}
-
-
-PROCESS_NOT_SAID = ChosenProcess(GENERAL, why="nothing was said yet", settled=False)
 
 
 _NONE: frozenset[ToolClass] = frozenset()

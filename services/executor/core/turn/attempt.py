@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import structlog
@@ -30,7 +30,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.exact_json import dumps, loads_object
 from shared.domain.marks import marked_values
 from shared.domain.redaction import redact_text, without_marks
 from shared.domain.words import DONE, UNDECIDED, Dialect, Strategy, TaskState, WriteStatus
@@ -104,24 +104,28 @@ def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadEn
         TaskEvent(kind="status", at=unread.now, data={"state": TaskState.FAILED.value, "reason": _REASON}),
         TaskEvent(kind="turn_finished", at=unread.now, data=done),
     )
-    return UnreadEnd(letter, _unread_outcome(unread, tenant, session_id), _ended_record(unread.record, letter), events)
-
-
-def _ended_record(stored: str, letter: DeadTurn) -> str:
-    """The record as it is stored, ended; what this release cannot read in it is kept for one that can.
-
-    What it lacks is as the letter says, and so is all of one that is no JSON object.
-    """
-    least = TaskRecord(
-        tenant=letter.tenant,
+    record = TaskRecord(
+        tenant=tenant,
         task_id=letter.task_id,
-        session_id=letter.session_id,
+        session_id=session_id,
         dialect=letter.dialect,
         requester=letter.requester,
         request=letter.request,
         accepted_at=letter.turn.received_at,
-        updated_at=letter.died_at,
+        updated_at=unread.now,
+        state=TaskState.FAILED,
+        reason=_REASON,
+        answer=_REASON,
     )
+    outcome = _outcome(record, {}, is_applied=False)
+    return UnreadEnd(letter, outcome, _ended_record(unread.record, record, letter), events)
+
+
+def _ended_record(stored: str, least: TaskRecord, letter: DeadTurn) -> str:
+    """The record as it is stored, ended; what this release cannot read in it is kept for one that can.
+
+    What it lacks is as in the ``least`` record, and so is all of one that is no JSON object.
+    """
     said = loads_object(least.stored_json())
     try:
         kept = loads_object(stored)
@@ -129,8 +133,8 @@ def _ended_record(stored: str, letter: DeadTurn) -> str:
         kept = {}
     before = kept.get("turns_done")
     done = [*(before if isinstance(before, list) else ()), letter.turn.turn_id][-TURNS_KEPT:]
-    ended: JsonObject = {"state": TaskState.FAILED.value, "reason": _REASON, "answer": _REASON, "turns_done": [*done]}
-    return dumps({**said, **kept, **ended, "updated_at": said["updated_at"]})
+    ended = {name: said[name] for name in ("state", "reason", "answer", "updated_at")}
+    return dumps({**said, **kept, **ended, "turns_done": [*done]})
 
 
 def _unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> DeadTurn:
@@ -153,31 +157,6 @@ def _unread_letter(unread: UnreadableTurn, tenant: str, session_id: str) -> Dead
         last_error=str(unread),
         died_at=unread.now,
         writes=_WRITES,
-    )
-
-
-def _unread_outcome(unread: UnreadableTurn, tenant: str, session_id: str) -> TaskOutcome:
-    """The outcome of a task whose turn could not be read: a failure, so that the task is counted once like any
-    other.
-    """
-    return TaskOutcome(
-        event_id=f"{unread.task_id}:1",
-        tenant=tenant,
-        session_id=session_id,
-        task_id=unread.task_id,
-        state=TaskState.FAILED,
-        process_type="general",
-        strategy=Strategy.FSM,
-        strategy_applied=False,
-        quality=0.0,
-        summary=_REASON,
-        tool_calls=0,
-        model_calls=0,
-        writes={},
-        policy_passed=None,
-        reason=_REASON,
-        duration_ms=0,
-        ended_at=unread.now,
     )
 
 
@@ -305,8 +284,13 @@ def _begun_writes(ended: TaskRecord) -> Iterator[str]:
 
 async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from what is stored of it."""
-    ledger, hidden = await store.ledger(), marked_values(record.request.text)
-    started = record.started_at or record.accepted_at
+    is_applied = record.state is not TaskState.CANCELED and not is_dry_run(record)
+    return _outcome(record, await store.ledger(), is_applied=is_applied)
+
+
+def _outcome(record: TaskRecord, ledger: Mapping[str, LedgerEntry], *, is_applied: bool) -> TaskOutcome:
+    """``is_applied``: whether its strategy was, which then takes credit or blame."""
+    hidden, started = marked_values(record.request.text), record.started_at or record.accepted_at
     return TaskOutcome(
         event_id=f"{record.task_id}:1",
         tenant=record.tenant,
@@ -315,7 +299,7 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
         state=record.state,
         process_type=str(record.metadata.get("process_type") or "general"),
         strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
-        strategy_applied=record.state is not TaskState.CANCELED and not is_dry_run(record),
+        strategy_applied=is_applied,
         dry_run=is_dry_run(record),
         practice=is_practice(record),
         quality=_quality(record),

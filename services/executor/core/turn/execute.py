@@ -1,5 +1,7 @@
 """EXECUTE: the conversation, plan by plan, to its answer, or to where it has to wait for a person or a time."""
 
+from collections.abc import Sequence
+
 from pydantic import JsonValue
 
 from services.executor.core.authorize.approval import is_let_through, let_through
@@ -36,7 +38,7 @@ from services.executor.core.session.dossier import (
     is_dry_run,
 )
 from services.executor.core.session.ledger import has_begun, plan_entries
-from services.executor.core.session.values import Fact, with_figures
+from services.executor.core.session.values import Fact, NamedValue, with_figures
 from services.executor.core.states import machine
 from services.executor.core.states.machine import Failed, ModelRests, Rejected
 from services.executor.core.tools.record_tree import NoSuchPath
@@ -268,15 +270,25 @@ def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]
 async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its facts read anew, and its values computed again from them."""
     facts = await side_by_side(_read_again(ctx, progress, fact) for fact in progress.dossier.facts)
+    values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
+    if values:
+        values = await _compute_again(ctx, progress, values, facts)
+    return progress.update_dossier(facts=tuple(facts), values=values)
+
+
+async def _compute_again(
+    ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
+) -> tuple[NamedValue, ...]:
+    made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
     try:
-        own = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task))
-        made = MadeToolResults(progress.dossier.made)
-        key = f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
-        known = known_figures(ctx, facts)
-        values = await compute_with_tools(ctx, key, made, lambda: recompute(own, known, made))
+        return await compute_with_tools(ctx, _again(ctx, progress), made, lambda: recompute(values, known, made))
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
-    return progress.update_dossier(facts=tuple(facts), values=values)
+
+
+def _again(ctx: TurnContext, progress: Progress) -> str:
+    """Begins the names of the steps in which this attempt at the turn reads and computes anew."""
+    return f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
 
 
 async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
@@ -288,10 +300,7 @@ async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
         require_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
     except DispatchRefused as error:
         raise Failed(f"the approved inputs cannot be read again, so nothing was written: {error}") from error
-    key, arguments = (
-        f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}:{fact.ref}",
-        loads_object(fact.arguments_json),
-    )
+    key, arguments = f"{_again(ctx, progress)}:{fact.ref}", loads_object(fact.arguments_json)
     reading = await read(ctx, key, tool, arguments, known_corrections(ctx, progress))
     renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
     return fact.model_copy(update=renewed)

@@ -47,7 +47,7 @@ def remarks_below(ctx: TurnContext, dossier: Dossier) -> str:
     said = ["\n".join(["Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])] if missing else []
     if not ctx.toolbox.tools and endpoint is not None:
         said.append(f"The tool server {endpoint} offers no tools.")
-    if unread := files_not_read(ctx.files, saw_pictures=ctx.sight.saw_pictures):
+    if unread := files_not_read(ctx.files, saw_pictures=ctx.journal.saw_pictures):
         said.append("\n".join(["Not read:", *(f"- {one}" for one in unread)]))
     return "".join(f"\n\n{part}" for part in said)
 
