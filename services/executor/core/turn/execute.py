@@ -281,12 +281,12 @@ async def _compute_again(
 ) -> tuple[NamedValue, ...]:
     made, known = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
     try:
-        return await compute_with_tools(ctx, _again(ctx, progress), made, lambda: recompute(values, known, made))
+        return await compute_with_tools(ctx, _name_anew(ctx, progress), made, lambda: recompute(values, known, made))
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
 
 
-def _again(ctx: TurnContext, progress: Progress) -> str:
+def _name_anew(ctx: TurnContext, progress: Progress) -> str:
     """Begins the names of the steps in which this attempt at the turn reads and computes anew."""
     return f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
 
@@ -300,7 +300,7 @@ async def _read_again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
         require_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
     except DispatchRefused as error:
         raise Failed(f"the approved inputs cannot be read again, so nothing was written: {error}") from error
-    key, arguments = f"{_again(ctx, progress)}:{fact.ref}", loads_object(fact.arguments_json)
+    key, arguments = f"{_name_anew(ctx, progress)}:{fact.ref}", loads_object(fact.arguments_json)
     reading = await read(ctx, key, tool, arguments, known_corrections(ctx, progress))
     renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
     return fact.model_copy(update=renewed)
