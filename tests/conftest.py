@@ -1,6 +1,7 @@
 """Fixtures that more than one folder uses."""
 
 import gc
+import importlib
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
@@ -37,14 +38,28 @@ _reset_logs()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """What is collected stays to the end: no look for garbage has to go over all of it, now or later."""
     gc.disable()
     try:
+        _import_share(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
+
+
+def _import_share(config: pytest.Config) -> None:
+    """Where several processes collect, each begins with files of its own: it compiles them for all, so that in a fresh
+    checkout no file is compiled by every process.
+    """
+    given: dict[str, object] = getattr(config, "workerinput", {})
+    if not given:
+        return
+    number, count = int(str(given["workerid"]).removeprefix("gw")), int(str(given["workercount"]))
+    files = sorted(file for folder in config.args for file in (config.rootpath / folder).rglob("test_*.py"))
+    for file in files[number::count]:
+        importlib.import_module(".".join(file.relative_to(config.rootpath).with_suffix("").parts))
 
 
 @pytest.hookimpl(trylast=True)

@@ -6,15 +6,16 @@ from functools import wraps
 from typing import cast
 
 _Test = Callable[..., None]
+_Rows = Iterable[object] | Callable[[], Iterable[object]]
 
 
-def each_row(names: str | Sequence[str], rows: Iterable[object]) -> Callable[[_Test], _Test]:
-    """Like ``pytest.mark.parametrize``, for quick functions that need no fresh fixture for a row."""
+def each_row(names: str | Sequence[str], rows: _Rows) -> Callable[[_Test], _Test]:
+    """Like ``pytest.mark.parametrize``, for quick functions that need no fresh fixture for a row.
+
+    Rows that take long to make are given as the function that makes them: nothing is made but where the test runs.
+    """
     named = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
-    tuples = (cast("tuple[object, ...]", row) if len(named) > 1 else (row,) for row in rows)
-    listed = [dict(zip(named, row, strict=True)) for row in tuples]
-    if not listed:
-        raise ValueError("a table without rows asserts nothing")
+    given = rows if callable(rows) else [*rows]
 
     def decorate(test: _Test) -> _Test:
         if inspect.iscoroutinefunction(test):
@@ -22,6 +23,8 @@ def each_row(names: str | Sequence[str], rows: Iterable[object]) -> Callable[[_T
 
         @wraps(test)
         def run(**fixtures: object) -> None:
+            listed = [_arguments(named, row) for row in (given() if callable(given) else given)]
+            assert listed, "a table without rows asserts nothing"
             failed = [error for row in listed if (error := _failure(test, row, fixtures))]
             if failed:
                 raise ExceptionGroup(f"{len(failed)} of {len(listed)} rows", failed)
@@ -31,6 +34,11 @@ def each_row(names: str | Sequence[str], rows: Iterable[object]) -> Callable[[_T
         return run
 
     return decorate
+
+
+def _arguments(names: Sequence[str], row: object) -> dict[str, object]:
+    values = cast("tuple[object, ...]", row) if len(names) > 1 else (row,)
+    return dict(zip(names, values, strict=True))
 
 
 def _failure(test: _Test, row: dict[str, object], fixtures: dict[str, object]) -> Exception | None:
