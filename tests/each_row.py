@@ -15,7 +15,7 @@ def each_row(names: str | Sequence[str], rows: _Rows) -> Callable[[_Test], _Test
     Rows that take long to make are given as the function that makes them: nothing is made but where the test runs.
     """
     named = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
-    given = rows if callable(rows) else [*rows]
+    given = rows if inspect.isfunction(rows) else [*cast("Iterable[object]", rows)]
 
     def decorate(test: _Test) -> _Test:
         if inspect.iscoroutinefunction(test):
@@ -23,7 +23,7 @@ def each_row(names: str | Sequence[str], rows: _Rows) -> Callable[[_Test], _Test
 
         @wraps(test)
         def run(**fixtures: object) -> None:
-            listed = [_arguments(named, row) for row in (given() if callable(given) else given)]
+            listed = [_arguments(named, row) for row in (given if isinstance(given, list) else given())]
             assert listed, "a table without rows asserts nothing"
             failed = [error for row in listed if (error := _failure(test, row, fixtures))]
             if failed:

@@ -98,7 +98,7 @@ def test_a_variable_that_nobody_reads_is_found() -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize(
+@each_row(
     ("name", "variables"),
     [
         ("gateway", ["REDIS_URL"]),
@@ -308,7 +308,7 @@ def test_what_goes_into_a_build_is_held_by_some_image() -> None:
 
 
 @pytest.mark.promise("deploy.build_context")
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         *(
@@ -327,7 +327,7 @@ def test_what_must_not_leave_the_machine_is_kept_out(path: str) -> None:
     assert not goes_into_a_build(path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "path", "inside"),
     [
         ("*\n!a", "a/b/c", True),

@@ -66,7 +66,7 @@ def _placed() -> Iterator[Placed]:
 
 
 @pytest.mark.promise("deploy.manifests_valid")
-@pytest.mark.parametrize("build", BUILDS)
+@each_row("build", BUILDS)
 def test_every_manifest_fits_its_schema_as_kustomize_builds_it(build: str) -> None:
     """Kubernetes's own kinds that of the current version, others those kept with these tests."""
     assert faults(built(*BUILDS[build])) == []
@@ -135,7 +135,7 @@ def test_a_pod_lives_by_health_and_is_given_work_by_readiness(placed: Placed) ->
 
 
 @pytest.mark.promise("deploy.manifests_valid")
-@pytest.mark.parametrize("build", BUILDS)
+@each_row("build", BUILDS)
 def test_pods_are_confined(build: str) -> None:
     """Whatever is built, Redis included."""
     for name, pod in pods(built(*BUILDS[build])).items():
@@ -166,7 +166,7 @@ def test_a_pod_is_killed_only_after_its_own_grace(placed: Placed) -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("build", ["base", "local", "production"])
+@each_row("build", ["base", "local", "production"])
 def test_the_tenant_file_is_where_the_executor_looks(build: str) -> None:
     placed = Placed(built(*BUILDS[build]), "executor")
     folder, _, file = placed.given["TENANT_FILE"].rpartition("/")
@@ -177,7 +177,7 @@ def test_the_tenant_file_is_where_the_executor_looks(build: str) -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
-@pytest.mark.parametrize("name", sorted(pods(built(BASE))))
+@each_row("name", lambda: sorted(pods(built(BASE))))
 def test_what_compose_hands_on_kubernetes_names_too(name: str) -> None:
     """The same variables, but for what each of them says by itself."""
     told = built(*BUILDS["local with everything"])
@@ -207,7 +207,7 @@ def test_no_secret_stands_in_a_manifest(placed: Placed) -> None:
     assert [variable for variable, value in told.items() if not value.startswith("secret:")] == []
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@each_row("build", BUILDS)
 def test_what_a_pod_names_is_there(build: str) -> None:
     """Volumes, config maps, accounts; a default account would be everybody's."""
     documents = built(*BUILDS[build])
@@ -224,7 +224,7 @@ def test_what_a_pod_names_is_there(build: str) -> None:
 
 
 @pytest.mark.promise("deploy.manifests_valid")
-@pytest.mark.parametrize("folder", [LOCAL, PRODUCTION])
+@each_row("folder", [LOCAL, PRODUCTION])
 def test_namespaces_refuse_pods_that_are_less_confined(folder: str) -> None:
     (namespace,) = of_kind(built(folder), "Namespace")
 

@@ -5,6 +5,7 @@ import pytest
 from tests.deployment.kustomize import BASE, LOCAL, PRODUCTION, Document, built
 from tests.deployment.manifests import Container, environment, pods
 from tests.deployment.network import Place, Port, elsewhere, may_reach, outside, own_pods, policies
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("deploy.closed_network")
 
@@ -59,7 +60,7 @@ def _ways(documents: tuple[Document, ...], ends: dict[str, Place]) -> set[tuple[
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("folder", "components", "table"),
     [
         (BASE, (), _INSIDE),
@@ -101,7 +102,7 @@ def test_the_gateway_is_reached_on_its_own_port_alone() -> None:
     assert open_ports == [9010]
 
 
-@pytest.mark.parametrize("port", [443, 80, 6379, 22])
+@each_row("port", [443, 80, 6379, 22])
 def test_what_leaves_the_cluster_is_https_to_public_addresses(port: int) -> None:
     """No private network, and never the addresses at which a machine's credentials are had."""
     documents = built(LOCAL, "assessor")
@@ -117,7 +118,7 @@ def test_what_leaves_the_cluster_is_https_to_public_addresses(port: int) -> None
     assert leaving == ({(name, PUBLIC.name) for name in _TO_THE_PUBLIC} if port == 443 else set())
 
 
-@pytest.mark.parametrize("components", [(), ("monitoring",)])
+@each_row("components", [(), ("monitoring",)])
 def test_who_scrapes_reaches_the_metrics_of_each_and_nobody_else_does(components: tuple[str, ...]) -> None:
     """Wherever the pod monitor looks, and with none too: executors are scaled by what they show."""
     documents = built(PRODUCTION, *components)
@@ -158,7 +159,7 @@ def test_tool_servers_inside_are_the_executors_where_their_namespace_says_so() -
     assert not any(may_reach(known, pod, STRANGER, Port(8000)) for pod in places.values())
 
 
-@pytest.mark.parametrize("folder", [LOCAL, PRODUCTION])
+@each_row("folder", [LOCAL, PRODUCTION])
 def test_every_pod_can_look_up_names_and_none_is_forgotten(folder: str) -> None:
     """A pod that no policy is about could reach everything, and be reached."""
     documents = built(folder)
@@ -171,7 +172,7 @@ def test_every_pod_can_look_up_names_and_none_is_forgotten(folder: str) -> None:
         assert about == {"Ingress", "Egress"}, pod.name
 
 
-@pytest.mark.parametrize(("folder", "components"), [(LOCAL, ("assessor",)), (PRODUCTION, ())])
+@each_row(("folder", "components"), [(LOCAL, ("assessor",)), (PRODUCTION, ())])
 def test_every_policy_is_about_somebody(folder: str, components: tuple[str, ...]) -> None:
     """A selector with a slip in it selects nobody, and opens or shuts nothing."""
     documents = built(folder, *components)

@@ -16,6 +16,7 @@ from tests.deployment import prometheus_rule
 from tests.deployment.agreement import longest_stop
 from tests.deployment.kustomize import BASE, LOCAL, PRODUCTION, Document, built
 from tests.deployment.manifests import config_maps, environment, name_of, of_kind, pods, spec_of, workloads
+from tests.each_row import each_row
 
 _ALB = "alb.ingress.kubernetes.io/"
 
@@ -88,9 +89,7 @@ def test_new_gateways_count_only_once_the_load_balancer_sends_to_them() -> None:
 
 
 @pytest.mark.promise("deploy.scales_on_work")
-@pytest.mark.parametrize(
-    ("folder", "components"), [(PRODUCTION, ()), (BASE, ("hpa",)), (BASE, ("keda",)), (LOCAL, ("hpa",))]
-)
+@each_row(("folder", "components"), [(PRODUCTION, ()), (BASE, ("hpa",)), (BASE, ("keda",)), (LOCAL, ("hpa",))])
 def test_what_scales_and_what_guards_has_a_target(folder: str, components: tuple[str, ...]) -> None:
     documents = built(folder, *components)
     names = {name for name, workload in workloads(documents).items() if workload.kind == "Deployment"}
@@ -110,7 +109,7 @@ def test_executors_cannot_be_given_two_scalers() -> None:
 
 
 @pytest.mark.promise("deploy.manifests_valid")
-@pytest.mark.parametrize("folder", [BASE, LOCAL, PRODUCTION])
+@each_row("folder", [BASE, LOCAL, PRODUCTION])
 def test_one_pod_of_each_kind_may_be_away_and_no_more(folder: str) -> None:
     """``maxUnavailable``: with a minimum instead, a node with the only pod of a kind could never be emptied."""
     documents = built(folder)
@@ -155,7 +154,7 @@ def test_a_figure_that_nobody_knows_scales_nothing() -> None:
 
 
 @pytest.mark.promise("deploy.scales_on_work")
-@pytest.mark.parametrize(("folder", "components"), [(PRODUCTION, ()), (BASE, ("hpa",))])
+@each_row(("folder", "components"), [(PRODUCTION, ()), (BASE, ("hpa",))])
 def test_cpu_scales_by_parts_of_the_one_core_that_a_process_can_use(folder: str, components: tuple[str, ...]) -> None:
     """Parts of what a pod requests would ask for another one at a few hundredths of a core."""
     documents = built(folder, *components)

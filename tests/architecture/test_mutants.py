@@ -2,8 +2,7 @@
 
 import ast
 
-import pytest
-
+from tests.each_row import each_row
 from tests.mutants.plugin import block_of, target_files
 from tests.mutants.sites import changed, sites
 
@@ -28,9 +27,7 @@ def test_each_change_gives_another_text_and_annotations_errors_and_docstrings_st
     assert all('"""A docstring."""' in text and "ValueError(7)" in text and "list[int]" in text for text in texts)
 
 
-@pytest.mark.parametrize(
-    ("line", "block"), [(4, "f.py:3"), (5, "f.py:5"), (6, "f.py:6"), (7, "f.py:7"), (8, "f.py:8"), (2, "")]
-)
+@each_row(("line", "block"), [(4, "f.py:3"), (5, "f.py:5"), (6, "f.py:6"), (7, "f.py:7"), (8, "f.py:8"), (2, "")])
 def test_a_line_belongs_to_its_innermost_block(line: int, block: str) -> None:
     assert block_of("f.py", ast.parse(CODE), line) == block
 

@@ -16,6 +16,7 @@ from services.assessor.settings import SCENARIOS
 from services.executor.core.states.machine import TEMPLATES
 from services.planner.core.words import parts
 from tests.architecture.names import is_bare, offenders
+from tests.each_row import each_row
 
 
 def _project(root: Path, **files: str) -> Path:
@@ -26,14 +27,12 @@ def _project(root: Path, **files: str) -> Path:
     return root
 
 
-@pytest.mark.parametrize("name", ["told", "_shown", "settled", "besides", "held_to", "carried_out", "of", "patiently"])
+@each_row("name", ["told", "_shown", "settled", "besides", "held_to", "carried_out", "of", "patiently"])
 def test_a_name_without_noun_and_verb_is_bare(name: str) -> None:
     assert is_bare(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["seed", "apply", "is_settled", "settled_tasks", "find", "wrapped", "__enter__", "feed"]
-)
+@each_row("name", ["seed", "apply", "is_settled", "settled_tasks", "find", "wrapped", "__enter__", "feed"])
 def test_a_name_with_one_is_not(name: str) -> None:
     assert not is_bare(name)
 

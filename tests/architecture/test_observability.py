@@ -17,6 +17,7 @@ from services.executor.ports.sessions import Fault
 from shared.domain import words
 from shared.domain.metric_names import BUILD, METRICS, Kind, Metric
 from tests.deployment.dockerfile import ROOT, images
+from tests.each_row import each_row
 from tests.observability.metrics_page import PAGE, main
 from tests.observability.queries import grouped_by, is_of_the_process, labels_of, metric_of, parsed, selected
 from tests.observability.rule_files import (
@@ -69,7 +70,7 @@ def _is_said(metric: Metric, label: str, word: str) -> bool:
 
 
 @pytest.mark.promise("alerts.real_metrics")
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [
         "purple_sessions_waitng",
@@ -139,7 +140,7 @@ def test_every_metric_is_used_by_a_rule_or_shown_on_a_dashboard() -> None:
 
 
 @pytest.mark.promise("dashboards.whole")
-@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
+@each_row("path", DASHBOARDS)
 def test_a_dashboard_can_be_provisioned_and_each_panel_explains_itself(path: Path) -> None:
     found, shown = dashboard(path), panels(path)
     source = yaml.safe_load((FOLDER / "grafana/provisioning/datasources/prometheus.yaml").read_text())

@@ -24,6 +24,7 @@ from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
+from tests.each_row import each_row
 from tests.http_client import open_http
 from tests.serving import serving
 
@@ -162,7 +163,7 @@ async def test_whoever_has_no_key_is_not_let_in(tmp_path: Path) -> None:
     assert opened.status_code != 401
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "named"),
     [
         ({"host": "192.0.2.1"}, "ASSESSOR_API_KEY"),

@@ -3,6 +3,7 @@
 import pytest
 
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 from tools.bench.days.command import find_missed_calls, find_missed_points, measure_days
 
 pytestmark = pytest.mark.promise("bench.days")
@@ -27,7 +28,7 @@ def test_points_that_miss_their_target_are_said_by_day() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("quiet", "busy", "missed"),
     [
         (4, 6, []),

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
 from examples.company import ledger
 from examples.company.__main__ import main
 from services.executor.adapters.mcp_tools import McpTools
 from shared.contracts.tenant import Connection
+from tests.each_row import each_row
 from tests.forked_service import ForkedService, forked_service
 from tests.http_client import open_http
 from tests.refusals import refusal_of, refusal_of_process
@@ -45,7 +45,7 @@ async def answers(url: str) -> None:
                 return
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "name"),
     [
         ({}, "DATABASE"),

@@ -16,6 +16,7 @@ from services.policy.settings import PolicySettings
 from shared.domain import metric_names as names
 from shared.infra.counted_app import CountedApp, count_requests
 from shared.infra.metrics import Metrics, MetricsPage
+from tests.each_row import each_row
 from tests.samples import samples
 
 PLAIN = "text/plain; version="
@@ -66,7 +67,7 @@ def test_requests_are_counted_by_the_pattern_of_their_route_and_never_by_their_p
 
 
 @pytest.mark.promise("metrics.shown")
-@pytest.mark.parametrize(("accept", "kind"), [("", PLAIN), ("*/*", PLAIN), (f"{OPEN}1.0.0", OPEN), (PLAIN, PLAIN)])
+@each_row(("accept", "kind"), [("", PLAIN), ("*/*", PLAIN), (f"{OPEN}1.0.0", OPEN), (PLAIN, PLAIN)])
 def test_the_page_speaks_the_format_that_is_asked_for(accept: str, kind: str) -> None:
     with TestClient(count_requests(_shop(), "planner")) as client:
         shown = client.get("/metrics", headers={"Accept": accept})

@@ -21,6 +21,7 @@ from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.lua import Scripts, source
+from tests.each_row import each_row
 from tests.http_client import open_http
 from tests.integration.gateway_stage import Stage, at, gateway, stage
 from tests.integration.test_gateway_keys import LOCKED
@@ -273,7 +274,7 @@ async def test_the_command_line_sets_and_shows_a_keys_limits(redis: Redis, redis
     assert all(word in words for word in ("any", "100", "last used", "limits"))
 
 
-@pytest.mark.parametrize("names", [keys.rate_keys_of_key("1f0c9a"), keys.rate_keys_of_bearer("acme {x}", "casey")])
+@each_row("names", [keys.rate_keys_of_key("1f0c9a"), keys.rate_keys_of_bearer("acme {x}", "casey")])
 def test_what_is_counted_in_one_step_lies_in_one_slot(names: keys.RateKeys) -> None:
     """With the key that is found in it."""
     with_key = [*names, keys.api_key("1f0c9a")] if "pa:key:" in names.requests else [*names]

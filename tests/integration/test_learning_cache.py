@@ -23,6 +23,7 @@ from shared.infra import keys
 from shared.infra.learned_files import learned_files
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.starting import CannotStart
+from tests.each_row import each_row
 from tests.integration.learner_stage import PATIENCE, an_outcome, learner_process, leave, until_settled
 from tools.bench.executor.recall import RecallFigures, RecallReading, measure_recall
 from tools.bench.learner.command import LearnerFigures as Speed
@@ -226,7 +227,7 @@ def test_reads_that_grow_with_the_tenants_miss_their_target() -> None:
     assert len(grown.missed) == 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("used", "leaves"),
     [
         (["fsm", "five_phase", "moa"] * 10, False),
@@ -234,14 +235,13 @@ def test_reads_that_grow_with_the_tenants_miss_their_target() -> None:
         (["fsm", "moa"] * 13 + ["five_phase", "fsm", "five_phase", "moa"], False),
         (["fsm"] * 30, False),
     ],
-    ids=["in turn", "tried once", "still tried", "never another"],
 )
 def test_a_strategy_is_left_when_it_is_the_least_used_and_hardly_tried_at_last(used: list[str], leaves: bool) -> None:
     assert len(used) == TASKS > LAST
     assert LearningStory(tuple(used), {}, "t:1", (), 1.0, 1.0).leaves_the_worse is leaves
 
 
-@pytest.mark.parametrize(("use", "shown"), [("avoid", True), ("follow", False)])
+@each_row(("use", "shown"), [("avoid", True), ("follow", False)])
 def test_a_failing_case_counts_only_where_it_is_shown_as_what_to_avoid(use: str, shown: bool) -> None:
     cases = ({"case": "other:1", "use": "avoid"}, {"case": "t:1", "use": use})
     assert LearningStory(("fsm",), {}, "t:1", cases, 1.0, 1.0).shows_the_failing_case is shown

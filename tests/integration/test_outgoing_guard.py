@@ -24,6 +24,7 @@ from shared.infra.guard import Guard, ThreadedResolver
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from tests.certificates import certificate_for
 from tests.company_stage import company
+from tests.each_row import each_row
 from tests.unit.outgoing.ssrf_tricks import NAMES, TRICKS
 
 TOOLS = tools_reach(("public.test:80",), loopback=False)
@@ -139,7 +140,7 @@ async def test_every_trick_is_refused_on_both_stacks(reach: Reach) -> None:
 
 
 @pytest.mark.promise("ssrf.rules")
-@pytest.mark.parametrize("reach", [HOOKS, TOOLS], ids=["webhook", "tools endpoint"])
+@each_row("reach", [HOOKS, TOOLS])
 def test_only_what_a_name_leads_to_is_left_to_the_connection(reach: Reach) -> None:
     """When it is configured, a URL is refused for all that its text shows."""
     with_names = {name for name, url in TRICKS.items() if any(host in url for host in NAMES) or "nowhere" in url}

@@ -20,6 +20,7 @@ from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.each_row import each_row
 from tests.integration.state_stage import accepted, an_entry, begin, sessions_of
 
 pytestmark = pytest.mark.promise("operations.restored_in_doubt")
@@ -91,7 +92,7 @@ def test_the_command_says_what_it_has_noted(url: str) -> None:
     assert cast(int, loads_object(done.stdout)["restored_us"]) > 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "says"), [("", "REDIS_URL"), ("redis+cluster://127.0.0.1:1", "cluster"), ("redis://127.0.0.1:1", "answer")]
 )
 def test_where_it_cannot_be_noted_it_is_said(url: str, says: str) -> None:

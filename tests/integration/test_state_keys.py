@@ -21,6 +21,7 @@ from shared.infra import keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
+from tests.each_row import each_row
 from tests.integration.state_stage import NOTE, an_end, an_entry, begin, sessions_of, signalled
 from tests.key_table import KeyKind, key_table, words_of
 
@@ -117,7 +118,7 @@ async def test_a_new_task_keeps_its_session_from_leaving(redis: Redis, task_stor
 
 
 @pytest.mark.promise("state.keys_listed")
-@pytest.mark.parametrize(
+@each_row(
     ("group", "kind"),
     [
         ("A session's", keys.SessionKeys),

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from tests.each_row import each_row
 from tools.bench.simulator.measures import SIZES, SimulatorFigures
 
 pytestmark = pytest.mark.promise("simulator.costs")
@@ -21,7 +22,7 @@ def test_figures_within_their_targets_miss_nothing() -> None:
     assert _figures().missed == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("figures", "said"),
     [
         (_figures(growth=2.6), "an advance costs 2.6 times as much, target 2.5: the logarithm's"),

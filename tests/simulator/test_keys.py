@@ -6,6 +6,7 @@ import pytest
 
 from services.simulator.core.keys import covers
 from services.simulator.core.records import JsonObject
+from tests.each_row import each_row
 from tests.simulator.stage import Stage
 from tests.simulator.writing import at
 
@@ -107,7 +108,7 @@ async def test_a_key_needs_a_name_and_permissions(stage: Stage, body: dict[str, 
 
 
 @pytest.mark.promise("simulator.permissions")
-@pytest.mark.parametrize(
+@each_row(
     ("held", "wanted", "covered"),
     [
         ("*", "anything:at:all", True),

@@ -17,6 +17,7 @@ import pytest
 from services.simulator.__main__ import main
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
+from tests.each_row import each_row
 from tests.refusals import refusal_of
 from tests.serving import listening
 
@@ -25,7 +26,7 @@ SECRET = "s" * 32
 _PATIENCE = 30
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "said"),
     [
         ({"UES_ADMIN_KEY": "short"}, "UES_ADMIN_KEY cannot be used: it needs at least 32 characters."),
@@ -44,7 +45,7 @@ def test_a_setting_that_cannot_be_used_is_named(environ: dict[str, str], said: s
     assert "short" not in refusal.said
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+@each_row("host", ["127.0.0.1", "::1", "localhost"])
 def test_authentication_can_be_off_on_loopback(host: str) -> None:
     assert SimulatorSettings.model_validate({"authentication": "off", "host": host}).authentication == "off"
 

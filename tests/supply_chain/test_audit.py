@@ -5,6 +5,7 @@ from datetime import date
 import pytest
 from pydantic import ValidationError
 
+from tests.each_row import each_row
 from tests.supply_chain.accepted import Accepted, Rules, allowed, read_rules
 from tests.supply_chain.audit import Report, audit
 from tests.supply_chain.locked import Package, all_locked, locked
@@ -71,7 +72,7 @@ def test_what_could_not_be_looked_up_is_told_and_never_counted_as_clean() -> Non
 
 
 @pytest.mark.promise("supply.not_audited")
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         {"name": "left-pad", "skip_reason": "Dependency not found"},
@@ -85,7 +86,7 @@ def test_an_answer_about_something_else_is_no_answer(said: dict[str, object]) ->
     assert read_answer(reply, [LEFT]).audited == frozenset()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("licence", "passes"),
     [
         ("MIT", True),
@@ -103,7 +104,7 @@ def test_of_several_licences_all_must_be_allowed_of_a_choice_one(licence: str, p
     assert allowed(licence, ("MIT", "Apache-2.0")) is passes
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [{}, {"licence": "x", "vulnerability": "y"}, {"vulnerability": "y"}, {"licence": "x", "reason": "because"}],
 )

@@ -7,6 +7,7 @@ import pytest
 from services.assessor.core.action_log import AccessReader, ActionLogBuilder, action_of
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.assessor.ports.simulation import Access, SimulatorEvent
+from tests.each_row import each_row
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 ME = "ues_me"
@@ -87,7 +88,7 @@ def test_new_requests_are_told_from_known_ones() -> None:
     assert reader.new([third, second, first], 3) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "action"),
     [
         ("/email/send", "email.send"),

@@ -12,6 +12,7 @@ from services.assessor.core.spellings import says
 from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry
+from tests.each_row import each_row
 
 USER, RIVAL = "ann@corp.example", "rival@other.example"
 
@@ -36,7 +37,7 @@ def _context(folder: str, *actions: tuple[str, JsonObject]) -> EvalContext:
 
 
 @pytest.mark.promise("assessor.differences")
-@pytest.mark.parametrize("folder", ["sent", "trash", "archive"])
+@each_row("folder", ["sent", "trash", "archive"])
 def test_a_sent_mail_counts_wherever_it_lies_afterwards(folder: str) -> None:
     context = _context(folder, ("email.send", {}))
 
@@ -58,7 +59,7 @@ def test_a_draft_was_told_to_nobody() -> None:
 
 
 @pytest.mark.promise("assessor.scenario_bounds")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         ("i land at 17:45.", True),
@@ -74,7 +75,7 @@ def test_a_time_is_said_by_itself_and_not_by_another_that_ends_alike(text: str, 
 
 
 @pytest.mark.promise("assessor.scenario_bounds")
-@pytest.mark.parametrize(("text", "said"), [("32.40 eur", True), ("eur 132.40", False), ("eur 1,032.40", False)])
+@each_row(("text", "said"), [("32.40 eur", True), ("eur 132.40", False), ("eur 1,032.40", False)])
 def test_an_amount_is_not_said_by_a_larger_one(text: str, said: bool) -> None:
     assert says(text, "32.40|32,40") is said
 

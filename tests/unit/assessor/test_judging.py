@@ -19,6 +19,7 @@ from shared.domain.model_price import Price
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock
 from tests.assessor.agents import Following
 from tests.doubles.scripted_model import ScriptedModel, in_order, json_reply
+from tests.each_row import each_row
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 CODE = Criterion.model_validate(
@@ -125,7 +126,7 @@ def test_totals_stand_with_and_without_what_nobody_judged() -> None:
     assert (counted.judged.score, counted.judged.max_score, counted.unjudged) == (9, 20, ("c",))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("score", "of", "points"),
     [(5, 5, 10), (-1, 5, 0), (9, 5, 10), (1, 0, 0), (float("nan"), 5, 0), (1, float("inf"), 0)],
 )
@@ -142,12 +143,12 @@ INFLUENCE = [
 ]
 
 
-@pytest.mark.parametrize("text", INFLUENCE)
+@each_row("text", INFLUENCE)
 def test_text_that_speaks_to_the_judge_is_noticed(text: str) -> None:
     assert addresses_judge(entry(text))
 
 
-@pytest.mark.parametrize("text", ["The game's score was close", "I give full support to Ben", "Ignore my last mail"])
+@each_row("text", ["The game's score was close", "I give full support to Ben", "Ignore my last mail"])
 def test_ordinary_text_is_not(text: str) -> None:
     assert not addresses_judge(entry(text))
 

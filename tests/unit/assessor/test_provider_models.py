@@ -8,11 +8,12 @@ from services.assessor.adapters.provider_models import provider_name
 from services.assessor.hosting import models_of
 from shared.infra.starting import CannotStart
 from tests.assessor.stage import config
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("assessor.providers")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("model", "name"),
     [
         ("gpt-5", "openai:gpt-5"),

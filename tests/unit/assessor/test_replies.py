@@ -10,6 +10,7 @@ from shared.contracts.assessment.messages import EarlyCompletion, JsonObject, Tu
 from tests.assessor.agents import reached
 from tests.doubles import scripted_participant as shapes
 from tests.doubles.scripted_participant import ScriptedParticipant
+from tests.each_row import each_row
 
 DONE: JsonObject = {"message_type": "turn_complete", "time_step": "PT5M"}
 SHAPES = [
@@ -26,7 +27,7 @@ START = TurnStart.model_validate({"turn_number": 1, "current_time": "2026-03-02T
 pytestmark = pytest.mark.promise("assessor.replies")
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each_row("shape", SHAPES)
 def test_an_answer_is_found_in_every_shape(shape: Callable[[JsonObject], JsonValue]) -> None:
     assert read_replies(shape(DONE)).data == DONE
 
@@ -53,13 +54,13 @@ def test_a_task_that_works_is_waited_for_and_one_that_ended_is_not() -> None:
     assert read_replies(ended) == (None, None, "the task ended as failed and brought no data")
 
 
-@pytest.mark.parametrize("answer", [None, [], "x", {}, {"kind": "message", "parts": [{"kind": "text", "text": "Hi!"}]}])
+@each_row("answer", [None, [], "x", {}, {"kind": "message", "parts": [{"kind": "text", "text": "Hi!"}]}])
 def test_what_holds_no_data_says_so(answer: JsonValue) -> None:
     assert read_replies(answer).data is None
     assert read_replies(answer).problem
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "meant"),
     [
         (DONE, TurnComplete(time_step="PT5M")),
@@ -75,9 +76,7 @@ def test_an_answer_says_what_it_means_by_type_or_by_its_fields(
     assert read_reply(data) == meant
 
 
-@pytest.mark.parametrize(
-    "data", [{}, {"message_type": "hello"}, {"message_type": "turn_complete", "time_step": "soon"}]
-)
+@each_row("data", [{}, {"message_type": "hello"}, {"message_type": "turn_complete", "time_step": "soon"}])
 def test_an_answer_that_means_nothing_is_refused(data: JsonObject) -> None:
     with pytest.raises(ValueError, match=r"turn|time_step"):
         read_reply(data)

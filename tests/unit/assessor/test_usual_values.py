@@ -3,6 +3,7 @@
 import pytest
 
 from services.assessor.core.usual_values import JsonObject, fill_usual_values
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("assess.usual_values")
 NOW = "2026-03-02T09:00:00+00:00"
@@ -111,7 +112,7 @@ def test_null_is_as_good_as_left_out_and_what_is_given_counts() -> None:
     assert (time["time_scale"], time["is_paused"]) == (2.0, False)
 
 
-@pytest.mark.parametrize("state", [{}, {"environment": 3}, {"environment": {"modality_states": []}}, {"scenario": {}}])
+@each_row("state", [{}, {"environment": 3}, {"environment": {"modality_states": []}}, {"scenario": {}}])
 def test_what_has_the_wrong_shape_is_left_to_its_reader(state: JsonObject) -> None:
     assert fill_usual_values(state, SCENARIO) == state
 

@@ -10,6 +10,7 @@ from services.assessor.core.delays import chance, delay_of
 from services.assessor.core.scenario import ResponseTiming
 from services.assessor.core.windows import APPLY, clip, due, window
 from shared.domain.instants import parse_duration, written_duration
+from tests.each_row import each_row
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -31,7 +32,7 @@ def test_an_answer_that_may_come_later_keeps_its_delay(step: timedelta, delay: t
     assert due(window(START, step), delay, "later") == START + APPLY + max(delay, timedelta(seconds=1))
 
 
-@pytest.mark.parametrize("step", [timedelta(), timedelta(seconds=1)])
+@each_row("step", [timedelta(), timedelta(seconds=1)])
 def test_a_step_of_a_second_or_less_leaves_no_rest(step: timedelta) -> None:
     """What is answered then comes in a later turn."""
     within = window(START, step)
@@ -66,13 +67,13 @@ def test_a_written_duration_is_read_back(length: timedelta) -> None:
     assert parse_duration(written_duration(length)) == length
 
 
-@pytest.mark.parametrize("text", ["", "1h", "P1W", "PT1.5H", "PT-5M", "p1d", "PT1H ", "P99999999999Y", "P1H"])
+@each_row("text", ["", "1h", "P1W", "PT1.5H", "PT-5M", "p1d", "PT1H ", "P99999999999Y", "P1H"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"duration|longer"):
         parse_duration(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "length"),
     [
         ("PT1H30M", timedelta(minutes=90)),

@@ -8,6 +8,7 @@ import pytest
 from services.executor.core.records.binding import BoundFields, bind, view_of
 from services.executor.core.session.values import Fact
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.authorize.verdicts import read
 
 pytestmark = pytest.mark.promise("policy.binding")
@@ -73,7 +74,7 @@ def test_three_steps_are_too_far() -> None:
     assert _bound(*facts[1:], tool="raise_employee", call={"employee_id": "E-1"}).fields["listed"] is True
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "result", "call"),
     [
         ("get_claim", {"claim": {"id": "C-1", "amount": 9}}, {"claim_id": "C-1"}),
@@ -96,7 +97,7 @@ def test_a_record_is_found_wherever_it_stands_and_however_it_is_named(
     assert str(_bound(read(tool, result), call=call, asked=("amount",)).fields["amount"]) == "9"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrap",
     [
         lambda record: {"response": {"status": 200, "body": {"result": record}}},
@@ -119,7 +120,7 @@ def test_an_answer_without_an_id_is_the_record_that_was_asked_for() -> None:
     assert _bound(*facts).fields["amount"] == 9
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         [read("list_claims", [_CLAIM, {"id": "C-2", "flagged": True}])],
@@ -180,7 +181,7 @@ def test_a_record_that_nobody_read_leaves_all_but_the_arguments_unknown() -> Non
     assert (found.fields, found.unknown) == ({**call, "id": "C-1"}, ("amount", "blocked"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "call"),
     [
         ("create_claim", {"claim_id": "C-9", "employee_id": "E-1"}),
@@ -224,7 +225,7 @@ def test_what_refers_to_a_record_that_the_call_leads_to_may_set_a_rule_off_and_c
     assert all("amount" not in one for one in found.beyond)
 
 
-@pytest.mark.parametrize("others", [0, 1, 3])
+@each_row("others", [0, 1, 3])
 def test_a_record_that_is_the_whole_answer_under_its_own_key_is_the_calls_whatever_figures_are_called(
     others: int,
 ) -> None:

@@ -9,6 +9,7 @@ from services.executor.core.session.values import NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.policy import CallContext
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.authorize.verdicts import change, read, request, verdict
 
 _EXPENSES = TEMPLATES["expense_approval"]
@@ -25,7 +26,7 @@ def _call(key: str, *shown: tuple[str, Json], values: tuple[NamedValue, ...] = (
 
 
 @pytest.mark.promise("process.figures_bind")
-@pytest.mark.parametrize(
+@each_row(
     "shown",
     [
         (("get_expense", _CLAIM), ("get_budget", _BUDGET)),
@@ -37,7 +38,6 @@ def _call(key: str, *shown: tuple[str, Json], values: tuple[NamedValue, ...] = (
         (("get_expense", _CLAIM), ("get_budget", {"id": "BUD-1", "department": "Ops", "details": {"left": "600.00"}})),
         (("get_expense", {"id": "EXP-1", "department": "Ops", "totalAmount": "700.00"}), ("get_budget", _BUDGET)),
     ],
-    ids=["plain", "keyed", "nested claim", "nested budget", "other name"],
 )
 def test_a_figure_is_found_in_any_shape_and_judges_the_call_that_names_its_record(
     shown: tuple[tuple[str, Json], ...],
@@ -53,7 +53,7 @@ def test_a_figure_of_one_record_judges_no_call_about_another() -> None:
 
 
 @pytest.mark.promise("process.calculated_stands_in")
-@pytest.mark.parametrize(("name", "key", "known"), [
+@each_row(("name", "key", "known"), [
     ("budget_after", "EXP-1", True),
     ("budget_after_exp_1", "EXP-1", True),
     ("budgetAfter", "EXP-1", True),
@@ -69,7 +69,7 @@ def test_a_calculated_value_of_a_missing_figures_name_stands_in_for_it(name: str
 
 
 @pytest.mark.promise("process.asks_nobody")
-@pytest.mark.parametrize("process", [*TEMPLATES])
+@each_row("process", [*TEMPLATES])
 def test_no_process_asks_over_a_change_of_which_it_knows_nothing(process: str) -> None:
     """Whatever it would have decided by: nothing was read, and its rules are silent."""
     found = verdict((), [change("update_thing", {"thing_id": "T-1"})], [], TEMPLATES[process])

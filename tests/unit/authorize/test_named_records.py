@@ -8,6 +8,7 @@ from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 from tests.unit.authorize.verdicts import change, read
 from tests.unit.executor_core.makers import plan, tool, tools
 
@@ -28,7 +29,7 @@ def _wanted(call: JsonObject, *readers: Tool, facts: tuple[Fact, ...] = (), name
 
 
 @pytest.mark.promise("policy.named_records_are_read")
-@pytest.mark.parametrize(
+@each_row(
     ("call", "readers", "expected"),
     [
         ({"claim_id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
@@ -79,7 +80,7 @@ def test_the_operators_read_back_goes_before_a_name_that_fits() -> None:
 
 
 @pytest.mark.promise("policy.unfound_records_stop")
-@pytest.mark.parametrize(
+@each_row(
     ("result", "is_ok", "is_stopped"),
     [
         ({"found": False, "error": "no such claim"}, True, True),

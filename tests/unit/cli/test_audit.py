@@ -7,6 +7,7 @@ import pytest
 
 from cli.audit import as_lines, show_writes
 from shared.domain.exact_json import JsonObject
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("audit.formats")
 
@@ -48,7 +49,7 @@ def test_without_a_persons_decision_it_is_what_the_gate_noted() -> None:
     assert row["approved_by"] == "automatic: no rule asks"
 
 
-@pytest.mark.parametrize("said", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+@each_row("said", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
 def test_no_cell_is_a_formula(said: str) -> None:
     (row,) = _read([{**WRITE, "proof": {"note": said}}])
     assert row["proof"] == f"'{said}"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.each_row import each_row
 from tools.bench.capacity.burst import BurstFigures
 from tools.bench.capacity.command import missed_targets
 
@@ -24,7 +25,7 @@ WELL = BurstFigures(
 
 
 @pytest.mark.promise("bench.capacity")
-@pytest.mark.parametrize(
+@each_row(
     ("figures", "named"),
     [
         (WELL, ()),

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
+from tests.each_row import each_row
 from tools.bench.gateway.client import encode_request, open_connections, pace_requests
 from tools.bench.gateway.load import Beside, GatewayFigures, OpenStreams, Plan, RequestRates, Streaming, measure_gateway
 
@@ -20,7 +21,7 @@ def _figures(ours: RequestRates) -> GatewayFigures:
 
 
 @pytest.mark.promise("bench.gateway")
-@pytest.mark.parametrize(
+@each_row(
     ("ours", "missed"),
     [
         (_SDK._replace(a_second=2000, p99_ms=2), []),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.each_row import each_row
 from tools.bench.canned.replies import UncannedTask, reply_to
 from tools.bench.overhead.load import overhead
 from tools.bench.throughput.command import missed_targets
@@ -41,7 +42,7 @@ def test_the_task_is_taken_from_its_section_and_not_from_what_is_known_of_others
 
 
 @pytest.mark.promise("bench.throughput")
-@pytest.mark.parametrize(
+@each_row(
     ("cells", "missed"),
     [
         ([_OURS], []),

@@ -7,6 +7,7 @@ import pytest
 
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, Intended, SeededRow
 from tools.chaos.evidence import Crossing, Harm, RunEvidence
 from tools.chaos.findings import findings, untold_writes
@@ -87,7 +88,7 @@ def test_nothing_is_found_where_nothing_happened() -> None:
 
 
 @pytest.mark.promise("chaos.finds_harm")
-@pytest.mark.parametrize(
+@each_row(
     ("harm", "spoil"),
     [
         (Harm.LOST, lambda e: replace(e, views={"t1": _view("working")}, counted=Counted(frozenset(), 0))),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.domain.exact_json import loads_object
+from tests.each_row import each_row
 from tests.unit.cli.test_chaos_findings import intact_evidence, sent_refund
 from tools.chaos.chaos_tasks import RowChange
 from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table, write_check
@@ -32,7 +33,7 @@ def test_a_run_within_every_bound_has_held() -> None:
 
 
 @pytest.mark.promise("chaos.judges_itself")
-@pytest.mark.parametrize(
+@each_row(
     ("course", "rule"),
     [
         (replace(_FINE, recoveries=(_SLOW,)), "recovery"),

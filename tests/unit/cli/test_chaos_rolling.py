@@ -7,6 +7,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from tests.each_row import each_row
 from tests.unit.cli.test_chaos_findings import _view, intact_evidence
 from tools.chaos.balancer import Balancer
 from tools.chaos.chaos_tasks import ChaosTaskKind
@@ -38,7 +39,7 @@ def test_a_restart_in_which_nothing_failed_has_no_finding() -> None:
 
 
 @pytest.mark.promise("upgrade.nothing_fails")
-@pytest.mark.parametrize(
+@each_row(
     ("rolled", "harm"),
     [
         (replace(FINE, failed=("HTTP 503",)), Harm.FAILED_REQUEST),
@@ -69,7 +70,7 @@ def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
     assert _harms(FINE, "rejected") == [Harm.OTHERWISE]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "canceled", "ends"),
     [
         (ChaosTaskKind.REFUND, None, "completed"),

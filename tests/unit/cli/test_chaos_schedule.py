@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from shared.domain.exact_json import dumps
+from tests.each_row import each_row
 from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.schedule import schedule, warm_up
 from tools.chaos.strikes import BY_NAME, LEAST_STRIKES, Blow, second_tries
@@ -23,7 +24,7 @@ def test_a_seed_is_one_run_and_another_seed_another() -> None:
     assert first != other
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@each_row("seed", [1, 2, 3])
 def test_a_run_of_the_usual_length_holds_enough_tasks_and_kills(seed: int) -> None:
     """At least 500 tasks of every kind over both protocols, 60 kills, 15 of them of executors."""
     planned = schedule(seed, USUAL_SECONDS)
@@ -57,7 +58,7 @@ def test_what_a_person_or_a_rule_forbids_is_no_intended_write() -> None:
 
 
 @pytest.mark.promise("chaos.judges_itself")
-@pytest.mark.parametrize("seconds", [20.0, THREE_MINUTES])
+@each_row("seconds", [20.0, THREE_MINUTES])
 def test_every_listed_fault_is_planned_as_often_as_it_must_strike(seconds: float) -> None:
     """In a long run once more, lest a victim is dead already; the power is cut twice, where the run lists that."""
     planned = schedule(1, seconds)

@@ -5,6 +5,7 @@ from itertools import count
 import pytest
 
 from shared.domain.exact_json import JsonObject, dumps
+from tests.each_row import each_row
 from tools.chaos.sent_calls import CallTap
 
 _OVER_MCP: JsonObject = {
@@ -24,7 +25,7 @@ def _tap() -> CallTap:
     return CallTap("mcp", lambda: float(next(clock)))
 
 
-@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+@each_row("size", [1, 7, 64, 10_000])
 def test_calls_of_both_protocols_are_read_in_any_pieces(size: int) -> None:
     """Without our key, with the moment at which the last byte was there, and whether they may write."""
     tap = _tap()

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from shared.domain.exact_json import JsonObject
+from tests.each_row import each_row
 from tests.unit.cli.test_chaos_findings import REPORTED, intact_evidence, sent_refund
 from tools.chaos.chaos_tasks import ChaosTaskKind, equal_arguments, make_task
 from tools.chaos.evidence import Harm, RunEvidence
@@ -48,7 +49,7 @@ def _harms(evidence: RunEvidence) -> list[Harm]:
 
 
 @pytest.mark.promise("chaos.finds_harm")
-@pytest.mark.parametrize(
+@each_row(
     "evidence",
     [
         _evidence(sent_refund(), _call()),
@@ -57,14 +58,13 @@ def _harms(evidence: RunEvidence) -> list[Harm]:
         _evidence(_canceled(10.5, "canceled"), _call()),
         _evidence(_canceled(9.0, "working"), _call()),
     ],
-    ids=["asked", "approved", "approved again", "sent before its cancel", "in hand when its cancel came"],
 )
 def test_a_write_as_it_should_be_is_no_finding(evidence: RunEvidence) -> None:
     assert _harms(evidence) == []
 
 
 @pytest.mark.promise("chaos.finds_harm")
-@pytest.mark.parametrize(
+@each_row(
     ("evidence", "harm"),
     [
         (_evidence(_approved("5.00", at=10.2), _call()), Harm.BEFORE_APPROVAL),
@@ -77,28 +77,13 @@ def test_a_write_as_it_should_be_is_no_finding(evidence: RunEvidence) -> None:
         (_evidence(sent_refund(), _call(), _call(11.0, order_id="ORD-7")), Harm.UNCALLED_WRITE),
         (_evidence(sent_refund(), _call(), _call(11.0, amount="6.00")), Harm.WRONG_ARGUMENT),
     ],
-    ids=[
-        "before its yes",
-        "without a yes",
-        "another amount than approved",
-        "after the client was told",
-        "long after its cancel",
-        "sent and applied twice",
-        "applied twice, called proved",
-        "sent to nobody's order, and refused",
-        "sent with another amount, and refused",
-    ],
 )
 def test_a_write_that_should_not_be_is_found(evidence: RunEvidence, harm: Harm) -> None:
     assert _harms(evidence) == [harm]
 
 
 @pytest.mark.promise("chaos.finds_harm")
-@pytest.mark.parametrize(
-    "change",
-    [{"amount": "5.01"}, {"reason": "it arrived broken"}, {"note": "by the way"}],
-    ids=["an amount", "a text", "one more"],
-)
+@each_row("change", [{"amount": "5.01"}, {"reason": "it arrived broken"}, {"note": "by the way"}])
 def test_every_argument_counts(change: JsonObject) -> None:
     """Also where the company applied it so, and the task tells of it as asked: that proof is false as well."""
     found = _harms(_evidence(sent_refund(), _call(), applied=({**_ASKED, **change},)))

@@ -13,6 +13,7 @@ from cli.child_json import in_progress
 from cli.console import Starting
 from cli.main import all_commands, app, load_command
 from shared.domain.version import VERSION
+from tests.each_row import each_row
 
 _HEAVY = ("httpx", "redis", "pydantic", "mcp", "a2a", "anthropic", "services", "tools.bench.command")
 
@@ -21,7 +22,7 @@ def test_every_command_is_found_in_its_module() -> None:
     assert {"demo", "up", "send", "approvals", "dlq", "learn", "assess", "bench", "chaos"} <= all_commands().keys()
 
 
-@pytest.mark.parametrize("name", all_commands())
+@each_row("name", all_commands())
 def test_a_command_is_listed_with_a_sentence_and_explains_itself(name: str) -> None:
     entry = all_commands()[name]
 
@@ -41,7 +42,7 @@ def test_help_loads_no_command() -> None:
     assert done.stdout.splitlines()[-1].strip() == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "sentence"),
     [
         (["send", "x", "--role", "king"], "'king' is not one of"),
@@ -106,7 +107,7 @@ def test_in_a_checkout_they_are_found(tmp_path: Path) -> None:
     assert "overhead" in done.stdout
 
 
-@pytest.mark.parametrize(("quiet", "said"), [(False, "Starting ...\n"), (True, "")])
+@each_row(("quiet", "said"), [(False, "Starting ...\n"), (True, "")])
 def test_a_log_gets_one_line_and_a_machine_none(quiet: bool, said: str) -> None:
     console = Console(file=StringIO())
     with Starting(console, quiet) as starting:
@@ -125,7 +126,7 @@ def test_a_terminal_shows_what_is_still_awaited() -> None:
 
 
 @pytest.mark.promise("cli.progress")
-@pytest.mark.parametrize("terminal", [True, False])
+@each_row("terminal", [True, False])
 def test_it_says_what_is_done_for_as_long_as_it_takes(terminal: bool) -> None:
     console = Console(file=StringIO(), force_terminal=terminal, width=100)
     assert isinstance(console.file, StringIO)

@@ -14,6 +14,7 @@ from cli.demo.checks import Observed, problems
 from cli.demo.script import TASKS
 from cli.gateway.messages import Event, TaskView
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 
 CELL = ("expenses", "EXP-1", "status")
 PENDING = Books({CELL: "pending"}, ())
@@ -110,7 +111,7 @@ def test_each_thing_that_does_not_hold_is_named(observed: Observed, sentence: st
     assert any(sentence in problem for problem in problems(observed))
 
 
-@pytest.mark.parametrize(("answer", "holds"), [('["EXP-1"]', True), ('["EXP-2"]', False), ("EXP-1", False)])
+@each_row(("answer", "holds"), [('["EXP-1"]', True), ('["EXP-2"]', False), ("EXP-1", False)])
 def test_a_question_must_be_answered_with_the_exact_list(answer: str, holds: bool) -> None:
     task = DemoTask("q", "a question", (DemoTurn("?", "completed"),), answer=ListOf("expenses", "status", "pending"))
     view = _view("completed", answer, {"states": [], "writes": []})

@@ -15,6 +15,7 @@ from cli.gateway.messages import Speaker, Utterance
 from cli.send import send_and_follow
 from cli.stack.plan import StackOptions
 from cli.up import suggest_command
+from tests.each_row import each_row
 
 _EVENT = 'id: {id}\nevent: note\ndata: {{"kind": "note", "at": "2026-01-05T12:00:00Z", "data": {{}}}}\n\n'
 _FIRST = _EVENT.format(id="1-0")
@@ -89,7 +90,7 @@ async def test_a_task_is_named_as_soon_as_it_is_accepted() -> None:
     assert "task t1" in shown[0]
 
 
-@pytest.mark.parametrize(("server", "suggests"), [("", "expense claims"), ("http://tools.example/mcp", "--dry-run")])
+@each_row(("server", "suggests"), [("", "expense claims"), ("http://tools.example/mcp", "--dry-run")])
 def test_the_first_command_that_is_suggested_suits_the_tools(server: str, suggests: str) -> None:
     said = suggest_command(StackOptions(Path(), {"GREEN_AGENT_MCP_URL": server}))
     assert suggests in said

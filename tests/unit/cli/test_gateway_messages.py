@@ -8,6 +8,7 @@ import pytest
 from cli.gateway.live import line_of, plain_line_of
 from cli.gateway.messages import Event, Speaker, Utterance, task_view
 from shared.domain.exact_json import JsonObject
+from tests.each_row import each_row
 
 
 def test_a_message_names_its_speaker_and_the_task_it_continues() -> None:
@@ -67,7 +68,7 @@ _ASKED = {"tool": "get_expense", "tool_class": "read", "connection": "default", 
 
 
 @pytest.mark.promise("cli.send")
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "data", "said"),
     [
         ("state", {"state": "ASSESS", "process_type": "general"}, "ASSESS  reads what it needs"),
@@ -96,7 +97,7 @@ def test_a_person_reads_what_happens_without_what_only_operators_need(kind: str,
 
 
 @pytest.mark.promise("cli.send")
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "data"),
     [
         ("submitted", {"turn_id": "x"}),

@@ -7,6 +7,7 @@ import pytest
 
 from cli.stack.child import TERM_SECONDS
 from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, notice_of, plan_stack
+from tests.each_row import each_row
 
 PORTS = StackPorts(planner=1, company=2, policy=3, learner=6, executors=(4, 5))
 KEY = {"ANTHROPIC_API_KEY": "sk-secret", "HOME": "/home/x"}
@@ -31,7 +32,7 @@ def test_with_an_empty_environment_everything_is_supplied() -> None:
 
 
 @pytest.mark.promise("demo.any_model", "launcher.defaults")
-@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"])
+@each_row("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"])
 def test_with_a_model_configured_there_is_no_planner_and_no_notice(name: str) -> None:
     """A person with a key gets the model they configured, and no tier is overridden."""
     environ = {name: "given"}
@@ -49,7 +50,7 @@ def test_the_rule_based_planner_is_named_to_every_service() -> None:
 
 
 @pytest.mark.promise("secrets.model_key")
-@pytest.mark.parametrize(
+@each_row(
     ("name", "facts", "asking"),
     [
         ("ANTHROPIC_API_KEY", "on", {"executor-1", "learner"}),

@@ -10,6 +10,7 @@ from cli.gateway.messages import TaskView
 from cli.send import advice
 from cli.task import say_task
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 
 PARTS: Json = [{"id": f"P-{number}", "name": "brake pad set", "stock": 3} for number in range(51, 57)]
 
@@ -47,7 +48,7 @@ def test_a_time_is_shown_to_the_minute_without_its_zone() -> None:
     assert re.fullmatch(r"2026-03-0[456] \d\d:07", moment("2026-03-05T10:07:59.123456+00:00"))
 
 
-@pytest.mark.parametrize(("value", "shown"), [(None, ""), ("never", "never"), (7, "7")])
+@each_row(("value", "shown"), [(None, ""), ("never", "never"), (7, "7")])
 def test_what_is_no_time_is_shown_as_it_is(value: Json, shown: str) -> None:
     assert moment(value) == shown
 

@@ -10,6 +10,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import Artifact, File, HistoryMessage, PriorTurn, SentFile, SolverRequest, TaskRecord, Turn
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
+from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome
 from tests.integration.state_stage import an_entry
 
@@ -36,7 +37,7 @@ _SOLVED = _FULL.model_copy(
 
 
 @pytest.mark.promise("state.stored_json")
-@pytest.mark.parametrize(
+@each_row(
     "one",
     [
         a_record(),
@@ -47,7 +48,6 @@ _SOLVED = _FULL.model_copy(
         case_of(an_outcome(1)),
         an_entry(),
     ],
-    ids=lambda one: type(one).__name__,
 )
 def test_what_is_stored_is_read_as_it_was(one: Contract) -> None:
     text = one.stored_json()
@@ -57,9 +57,7 @@ def test_what_is_stored_is_read_as_it_was(one: Contract) -> None:
 
 
 @pytest.mark.promise("state.stored_json")
-@pytest.mark.parametrize(
-    "kind", [TaskRecord, Turn, TaskOutcome, LedgerEntry, Approval, KnownFact, KnownEntity, EntityLinks]
-)
+@each_row("kind", [TaskRecord, Turn, TaskOutcome, LedgerEntry, Approval, KnownFact, KnownEntity, EntityLinks])
 def test_no_stored_contract_is_told_by_a_field_that_has_a_default(kind: type[Contract]) -> None:
     """A union by such a field could not be read again."""
     assert "discriminator" not in str(kind.model_json_schema())

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from shared.domain.answer import as_list, is_exact_match
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import Level
+from tests.each_row import each_row
 
 LISTS = st.lists(st.text() | st.integers(), max_size=5)
 
@@ -28,7 +29,7 @@ def test_a_list_in_a_fence_comes_out_of_it_to_the_byte(items: list[object], word
 
 
 @pytest.mark.promise("answers.lists")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "listed"),
     [
         ("- INV-1\n- INV-2", '["INV-1", "INV-2"]'),
@@ -62,7 +63,7 @@ def test_every_json_list_is_an_exact_match(items: list[object]) -> None:
 
 
 @pytest.mark.promise("I9.exact_answers")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["[note] the claim is paid [1]", "[1, 2", "[1] ", "\n[1]", '{"a": [1]}', "", "[a]", "[1]\n[2]", "[" * 9999 + "]"],
 )

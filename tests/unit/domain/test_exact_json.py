@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shared.domain.exact_json import MAX_DEPTH, Json, dumps, i_json, loads
 from shared.domain.words import TaskState
+from tests.each_row import each_row
 
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30)
 SCALARS = st.none() | st.booleans() | st.integers() | DECIMALS | st.text(st.characters(exclude_categories=["Cs"]))
@@ -57,9 +58,7 @@ def test_a_binary_float_is_refused_rather_than_written() -> None:
         dumps(0.1)  # type: ignore[arg-type]  # what it must refuse
 
 
-@pytest.mark.parametrize(
-    "text", ["NaN", "[Infinity]", "1e999999999", "{", "", "[" * 100_000, r'"\ud800"', r'{"\uDC00":1}', b"\xff"]
-)
+@each_row("text", ["NaN", "[Infinity]", "1e999999999", "{", "", "[" * 100_000, r'"\ud800"', r'{"\uDC00":1}', b"\xff"])
 def test_what_no_other_process_could_read_is_bad_json(text: str | bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # many causes, one kind
         loads(text)
@@ -74,7 +73,7 @@ def test_whatever_is_read_can_be_written_again() -> None:
 
 
 @pytest.mark.promise("I8.told_exactly")
-@pytest.mark.parametrize(
+@each_row(
     ("written", "told"),
     [
         ("12.50", 12.5),

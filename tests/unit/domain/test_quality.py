@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from shared.domain.quality import WEAK, Evidence, Formula
 from shared.domain.quality import quality as scored
 from shared.domain.words import TaskState
+from tests.each_row import each_row
 
 NOTHING = Evidence(
     state=TaskState.COMPLETED,
@@ -126,7 +127,7 @@ def test_a_score_is_the_sum_of_its_parts_within_its_bounds(evidence: Evidence) -
 
 
 @pytest.mark.promise("reflect.weighted_formula")
-@pytest.mark.parametrize(
+@each_row(
     ("policy", "calls", "words", "expected"),
     [(True, 0, 20, 1.0), (None, 0, 20, 0.85), (False, 18, 0, 0.0), (True, 9, 10, 0.65)],
 )

@@ -113,7 +113,7 @@ _LADDER = tuple(Rung(level=level) for level in ("manager", "finance", "cfo"))
 
 
 @pytest.mark.promise("approvals.escalation")
-@pytest.mark.parametrize(
+@each_row(
     ("level", "later"),
     [
         (None, ["manager", "finance", "cfo"]),
@@ -136,7 +136,7 @@ def test_a_level_that_is_no_rung_has_none() -> None:
 
 
 @pytest.mark.promise("approvals.escalation")
-@pytest.mark.parametrize(
+@each_row(
     "ladder",
     [
         [{"level": "cfo"}, {"level": "manager"}],
@@ -152,7 +152,7 @@ def test_a_ladder_that_leads_nowhere_is_refused(ladder: list[JsonObject]) -> Non
 
 
 @pytest.mark.promise("approvals.notices_walls")
-@pytest.mark.parametrize("field", ["url", "secret"])
+@each_row("field", ["url", "secret"])
 def test_a_tenants_operator_is_told_at_once_of_a_reference_that_is_not_the_tenants(field: str) -> None:
     target: JsonObject = {"url": "https://hooks.example/x", field: "env:TOOL_CREDENTIAL__OTHER__X"}
     own: JsonObject = {**target, field: "env:TOOL_CREDENTIAL__ACME__X"}
@@ -162,7 +162,7 @@ def test_a_tenants_operator_is_told_at_once_of_a_reference_that_is_not_the_tenan
 
 
 @pytest.mark.promise("approvals.escalation")
-@pytest.mark.parametrize(
+@each_row(
     "document",
     [{"approval_ladder": [{"level": "manager", "hour": 8}]}, {"notices": [{"url": "https://x", "event": []}]}],
 )
@@ -172,7 +172,7 @@ def test_a_misspelt_field_is_refused(document: JsonObject) -> None:
 
 
 @pytest.mark.promise("approvals.notices_walls")
-@pytest.mark.parametrize("url", ["", "ftp://x", "file:///etc/passwd", "env:", "env:A B", "hooks.example"])
+@each_row("url", ["", "ftp://x", "file:///etc/passwd", "env:", "env:A B", "hooks.example"])
 def test_a_notice_target_is_a_url_or_a_variable(url: str) -> None:
     with pytest.raises(ValidationError):
         TenantRecord.model_validate({"id": "acme", "notices": [{"url": url}]})

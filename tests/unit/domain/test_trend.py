@@ -4,6 +4,7 @@ import pytest
 
 from shared.domain.bandit import REWARD_UNITS
 from shared.domain.estimates import Moment, Point, moments, read_points
+from tests.each_row import each_row
 
 
 def test_points_are_read_as_they_are_kept() -> None:
@@ -14,7 +15,7 @@ def test_points_are_read_as_they_are_kept() -> None:
     assert read_points("") == ()
 
 
-@pytest.mark.parametrize("spoiled", ["1:9000", "1:9000:5:6", "one:9000:5"])
+@each_row("spoiled", ["1:9000", "1:9000:5:6", "one:9000:5"])
 def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
     with pytest.raises(ValueError, match=r"values to unpack|invalid literal"):
         read_points(spoiled)

@@ -7,6 +7,7 @@ from services.executor.core.process.synthesis import import_processes, read_defi
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.words import FsmState
 from tests.doubles.memory_learned import MemoryLearned
+from tests.each_row import each_row
 
 STATES: JsonValue = ["DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"]
 A_PROCESS: dict[str, JsonValue] = {
@@ -60,7 +61,7 @@ async def test_a_process_that_is_kept_already_stays() -> None:
 
 
 @pytest.mark.promise("files.processes")
-@pytest.mark.parametrize(("wanted", "asks"), [(True, True), (None, True), (False, False)])
+@each_row(("wanted", "asks"), [(True, True), (None, True), (False, False)])
 def test_a_person_is_asked_unless_the_file_says_that_none_is(wanted: bool | None, asks: bool) -> None:
     """And always where a wrong write would be bad."""
     found = read_definitions({"definitions": {"grant_award": {**A_PROCESS, "hitl_required": wanted}}})["grant_award"]

@@ -12,6 +12,7 @@ from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role, TaskState, ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.real_policy import RealPolicy
@@ -85,7 +86,7 @@ def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CH
 
 
 @pytest.mark.promise("process.governs")
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "arguments", "differs"),
     [
         ("pay", {"amount": "900"}, False),

@@ -22,6 +22,7 @@ from services.executor.core.model.made_code import (
 )
 from services.executor.core.model.made_tools import agrees
 from shared.contracts.made_tool import MadeTool
+from tests.each_row import each_row
 
 SPEC = Spec("worked_out", "purpose", ("a", "b"))
 LIST = Spec("worked_out", "purpose", ("a", "rest..."))
@@ -82,7 +83,7 @@ REFUSED = {
 
 
 @pytest.mark.promise("made.sandbox")
-@pytest.mark.parametrize("code", REFUSED.values(), ids=REFUSED.keys())
+@each_row("code", REFUSED.values())
 def test_what_is_no_arithmetic_is_refused_before_anything_runs(code: str) -> None:
     with pytest.raises(BadCode):
         admit_code(code, SPEC)
@@ -119,7 +120,7 @@ def test_comments_and_docstrings_are_not_kept() -> None:
 
 
 @pytest.mark.promise("made.independent")
-@pytest.mark.parametrize(
+@each_row(
     ("result", "expected", "same"),
     [
         ("40", "40.00", True),
@@ -146,7 +147,7 @@ def test_what_agrees_is_never_more_than_a_thousandth_part_away(result: Decimal, 
 
 
 @pytest.mark.promise("made.gap")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "names"),
     [
         ("Work out net_margin = (revenue - cost) / revenue * 100 and set it.", ["net_margin"]),
@@ -172,7 +173,7 @@ def test_no_known_measure_is_one_that_a_calculator_has() -> None:
     assert not found & {*OPERATIONS, *CALCULATORS}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "spec",
     [
         Spec("Bad", "p", ("a",)),
@@ -191,13 +192,13 @@ def test_a_gap_that_describes_no_calculator_is_none(spec: Spec) -> None:
 
 
 @pytest.mark.promise("made.sandbox.limits")
-@pytest.mark.parametrize("text", ["1E+999999", "1E-999999", "NaN", "Infinity", "9" * 121, "1" + "0" * 30, "abc", ""])
+@each_row("text", ["1E+999999", "1E-999999", "NaN", "Infinity", "9" * 121, "1" + "0" * 30, "abc", ""])
 def test_what_comes_out_is_a_figure_of_a_sensible_size(text: str) -> None:
     assert parse_outcome(text).error
 
 
 @pytest.mark.promise("made.sandbox.limits")
-@pytest.mark.parametrize("operand", ["1E+999999", "1E-999999", "9" * 25])
+@each_row("operand", ["1E+999999", "1E-999999", "9" * 25])
 def test_figures_too_long_to_be_written_out_are_refused(operand: str) -> None:
     tool = MadeTool(
         name="worked_out",

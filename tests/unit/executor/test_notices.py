@@ -14,6 +14,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import Call, of_conversation, results_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import NOTICE, begun_as
 from tests.unit.executor.stage import APPROVE, TASK, Stage
@@ -216,7 +217,7 @@ KNOWN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "arguments", "told"),
     [
         ("notify_vendor", {}, True),

@@ -9,6 +9,7 @@ from shared.contracts.knowledge import Accuracy
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.domain.estimates import Trust, confidence, drifts, trust
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 
@@ -34,7 +35,7 @@ def test_of_the_last_five_fewer_than_two_fifths_are_a_warning_in_place_of_the_va
 
 
 @pytest.mark.promise("accuracy.drift")
-@pytest.mark.parametrize(
+@each_row(
     ("held", "trusted"),
     [
         ((), None),

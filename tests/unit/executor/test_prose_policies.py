@@ -13,6 +13,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.doubles.scripted_talk import results_in, texts_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import APPROVE, SaidPolicy, Stage
 
@@ -208,13 +209,13 @@ TELLING = (
 
 
 @pytest.mark.promise("prose.nothing_dropped")
-@pytest.mark.parametrize("sentence", BINDING)
+@each_row("sentence", BINDING)
 def test_a_sentence_that_commands_or_forbids_is_told_from_others(sentence: str) -> None:
     assert binding_sentences((sentence,)) == (sentence,)
 
 
 @pytest.mark.promise("prose.nothing_dropped")
-@pytest.mark.parametrize("sentence", TELLING)
+@each_row("sentence", TELLING)
 def test_a_sentence_that_tells_or_sets_a_tone_is_no_command(sentence: str) -> None:
     assert binding_sentences((sentence,)) == ()
 

@@ -17,6 +17,7 @@ from shared.contracts.tenant import QuietHours, TenantRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tests.doubles.memory_turns import Died
+from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, TASK, Stage, cancel, decision, message
 
@@ -178,7 +179,7 @@ NIGHT = QuietHours(start=time(22), end=time(7))
 NOON = QuietHours(start=time(12), end=time(13, 30))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hours", "local", "until"),
     [
         (NIGHT, "2026-01-15T21:59:59", None),
@@ -213,7 +214,7 @@ def test_whoever_waits_for_the_end_finds_it_quiet_no_more(at: datetime, start: t
         assert hours.end_of(until, there) is None
 
 
-@pytest.mark.parametrize(("start", "end"), [("22:00", "22:00"), ("22:00Z", "07:00"), ("25:00", "07:00")])
+@each_row(("start", "end"), [("22:00", "22:00"), ("22:00Z", "07:00"), ("25:00", "07:00")])
 def test_hours_that_say_nothing_are_refused_with_the_tenants_record(start: str, end: str) -> None:
     with pytest.raises(ValidationError):
         TenantRecord.model_validate({"id": "acme", "quiet_hours": {"start": start, "end": end}})

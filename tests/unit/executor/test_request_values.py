@@ -13,6 +13,7 @@ from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, ToolRule
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.stage import Stage
 
 LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 500', action="require_approval", level="cfo")
@@ -25,7 +26,7 @@ def _asked(amount: int, unproven: tuple[str, ...], policy: Policy, *, binding: b
 
 
 @pytest.mark.promise("policy.request_values")
-@pytest.mark.parametrize(
+@each_row(
     ("amount", "unproven", "approval", "escalates"),
     [(700, (), True, False), (700, ("amount",), True, False), (50, (), False, False), (50, ("amount",), False, True)],
 )
@@ -42,7 +43,7 @@ def test_it_can_trigger_a_rule_and_not_clear_one(
         assert evaluate(provisional, ConditionCache()).passed
 
 
-@pytest.mark.parametrize(("unproven", "refused"), [((), False), (("amount",), True), (("note",), False)])
+@each_row(("unproven", "refused"), [((), False), (("amount",), True), (("note",), False)])
 def test_it_opens_no_tool_either(unproven: tuple[str, ...], refused: bool) -> None:
     verdict = evaluate(_asked(50, unproven, Policy(id="p", tool_rules=(SMALL,))), ConditionCache())
     assert bool(verdict.refusals) is refused

@@ -9,6 +9,7 @@ from services.executor.ports.orchestrators import Orchestrating
 from services.executor.settings import ExecutorSettings
 from shared.domain.words import Strategy
 from shared.infra.anthropic_request import takes_effort
+from tests.each_row import each_row
 
 _BRAINOS = {"BRAINOS_API_URL": "https://brain.example", "BRAINOS_API_KEY": "k", "BRAINOS_ORG_ID": "org-1"}
 
@@ -79,7 +80,7 @@ def test_an_address_that_is_none_stops_the_start(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.promise("strategy.moa.two_drafts")
-@pytest.mark.parametrize(
+@each_row(
     ("model", "takes"),
     [
         ("claude-haiku-4-5-20251001", False),

@@ -4,12 +4,13 @@ import pytest
 
 from services.executor.core.reads.one_call import format_arguments
 from shared.domain.redaction import redact_text
+from tests.each_row import each_row
 
 _IBAN = "DE89370400440532013000"
 
 
 @pytest.mark.promise("privacy.told_arguments")
-@pytest.mark.parametrize("before", range(150, 200, 7))
+@each_row("before", range(150, 200, 7))
 def test_no_part_of_a_marked_number_is_told_where_arguments_are_cut(before: int) -> None:
     asked = redact_text(format_arguments({"note": "x" * before, "account": _IBAN}, {}))
     assert len(asked) <= 200

@@ -10,6 +10,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, decision
@@ -138,7 +139,7 @@ async def test_without_the_template_nobody_is_asked() -> None:
 
 
 @pytest.mark.promise("gate.two_persons")
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "shown", "found"),
     [
         ({"incident_id": "INC-1", "note": "wipe the card data"}, {}, "'card data' in contain_incident"),

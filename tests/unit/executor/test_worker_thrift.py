@@ -22,6 +22,7 @@ from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import texts_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.costing import costing
 from tests.unit.executor.stage import Stage
@@ -89,9 +90,7 @@ def test_money_counts_like_tokens() -> None:
 
 
 @pytest.mark.promise("budget.caps")
-@pytest.mark.parametrize(
-    ("left", "longest"), [(200, 200), (499, 256), (500, 500), (1_999, 512), (2_000, 1_000), (50_000, 4_096)]
-)
+@each_row(("left", "longest"), [(200, 200), (499, 256), (500, 500), (1_999, 512), (2_000, 1_000), (50_000, 4_096)])
 def test_a_tight_budget_gets_short_answers(left: int, longest: int) -> None:
     """256 tokens when little is left, 4,096 when there is plenty; a plan may have all there is."""
     assert longest_answer(left, undivided=False) == longest

@@ -12,6 +12,7 @@ from services.executor.core.figures.operands import KnownFigures, select_cells
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.record_tree import write_condition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from tests.each_row import each_row
 
 ROWS: list[Json] = [
     {"id": "R-1", "customer": "Ann's", "amount": "0.10", "days": 91, "due": "2026-01-31"},
@@ -81,7 +82,7 @@ def _values_at(result: Json, path: str) -> list[Json]:
     return [cell.value for cell in select_cells(result, path).cells]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "ids"),
     [
         ("days>90", ["R-1", "R-3", "R-4"]),

@@ -229,7 +229,7 @@ def test_an_edit_that_sets_nothing_is_refused() -> None:
 
 
 @pytest.mark.promise("conversation.agreement")
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "is_asked"),
     [
         ({"status": "in_progress"}, False),

@@ -18,6 +18,7 @@ from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import NOON, call, plan, verdict
 
 PLAN = plan(call({"claim_id": "C-1", "note": "one\ntwo"}))
@@ -43,13 +44,13 @@ def turn(word: object = "approve", by: Principal = BOSS, **data: str) -> Turn:
 
 
 @pytest.mark.promise("I7.decisions")
-@pytest.mark.parametrize(("word", "status"), [("approve", "approved"), (" Reject ", "rejected")])
+@each_row(("word", "status"), [("approve", "approved"), (" Reject ", "rejected")])
 def test_who_may_decide_decides(word: str, status: str) -> None:
     assert add_decision(asked(), turn(word), NOON).status.value == status
 
 
 @pytest.mark.promise("I7.decisions")
-@pytest.mark.parametrize(
+@each_row(
     ("decision", "at", "why"),
     [
         (turn(by=Principal(id="clerk", roles=(Role.APPROVER,), levels=("manager",))), NOON, "cannot approve it"),
@@ -100,6 +101,6 @@ def test_a_broken_policy_is_a_refusal() -> None:
 
 
 @pytest.mark.promise("I7.decisions")
-@pytest.mark.parametrize("part", ["policy_hash", "context_hash", "plan_hash"])
+@each_row("part", ["policy_hash", "context_hash", "plan_hash"])
 def test_the_binding_changes_with_policy_context_and_plan(part: str) -> None:
     assert binding_hash(verdict(**{part: "other"})) != binding_hash(verdict())

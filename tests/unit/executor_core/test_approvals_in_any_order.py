@@ -20,6 +20,7 @@ from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("approvals.any_order")
 
@@ -114,7 +115,7 @@ def test_what_is_decided_stays_so_and_levels_only_rise(
     assert all(after.plan_hash == course[0].plan_hash for after in course)
 
 
-@pytest.mark.parametrize("answer_first", [True, False])
+@each_row("answer_first", [True, False])
 def test_at_the_very_instant_of_the_deadline_one_of_them_wins(answer_first: bool) -> None:
     """The deadline's instant is too late for an answer, whichever is heeded first."""
     approval = _asked((), 1)

@@ -39,6 +39,7 @@ from shared.ports.models import (
     Tier,
     Usage,
 )
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("budget.reserved_first")
 PRICE = Price(input=3000, output=15000, cache_read=300, cache_write=3750)
@@ -147,7 +148,7 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
 
 
 @pytest.mark.promise("budget.doubtful_usage")
-@pytest.mark.parametrize(
+@each_row(
     ("usage", "doubt"),
     [
         (Usage(-5, 10), "negative"),
@@ -188,7 +189,7 @@ def test_four_characters_are_a_token() -> None:
     assert size_of(request._replace(messages=(listed,))) == Size(prefix=4, fresh=3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "state"),
     [
         (WriteStatus.VERIFIED, TaskState.COMPLETED),

@@ -8,6 +8,7 @@ import pytest
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.operations import compute_exactly, to_result
+from tests.each_row import each_row
 
 
 def calculate(operation: str, operands: list[Decimal]) -> Decimal:
@@ -21,7 +22,7 @@ def numbers(*texts: str) -> list[Decimal]:
     return [Decimal(text) for text in texts]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "operands", "result"),
     [
         ("product", ("19.99", "3"), "59.97"),
@@ -35,7 +36,7 @@ def test_an_operation_has_its_textbook_result(operation: str, operands: tuple[st
 
 
 @pytest.mark.promise("I8.exact_money")
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "operands"),
     [
         ("quotient", ("1", "0")), ("quotient", ("0", "0")), ("average", ()), ("difference", ("1",)), ("minimum", ()),

@@ -14,6 +14,7 @@ from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolUse
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import tool, tools
 
 FILE = tool("file_claim", ToolClass.CHANGE)._replace(catalogue=CatalogueEntry(compensated_by="drop_claim"))
@@ -26,14 +27,13 @@ def filed(given: JsonObject, *before: Proposal, parts: tuple[PartOfTask, ...] = 
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
-@pytest.mark.parametrize(
+@each_row(
     ("sources", "arguments"),
     [
         ({"memo": "1.id"}, {"memo": {"$ref": "c1.id"}}),
         ({"to.claim": "p1.id"}, {"to": {"claim": {"$ref": "c1.id"}}}),
         ({"items[0].id": "1.id", "items[1]": "1.no"}, {"items": [{"id": {"$ref": "c1.id"}}, {"$ref": "c1.no"}]}),
     ],
-    ids=str,
 )
 def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
     sources: dict[str, Json], arguments: JsonObject
@@ -45,7 +45,7 @@ def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
-@pytest.mark.parametrize(
+@each_row(
     ("place", "source"),
     [
         ("items[0]", "1"),
@@ -58,7 +58,6 @@ def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
         ("memo", "\u00b2.id"),
         ("memo", "9" * 5_000 + ".id"),
     ],
-    ids=lambda text: str(text)[:30],
 )
 def test_a_place_or_a_source_that_is_none_goes_back_and_costs_nothing(place: str, source: str) -> None:
     first = filed({"memo": "taxi"})
@@ -79,7 +78,7 @@ def test_a_change_has_taken_back_only_what_carries_out_its_own_part() -> None:
 ORDER: Json = {"id": "O-1", "lines": [{"sku": "A", "price": Decimal("1.50")}, {"sku": "B", "price": 2}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "found"),
     [
         ("", ORDER), ("$", ORDER), ("id", "O-1"), ("$.id", "O-1"), ("lines[0].sku", "A"), ("$.lines[1].price", 2),
@@ -89,7 +88,7 @@ def test_a_path_leads_to_what_stands_there(path: str, found: Json) -> None:
     assert find_at(ORDER, path) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path", ["nothing", "lines[2]", "lines.sku", "id[0]", "id.x", "lines[*].nothing", "[0]", "[*]", "lines[*].sku"]
 )
 def test_a_path_to_nothing_or_to_several_names_itself(path: str) -> None:
@@ -105,7 +104,7 @@ def test_references_are_found_and_replaced_wherever_they_stand() -> None:
     assert resolved == {"to": "T-9", "list": [[1], "x"], "plain": {"$ref": "c1", "n": 1}}
 
 
-@pytest.mark.parametrize("ref", ["c9.id", "c1.nothing", "c1.lines[*].sku", ""])
+@each_row("ref", ["c9.id", "c1.nothing", "c1.lines[*].sku", ""])
 def test_a_reference_to_nothing_is_an_error_and_no_guess(ref: str) -> None:
     with pytest.raises(NoSuchPath):
         resolve({"to": {"$ref": ref}}, {"c1": ORDER})

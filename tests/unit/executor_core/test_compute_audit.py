@@ -10,6 +10,7 @@ from services.executor.core.figures.evaluate import audit, recompute
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.session.values import NamedValue
 from services.executor.core.tools.record_tree import NoSuchPath
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
 
 TASK = "Refund 20% of order O-7, at most $1,500.00, minus the fee of -5"
@@ -18,7 +19,7 @@ KNOWN = KnownFigures((ORDER,), (), (TASK,))
 
 
 @pytest.mark.promise("I2.audit")
-@pytest.mark.parametrize(
+@each_row(
     "good",
     [
         value("refund", "percentage", "24.10", from_fact("total"), from_task("20%")),
@@ -33,7 +34,7 @@ def test_a_value_that_comes_out_again_is_clean(good: NamedValue) -> None:
 
 
 @pytest.mark.promise("I2.audit")
-@pytest.mark.parametrize(
+@each_row(
     ("bad", "why"),
     [
         (value("x", "sum", "120.51", from_fact("total")), "is 120.50, not 120.51"),

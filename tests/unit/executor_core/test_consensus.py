@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.conversation.strategies import find_difference
+from tests.each_row import each_row
 
 FIRST = "Claim EXP-7 of 1,200.00 is approved because the receipt fits its amount."
 
 
 @pytest.mark.promise("strategy.moa.consensus")
-@pytest.mark.parametrize(
+@each_row(
     ("second", "why"),
     [
         ("Claim EXP-7 of $1200 is approved, because its amount fits the receipt.", ""),
@@ -34,7 +35,7 @@ def test_seven_of_ten_words_are_enough_and_stop_words_count_for_nothing() -> Non
 
 
 @pytest.mark.promise("I9.moa")
-@pytest.mark.parametrize(("first", "second"), [('["a"]', '["a" ]'), ('["a","b"]', '["b","a"]'), ('["a"]', "a")])
+@each_row(("first", "second"), [('["a"]', '["a" ]'), ('["a","b"]', '["b","a"]'), ('["a"]', "a")])
 def test_lists_agree_only_to_the_byte(first: str, second: str) -> None:
     assert find_difference(first, second)
     assert not find_difference(first, first)

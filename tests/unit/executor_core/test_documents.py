@@ -18,6 +18,7 @@ from services.executor.core.session.dossier import Dossier, Progress
 from shared.contracts.approval import Approval
 from shared.contracts.task import Artifact
 from shared.domain.words import FsmState, WriteStatus
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import NOON, call, entry, fact, from_task, plan, value, verdict
 
 ABOUT = ("task-1", NOON)
@@ -74,7 +75,7 @@ def test_every_source_that_a_template_names_exists() -> None:
 
 
 @pytest.mark.promise("documents.templates")
-@pytest.mark.parametrize("kind", sorted(NINE))
+@each_row("kind", sorted(NINE))
 def test_with_everything_written_a_document_is_complete(kind: str) -> None:
     """What data does not fill comes from the drafted texts; the Markdown has one heading for each section."""
     texts = {section.name: f"About {section.name}." for section in templates()[kind].sections}
@@ -89,7 +90,7 @@ def test_with_everything_written_a_document_is_complete(kind: str) -> None:
 
 
 @pytest.mark.promise("documents.templates")
-@pytest.mark.parametrize("kind", sorted(NINE))
+@each_row("kind", sorted(NINE))
 def test_with_nothing_known_every_section_is_marked_and_named(kind: str) -> None:
     made = document(kind, material(Dossier(), answer=""), *ABOUT)
 
@@ -117,7 +118,7 @@ def test_what_stands_in_a_cell_cannot_end_it() -> None:
 
 
 @pytest.mark.promise("documents.asked")
-@pytest.mark.parametrize(
+@each_row(
     ("task", "kinds"),
     [
         ("Write a post-mortem for INC-3.", ("post_mortem",)),
@@ -160,7 +161,7 @@ def waiting() -> Approval:
 
 
 @pytest.mark.promise("documents.unverified")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tokens", "marked"),
     [
         ("12 of 120 and 1,200", ("12",), "[unverified: 12] of 120 and 1,200"),

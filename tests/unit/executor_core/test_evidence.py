@@ -19,6 +19,7 @@ from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import Json
 from shared.domain.quality import WEAK, quality
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, entry, fact, from_task, plan, value, verdict
 
 PATH = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
@@ -96,7 +97,7 @@ def test_rules_are_kept_where_a_person_decided_as_they_ask() -> None:
     assert [evidence(run("x", one)).policy_kept for one in (asked, alone)] == [True, False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "strange"),
     [
         ("Claim C-1 of 120.50 is approved.", ()),
@@ -124,7 +125,7 @@ def test_to_repeat_the_task_says_nothing() -> None:
     assert says_something("Ada Lind.", known)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("result", "empty"),
     [
         (None, True),
@@ -142,7 +143,7 @@ def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> 
 
 
 @pytest.mark.promise("reflect.outputs")
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "missing"),
     [
         ("Approved: 120.50 for Ada Lind.", ()),

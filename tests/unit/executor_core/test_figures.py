@@ -52,7 +52,7 @@ def test_two_figures_have_one_spelling_only_if_they_are_equal(one: int, other: i
     assert (normal(str(one)) == normal(f"{other}.00")) == (one == other)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tokens"),
     [
         ("pay 1,200.50, then stop.", ["1,200.50"]),

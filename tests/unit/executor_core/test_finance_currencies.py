@@ -13,6 +13,7 @@ from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.vocabulary import is_currency, one_currency, places
 from services.executor.core.session.values import NamedValue, Operand
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
 
 TASK = (
@@ -24,7 +25,7 @@ THIRD = (from_task("1"), from_task("3"))
 
 
 @pytest.mark.promise("money.currency")
-@pytest.mark.parametrize(
+@each_row(
     ("stated", "operands"),
     [
         ("333.33", (from_fact("price"), *THIRD)),
@@ -38,7 +39,7 @@ def test_a_split_is_in_the_minor_unit_of_its_currency(stated: str, operands: tup
 
 
 @pytest.mark.promise("money.currency")
-@pytest.mark.parametrize("operation", ["sum", "net_price_delta", "maximum"])
+@each_row("operation", ["sum", "net_price_delta", "maximum"])
 def test_amounts_in_two_currencies_are_never_put_together(operation: str) -> None:
     (problem,) = audit([value("both", operation, "17", from_fact("fee"), from_fact("tip"))], KNOWN)
     assert problem.startswith(f"both: {operation} of amounts in different currencies (12 USD, €5): convert them first")
@@ -51,14 +52,14 @@ def test_a_currency_that_nobody_named_is_no_operand() -> None:
 
 
 @pytest.mark.promise("money.currency")
-@pytest.mark.parametrize(("code", "digits"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4), ("", 2)])
+@each_row(("code", "digits"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4), ("", 2)])
 def test_minor_units_follow_iso_4217(code: str, digits: int) -> None:
     assert places(code) == digits
     assert is_currency(code) == bool(code)
 
 
 @pytest.mark.promise("money.currency")
-@pytest.mark.parametrize(
+@each_row(
     ("amounts", "code"),
     [
         (["USD 5"], "USD"), (["€5"], "EUR"), (["$5"], ""), (["ABC 5"], ""), ([5], ""), (["$5", "CAD"], "CAD"),
@@ -72,7 +73,7 @@ def test_the_currency_of_amounts_is_the_one_that_fits_how_all_are_written(
 
 
 @pytest.mark.promise("I2.audit")
-@pytest.mark.parametrize(
+@each_row(
     "good",
     [
         value("days", "business_days", "5", from_task("2026-01-05"), from_task("2026-01-12")),

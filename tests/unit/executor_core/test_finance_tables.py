@@ -104,7 +104,7 @@ def test_what_no_formula_covers_is_an_error_and_never_a_guess(operation: str, op
         run_calculator(operation, numbers(operands))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("first", "last", "holidays", "days"),
     [
         ("2026-01-05", "2026-01-12", [], 5), ("2026-01-10", "2026-01-12", [], 0), ("2026-01-05", "2026-01-05", [], 0),

@@ -11,6 +11,7 @@ from services.executor.core.session.values import Fact, FigureResults, figures_a
 from services.executor.core.states.machine import TEMPLATES, Figure, Template
 from shared.domain.exact_json import Json
 from shared.domain.words import FsmState
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact, from_task, value
 
 CLAIM = fact({"id": "E-1", "employee": "P-1", "amount": "2340.00", "department": "North"}, "f1", "get_expense")
@@ -177,14 +178,13 @@ def test_a_record_that_belongs_to_another_is_not_taken() -> None:
 
 
 @pytest.mark.promise("process.figures")
-@pytest.mark.parametrize(
+@each_row(
     ("owner", "task", "left"),
     [
         ("P-1", "Process the claim for P-1, $2,340 for the offsite", {"budget_after_e_1": "-0.01"}),
         ("P-1", "Process the claim for P-1", {}),
         ("P-2", "Process the claim for P-1, $2,340 for the offsite", {"budget_after": "2180.99"}),
     ],
-    ids=["stated", "not stated", "of somebody else"],
 )
 def test_of_two_claims_of_a_person_the_one_counts_whose_amount_is_stated(
     owner: str, task: str, left: dict[str, str]

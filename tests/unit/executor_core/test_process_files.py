@@ -20,6 +20,7 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy
 from shared.domain.words import FsmState as S
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact
 
 PLAIN = """
@@ -35,7 +36,7 @@ def test_an_executor_starts_with_processes_that_can_be_followed() -> None:
 
 
 @pytest.mark.promise("process.files")
-@pytest.mark.parametrize(
+@each_row(
     ("more", "why"),
     [
         ('statess = ["ASSESS"]', "nobody reads statess"),

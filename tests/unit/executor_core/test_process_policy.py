@@ -11,6 +11,7 @@ from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, dossier, fact, plan
 
 _PART = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT all rows: 1 row; a reason."})
@@ -54,7 +55,7 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
 
 
 @pytest.mark.promise("process.rules")
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "verb"),
     [
         ("approve_claim", "approve"),

@@ -9,6 +9,7 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, fact, plan
 
 _ROWS: list[Json] = [
@@ -79,7 +80,7 @@ def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
 
 
 @pytest.mark.promise("process.own_way")
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "row", "said", "is_astray"),
     [
         ("create_payment_plan", "R-4", _TASK, True),
@@ -91,7 +92,6 @@ def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
         ("send_final_notice", "R-3", "Send every overdue receivable a final notice", False),
         ("send_final_notice", "R-3", "Work through the overdue receivables; R-3 is urgent", False),
     ],
-    ids=str,
 )
 def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
     tool: str, row: str, said: str, is_astray: bool

@@ -47,7 +47,7 @@ def test_the_fifteen_processes_walk_as_the_table_says() -> None:
 
 
 @pytest.mark.promise("fsm.templates")
-@pytest.mark.parametrize("template", ALL, ids=lambda template: template.process_type)
+@each_row("template", ALL)
 def test_a_process_decomposes_first_completes_last_and_never_goes_back(template: Template) -> None:
     places = [_ORDER.index(state) for state in template.states]
 
@@ -74,7 +74,7 @@ def test_the_read_only_path_reads_and_answers() -> None:
         after_planning(READ_ONLY)
 
 
-@pytest.mark.parametrize("state", [S.COMPLETE, S.APPROVAL_GATE, S.FAILED])
+@each_row("state", [S.COMPLETE, S.APPROVAL_GATE, S.FAILED])
 def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
     with pytest.raises(NoSuchStep, match=state.value):
         state_after(TEMPLATES["general"].states, state)
@@ -107,8 +107,6 @@ def test_every_state_has_a_rule() -> None:
     assert set(PERMITTED) == set(FsmState)
 
 
-@pytest.mark.parametrize(
-    ("task", "is_stronger"), [("Find the ROOT CAUSE", True), ("reconcile C-1", True), ("a claim", False)]
-)
+@each_row(("task", "is_stronger"), [("Find the ROOT CAUSE", True), ("reconcile C-1", True), ("a claim", False)])
 def test_a_question_is_the_stronger_models_where_its_words_are_complex(task: str, is_stronger: bool) -> None:
     assert is_complex(task) is is_stronger

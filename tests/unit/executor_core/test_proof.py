@@ -12,6 +12,7 @@ from services.executor.core.write.field_proof import WriteEvidence, participles
 from services.executor.core.write.settling import judge, judge_lost, judge_refused
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
+from tests.each_row import each_row
 
 OPEN: JsonObject = {"claim_id": "C-1", "status": "open"}
 DONE: JsonObject = {"claim_id": "C-1", "status": "approved"}
@@ -32,7 +33,7 @@ def evidence(
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(
+@each_row(
     "shown",
     [
         evidence(OPEN, DONE),
@@ -118,7 +119,7 @@ def handed_over(after: Json) -> WriteEvidence:
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(
+@each_row(
     ("shown", "status"),
     [
         (evidence(OPEN, DONE), WriteStatus.VERIFIED),
@@ -170,17 +171,17 @@ def test_sameness_has_no_direction(shown: Json, claimed: Json) -> None:
     assert same(shown, shown)
 
 
-@pytest.mark.parametrize("key", ["id", "claim_id", "claimId", "ClaimID", "order-id", "orderid"])
+@each_row("key", ["id", "claim_id", "claimId", "ClaimID", "order-id", "orderid"])
 def test_an_identifier_is_known_by_its_name(key: str) -> None:
     assert names_a_record(key)
 
 
-@pytest.mark.parametrize("key", ["paid", "is_valid", "isPaid", "void", "bid", "status", "identity", ""])
+@each_row("key", ["paid", "is_valid", "isPaid", "void", "bid", "status", "identity", ""])
 def test_a_word_that_ends_like_one_is_no_identifier(key: str) -> None:
     assert not names_a_record(key)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "done"),
     [("approve_claim", "approved"), ("cancel-order", "cancelled"), ("cancel_order", "canceled"), ("ship_it", "shipped"),
      ("deny_x", "denied"), ("pay_invoice", "paid"), ("close_case", "closed")],
@@ -191,7 +192,7 @@ def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
 
 
 @pytest.mark.promise("I4.unverified_is_said")
-@pytest.mark.parametrize(
+@each_row(
     ("read", "status", "says"),
     [
         (evidence(OPEN, OPEN), WriteStatus.REFUSED, ""),

@@ -25,6 +25,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ToolUse
 from tests.doubles.scripted_talk import Call, of_conversation, results_in
+from tests.each_row import each_row
 from tests.unit.executor.stage import APPROVE, READ, Stage
 from tests.unit.executor_core.makers import fact, tool, tools
 
@@ -72,7 +73,7 @@ def unsourced(given: JsonObject) -> tuple[str, ...]:
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
-@pytest.mark.parametrize(
+@each_row(
     ("calls", "why"),
     [
         ([("approve_claim", {"claim": "C-1"})], "do not fit"),
@@ -103,7 +104,7 @@ async def test_a_tool_that_does_not_exist_is_in_no_plan_and_a_read_is_made_as_on
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
-@pytest.mark.parametrize(
+@each_row(
     ("parts", "said", "why"),
     [
         (TWO[2:], {"part": 3}, "this task only asks"),
@@ -120,7 +121,7 @@ def test_a_call_that_carries_out_no_part_that_is_to_be_done_is_not_proposed(
         proposed(("approve_claim", {"claim_id": "C-1", "_call": said}), parts=parts)
 
 
-@pytest.mark.parametrize("said", [None, "a word", {"part": "1"}, '{"part": 1}'])
+@each_row("said", [None, "a word", {"part": "1"}, '{"part": 1}'])
 def test_of_one_part_to_be_done_nothing_has_to_be_said(said: str | JsonObject | None) -> None:
     (made,) = proposed(("approve_claim", {"claim_id": "C-1", "_call": said}))
     assert made.call.part == 1
@@ -134,7 +135,7 @@ def test_an_identifier_that_nothing_states_has_no_source() -> None:
     assert "neither in the task nor in a result" in problem
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("task", "given", "name"),
     [
         ("Lower the limit of C-1 by a third", {"claim_id": "C-1", "limit": Decimal("200.00")}, None),
@@ -181,7 +182,7 @@ def said(*parts: tuple[str, str], process: str = "general") -> JsonObject:
 
 
 @pytest.mark.promise("prime.classify")
-@pytest.mark.parametrize("quote", ["delete all orders", "cancel order O-8", "", "...", "open orders cancel"])
+@each_row("quote", ["delete all orders", "cancel order O-8", "", "...", "open orders cancel"])
 def test_what_the_user_did_not_say_is_no_part_and_that_is_told(quote: str) -> None:
     found = read_understanding(said((quote, "do"), ("cancel order O-7", "do")), (TASK_of_parts_of_a_task, EARLIER))
 
@@ -196,7 +197,7 @@ def test_words_of_an_earlier_message_may_be_quoted() -> None:
     assert part == PartOfTask(number=1, quote="Refund C-1", kind="do")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wrong", "where"),
     [
         ({"parts": "all of it"}, "parts"),
@@ -211,7 +212,7 @@ def test_an_understanding_of_another_shape_is_refused_with_its_place(wrong: Json
         read_understanding(wrong, (TASK_of_parts_of_a_task,))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("result", "marks", "outcome"),
     [
         ({"id": "C-1"}, {}, CallOutcome.SUCCEEDED),
@@ -242,7 +243,7 @@ def test_every_amount_of_whole_cents_is_a_multiple_of_a_cent(cents: int) -> None
     assert problems(schema, {"amount": Decimal(cents * 10 + 5).scaleb(-3)}) is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "value", "told"),
     [
         ({"type": "integer"}, Decimal("5.0"), None),

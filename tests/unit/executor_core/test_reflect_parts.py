@@ -29,6 +29,7 @@ from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskReq
 from shared.domain.marks import MarkKind
 from shared.domain.quality import WEAK, quality
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import NOON, call, entry, fact, plan, verdict
 
 FOOTER = "[Process: expense_approval | Policy: PASSED | Quality: 0.90 | Duration: 1234 ms]"
@@ -102,7 +103,7 @@ def test_prose_says_what_the_rules_said_and_nothing_where_none_spoke() -> None:
 
 
 @pytest.mark.promise("I4.unverified_is_said")
-@pytest.mark.parametrize("status", list(WriteStatus))
+@each_row("status", list(WriteStatus))
 def test_prose_says_of_every_write_what_it_came_to(status: WriteStatus) -> None:
     text = final_answer("All is well.", [entry(status)])
 
@@ -139,7 +140,7 @@ def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
 
 
 @pytest.mark.promise("state.outcome_once")
-@pytest.mark.parametrize("state", list(TaskState))
+@each_row("state", list(TaskState))
 def test_exactly_an_ended_task_has_an_outcome(state: TaskState) -> None:
     end = turn_end(work(), ended(state=state), SessionState(), None, (), NOON)
 

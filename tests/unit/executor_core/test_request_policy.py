@@ -10,13 +10,14 @@ from pydantic import JsonValue
 
 from services.executor.core.prime.prime import RequestPolicy, read_policy
 from services.executor.core.states.machine import Failed
+from tests.each_row import each_row
 
 RULE: dict[str, JsonValue] = {"id": "r1", "condition": "amount > 100", "action": "block"}
 DOCUMENT: dict[str, JsonValue] = {"id": "mine", "rules": [RULE], "context": {"limit": 1.0, "rate": 0.1, "code": "007"}}
 
 
 @pytest.mark.promise("policy.request_document")
-@pytest.mark.parametrize("document", [DOCUMENT, json.dumps(DOCUMENT), f"\n {json.dumps(DOCUMENT)} "])
+@each_row("document", [DOCUMENT, json.dumps(DOCUMENT), f"\n {json.dumps(DOCUMENT)} "])
 def test_an_object_and_its_text_are_the_same_rules(document: str | dict[str, JsonValue]) -> None:
     """Under the request's own name, and with figures that stay figures: 1.0 is no yes."""
     rules = read_policy(document).rules
@@ -34,7 +35,7 @@ def test_any_other_text_is_advice(text: str) -> None:
 
 
 @pytest.mark.promise("policy.request_document")
-@pytest.mark.parametrize(
+@each_row(
     "document",
     [
         "{", "[1", "{}x", "[" * 100_000, "[1]", "{}", '{"context": {}}', {"context": {}}, {"rules": "all"},
@@ -48,7 +49,7 @@ def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonVal
 
 
 @pytest.mark.promise("policy.unknown_shape")
-@pytest.mark.parametrize(
+@each_row(
     ("document", "field"),
     [
         ({"rules": [RULE], "limits": {"amount": 500}}, "policy.limits"),
@@ -70,7 +71,7 @@ def test_rules_of_an_unknown_shape_are_refused_with_the_field(document: str | di
 
 
 @pytest.mark.promise("policy.unknown_shape")
-@pytest.mark.parametrize(
+@each_row(
     "document",
     [
         f"```json\n{json.dumps(DOCUMENT)}\n```",
@@ -83,6 +84,6 @@ def test_rules_in_a_fence_or_with_a_description_are_read(document: str | dict[st
 
 
 @pytest.mark.promise("policy.unknown_shape")
-@pytest.mark.parametrize("text", ["The rules: never pay twice.", "Rules:\n- Never pay twice.\n- Be kind."])
+@each_row("text", ["The rules: never pay twice.", "Rules:\n- Never pay twice.\n- Be kind."])
 def test_prose_that_speaks_of_rules_is_prose(text: str) -> None:
     assert read_policy(text).advice == text

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from services.executor.core.process.synthesis import Instruction, ProposedProcess, build_template, read_kept
 from services.executor.core.states.machine import BadTemplate, is_end, state_after
 from shared.domain.words import FsmState
+from tests.each_row import each_row
 
 S = FsmState
 EXAMPLE = "Service van V-7 for 120.50, tell jo@example.org"
@@ -31,7 +32,7 @@ def _proposed(
 
 
 @pytest.mark.promise("synthesis.validated")
-@pytest.mark.parametrize(
+@each_row(
     "states",
     [
         (S.ASSESS, S.COMPLETE),
@@ -72,7 +73,7 @@ def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmSt
 
 
 @pytest.mark.promise("synthesis.high_risk_asks")
-@pytest.mark.parametrize(("risk", "approval"), [("high", False), ("low", True)])
+@each_row(("risk", "approval"), [("high", False), ("low", True)])
 def test_high_risk_or_the_wish_for_it_asks_a_person(risk: str, approval: bool) -> None:
     template = build_template("fleet_care", _proposed(risk=risk, approval=approval), EXAMPLE)
     assert template.states == (*PATH[:3], S.APPROVAL_GATE, *PATH[3:])
@@ -80,7 +81,7 @@ def test_high_risk_or_the_wish_for_it_asks_a_person(risk: str, approval: bool) -
 
 
 @pytest.mark.promise("synthesis.validated")
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [
         {"states": ["DECOMPOSE", "GUESS", "COMPLETE"]},
@@ -97,9 +98,7 @@ def test_a_word_that_nobody_knows_is_no_proposal(wrong: dict[str, object]) -> No
 
 
 @pytest.mark.promise("synthesis.general")
-@pytest.mark.parametrize(
-    "says", ["Read V-7.", "The amount is 120.50 as always.", "Ask jo@example.org.", "Card 4111 1111 1111 1111"]
-)
+@each_row("says", ["Read V-7.", "The amount is 120.50 as always.", "Ask jo@example.org.", "Card 4111 1111 1111 1111"])
 def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
     """It is kept for later tasks: nothing of one task, and nothing that the privacy guard marks, is told to them."""
     with pytest.raises(BadTemplate, match="the one task"):
@@ -109,7 +108,7 @@ def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
 
 
 @pytest.mark.promise("synthesis.validated")
-@pytest.mark.parametrize("text", ["", "{}", "no JSON", '{"process_type": "other", "states": [], "synthesized": true}'])
+@each_row("text", ["", "{}", "no JSON", '{"process_type": "other", "states": [], "synthesized": true}'])
 def test_what_is_kept_and_cannot_be_followed_is_refused(text: str) -> None:
     """A spoiled one, another one, one that today's machine would not walk, or a built-in one in disguise."""
     with pytest.raises(BadTemplate):

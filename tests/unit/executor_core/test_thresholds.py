@@ -13,6 +13,7 @@ from shared.contracts.plan import Origin
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, RuleAction, WriteStatus
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, dossier, entry, fact, from_fact, value, verdict
 
 PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
@@ -36,7 +37,7 @@ def _said(text: str) -> list[str]:
 
 
 @pytest.mark.promise("prime.thresholds")
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "found"),
     [
         ("amount > 5000", [("amount", ">", "5000", True)]),
@@ -62,7 +63,7 @@ def test_a_limit_is_a_comparison_of_a_field_with_a_number(
 
 
 @pytest.mark.promise("prime.thresholds")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("Claims over $5,000 need a manager.", ["> 5000"]),
@@ -130,7 +131,7 @@ def _progress(*limits: Threshold, triggered: bool = False, **known: object) -> P
 
 
 @pytest.mark.promise("outcome.thresholds")
-@pytest.mark.parametrize(
+@each_row(
     ("amount", "triggered", "held"),
     [("700", True, True), ("700", False, False), ("500", False, True), ("3", True, False)],
 )
@@ -173,7 +174,7 @@ REFUSAL = "the amount exceeds the approval limit of 300"
 
 
 @pytest.mark.promise("accuracy.parted")
-@pytest.mark.parametrize(
+@each_row(
     ("amount", "refusal", "outcome"),
     [
         (400, REFUSAL, ("500", "400", False)),
@@ -190,9 +191,7 @@ def test_a_write_that_the_server_refuses_for_a_limit_of_its_own_contradicts_the_
 
 
 @pytest.mark.promise("accuracy.parted")
-@pytest.mark.parametrize(
-    ("amount", "triggered", "held"), [("700", False, False), ("700", True, True), ("3", False, True)]
-)
+@each_row(("amount", "triggered", "held"), [("700", False, False), ("700", True, True), ("3", False, True)])
 def test_the_record_that_a_verified_write_names_is_held_against_a_limit(
     amount: str, triggered: bool, held: bool
 ) -> None:

@@ -3,8 +3,6 @@
 from datetime import date
 from decimal import Decimal
 
-import pytest
-
 from services.executor.core.figures.arguments import hints_of
 from services.executor.core.figures.trace import (
     OriginKind,
@@ -129,7 +127,7 @@ def test_ten_thousand_rows_are_indexed_and_each_is_found() -> None:
     assert (origin.path, origin.is_whole) == ("rows[9876].id", True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "figures"),
     [
         ("1. Paid 120.50 EUR\n2. Closed EXP-1", ["120.50 EUR", "EXP-1"]),

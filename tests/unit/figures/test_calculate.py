@@ -199,7 +199,7 @@ def test_a_figure_in_two_currencies_of_the_task_has_none() -> None:
     assert asked("sum", "90", known=known).currency == "GBP"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("task", "limit", "result"),
     [
         ("all of January 2026", "2026-01-31", "3"),
@@ -314,7 +314,7 @@ def test_recomputing_follows_rows_that_moved_and_limits_that_changed() -> None:
 
 
 @pytest.mark.promise("I2.audit")
-@pytest.mark.parametrize(
+@each_row(
     "forged",
     [
         {"operands": [{"source": "constant", "literal": "777"}]},
@@ -344,8 +344,6 @@ def test_the_tool_is_described_briefly_and_its_schema_is_closed() -> None:
     assert all(re.search(rf"\b{name}[(/]", text) for name in CALCULATORS)
 
 
-@pytest.mark.parametrize(
-    "operands", ['["r1.items[*].amount"]', "r1.items[*].amount", [{"ref": "r1", "path": "items[*].amount"}]]
-)
+@each_row("operands", ['["r1.items[*].amount"]', "r1.items[*].amount", [{"ref": "r1", "path": "items[*].amount"}]])
 def test_operands_are_read_however_a_model_wraps_them(operands: Json) -> None:
     assert calculate({"operation": "Sum", "operands": operands}, KNOWN).value == "425.75"

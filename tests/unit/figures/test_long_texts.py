@@ -5,14 +5,13 @@ A reader that looks at the whole text for each of its pieces takes minutes here,
 
 from datetime import UTC, date, datetime
 
-import pytest
-
 from services.executor.core.authorize.policy import asked_fields
 from services.executor.core.figures.mentions import find_amounts, find_mentions
 from services.executor.core.prime.prime import named_tools
 from services.gateway.features.solver.service import answers_in
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
+from tests.each_row import each_row
 
 LONG = 262_144
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -22,7 +21,7 @@ def repeated(piece: str) -> str:
     return (piece * (LONG // len(piece) + 1))[:LONG]
 
 
-@pytest.mark.parametrize("piece", ["in ", "in 30 days "])
+@each_row("piece", ["in ", "in 30 days "])
 def test_dates_of_a_long_text_are_found(piece: str) -> None:
     assert find_mentions(repeated(piece), NOW).text == repeated(piece)
 

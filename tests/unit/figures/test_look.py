@@ -11,6 +11,7 @@ from services.executor.core.figures.calculate import LOOK, MOST_SHOWN, look
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.tools.paginate import shorten_result
 from shared.domain.exact_json import Json, JsonObject, dumps
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact
 
 ROWS: list[Json] = [
@@ -69,7 +70,7 @@ def test_a_record_and_a_list_in_it_are_looked_at_by_their_path() -> None:
     assert asked(ref="r2", list="claim.lines")["shown"] == [{"value": 1}, {"value": 2}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given_", "why"),
     [
         ({"ref": "r9"}, "there are r1, r2"),

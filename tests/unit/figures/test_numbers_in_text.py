@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.figures.mentions import Mention, find_mentions
 from services.executor.core.figures.numbers import Number
+from tests.each_row import each_row
 from tests.unit.figures.reading_stage import days_in, is_said, read, sources, trace
 
 _AMOUNTS = st.decimals(min_value=Decimal("0.01"), max_value=Decimal("9999999.99"), places=2)
@@ -72,7 +73,7 @@ def test_an_amount_passes_exactly_if_the_task_has_it(planned: int, known: list[i
 
 
 @pytest.mark.promise("I2.provenance.words")
-@pytest.mark.parametrize(
+@each_row(
     "text", ["one of your orders", "no one", "two reminders at most", "someone often tendered", "the seventh", "atone"]
 )
 def test_everyday_words_are_no_amounts(text: str) -> None:
@@ -80,7 +81,7 @@ def test_everyday_words_are_no_amounts(text: str) -> None:
 
 
 @pytest.mark.promise("I2.provenance.words")
-@pytest.mark.parametrize(("text", "figure"), [("two EUR", 2), ("a hundred dollars", 100)])
+@each_row(("text", "figure"), [("two EUR", 2), ("a hundred dollars", 100)])
 def test_small_numbers_with_a_unit_and_round_ones_are_amounts(text: str, figure: int) -> None:
     assert trace("amount", figure, sources(text)).strictness_met
 
@@ -117,14 +118,12 @@ def test_days_from_now_are_counted(count: int) -> None:
     assert date(2026, 3, 4) + timedelta(days=count) in days_in(f"in {count} days")
 
 
-@pytest.mark.parametrize(
-    ("day", "is_own"), [("2026-03-06", True), ("2026-03-09", True), ("2026-03-07", False), ("2025-03-06", False)]
-)
+@each_row(("day", "is_own"), [("2026-03-06", True), ("2026-03-09", True), ("2026-03-07", False), ("2025-03-06", False)])
 def test_a_repetition_says_its_own_days_only(day: str, is_own: bool) -> None:
     assert is_said("Send three reminders, one per working day from Friday", "date", day) is is_own
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["Pay claim C-1 on March 12", "Pay C-1 March 12", "C-1 of March 12, 2026", "EXP_12 on 12 March", "A-3 March 12"],
 )

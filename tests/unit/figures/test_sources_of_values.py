@@ -2,7 +2,6 @@
 
 from decimal import Decimal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,7 +93,7 @@ def test_a_value_that_nobody_said_is_not_supported(text: str, name: str, value: 
     assert not is_said(text, name, value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "name", "value"),
     [
         ("put it on shelf thirty-one", "shelf", "31"),

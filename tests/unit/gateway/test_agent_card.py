@@ -21,6 +21,7 @@ from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import Abilities, GatewayProfile
 from services.gateway.a2a.views import NEW, OLD
 from services.gateway.settings import GatewaySettings
+from tests.each_row import each_row
 
 _ROOT = Path(__file__).parents[3]
 _DISCOVERY = "https://id.example.com/.well-known/openid-configuration"
@@ -63,7 +64,7 @@ def test_skills_are_the_processes_that_are_switched_on() -> None:
     assert [skill.id for skill in card.skills] == ["procurement", "payroll"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "says"),
     [
         ({"a2a_processes": "payroll,astrology"}, "no process 'astrology'"),
@@ -149,7 +150,7 @@ def _verify(card: AgentCard, keys: CardKeys) -> None:
 
 
 @pytest.mark.promise("gateway.card_signed")
-@pytest.mark.parametrize("shape", ["1.0", "merged"])
+@each_row("shape", ["1.0", "merged"])
 def test_the_card_is_signed_and_the_official_library_verifies_it_after_its_way_over_the_wire(shape: str) -> None:
     keys = read_card_keys(_pem(_key()), _FACE.url)
     card = agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))

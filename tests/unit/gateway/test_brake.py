@@ -3,6 +3,7 @@
 import pytest
 
 from services.gateway.features.identity.throttle import FailureThrottle, Strictness, networks_in, source_of
+from tests.each_row import each_row
 
 GUESS, GOOD = 1, 2
 
@@ -78,7 +79,7 @@ TRUSTED = networks_in(["10.0.0.0/8", "2001:db8::/32", "127.0.0.1"])
 
 
 @pytest.mark.promise("identity.brake")
-@pytest.mark.parametrize(
+@each_row(
     ("peer", "forwarded", "source"),
     [
         ("192.0.2.1", "", "192.0.2.1"),

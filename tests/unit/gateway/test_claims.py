@@ -7,6 +7,7 @@ from services.gateway.features.identity.signing_keys import may_be_asked
 from services.gateway.features.identity.tokens import ClaimNames, caller_in
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
+from tests.each_row import each_row
 
 GOOD: JsonObject = {"sub": "casey", "tenant": "acme", "roles": ["client"]}
 
@@ -34,7 +35,7 @@ def test_where_there_is_one_tenant_no_claim_names_another() -> None:
 
 
 @pytest.mark.promise("identity.claims")
-@pytest.mark.parametrize(
+@each_row(
     ("claims", "said"),
     [
         (_with(tenant=None), "tenant: its claim 'tenant' is missing"),
@@ -59,7 +60,7 @@ def test_a_claim_that_is_missing_or_wrong_is_named(claims: JsonObject, said: str
     assert said in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "may"),
     [
         ("https://issuer.example/jwks", True),

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from services.gateway.features.console.pages import FOLDER
+from tests.each_row import each_row
 
 CSS = (FOLDER / "console.css").read_text()
 TEXT, PARTS = 4.5, 3.0
@@ -45,7 +46,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.promise("console.everybody")
-@pytest.mark.parametrize("theme", THEMES)
+@each_row("theme", THEMES)
 def test_text_and_parts_stand_out_from_their_ground(theme: str) -> None:
     tokens = THEMES[theme]
     weak = {

@@ -22,6 +22,7 @@ from shared.domain.cases import CaseOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Strategy
 from tests.doubles.redis_tasks import a_record
+from tests.each_row import each_row
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -55,7 +56,7 @@ def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
     assert cases(entries, MemoryQuery("t59")).total == 1
 
 
-@pytest.mark.parametrize("text", ["", "0", "-1", "x", "99999", "²", "1.5"])
+@each_row("text", ["", "0", "-1", "x", "99999", "²", "1.5"])
 def test_a_page_that_is_none_is_the_first(text: str) -> None:
     assert read_page(text) == 1
 

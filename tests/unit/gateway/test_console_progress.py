@@ -28,6 +28,7 @@ from shared.domain.bandit import Arm
 from shared.domain.estimates import Moment, Point, moments
 from shared.domain.words import TaskState
 from tests.doubles.redis_tasks import a_record
+from tests.each_row import each_row
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -39,7 +40,7 @@ def course(*qualities: float) -> tuple[Moment, ...]:
 
 
 @pytest.mark.promise("console.first_screen")
-@pytest.mark.parametrize(
+@each_row(
     ("qualities", "arrow", "lately"),
     [
         ([0.4] * 10 + [0.8] * 10, "up", 0.8),
@@ -90,7 +91,7 @@ def test_of_arms_that_are_alike_none_is_the_best() -> None:
 
 
 @pytest.mark.promise("console.first_screen")
-@pytest.mark.parametrize(
+@each_row(
     ("totals", "state", "value", "tone"),
     [
         ({TaskState.COMPLETED: 9, TaskState.REJECTED: 4}, TenantState(), "9 of 9", "good"),
@@ -146,9 +147,7 @@ def ended(task_id: str, seconds: float, **data: object) -> TaskRecord:
 
 
 @pytest.mark.promise("console.operations")
-@pytest.mark.parametrize(
-    "left", [{"approval_request": {"approval_id": "a"}}, {"approval_id": "a", "approval": "by dana"}]
-)
+@each_row("left", [{"approval_request": {"approval_id": "a"}}, {"approval_id": "a", "approval": "by dana"}])
 def test_how_long_tasks_took_apart_from_waiting_for_people(left: dict[str, object]) -> None:
     alone = [ended(f"t{n}", n) for n in range(1, 21)]
     waited = ended("w", 7200, metadata=left)
@@ -198,6 +197,6 @@ def test_a_chart_says_what_it_shows_and_escapes_it() -> None:
     assert "style=" not in drawn
 
 
-@pytest.mark.parametrize(("most", "top"), [(0, 1), (0.003, 0.004), (1, 1), (7, 8), (101, 200), (4500, 5000)])
+@each_row(("most", "top"), [(0, 1), (0.003, 0.004), (1, 1), (7, 8), (101, 200), (4500, 5000)])
 def test_an_axis_ends_at_a_round_number(most: float, top: float) -> None:
     assert round_ticks(most)[-1] == pytest.approx(top)

@@ -12,6 +12,7 @@ from services.gateway.features.console.views.timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
 from tests.doubles.redis_tasks import a_record
+from tests.each_row import each_row
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -53,7 +54,7 @@ def test_the_rail_tells_where_the_task_is_and_what_it_did_not_need() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("state", [TaskState.FAILED, TaskState.CANCELED])
+@each_row("state", [TaskState.FAILED, TaskState.CANCELED])
 def test_where_a_task_stopped_is_marked(state: TaskState) -> None:
     stops = rail(STORY, record(state))
     assert [stop.word for stop in stops if stop.progress == "bad"] == ["MUTATE"]
@@ -94,7 +95,7 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     assert len(writes(rows_of_record(found), None)) == 1
 
 
-@pytest.mark.parametrize(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": False}, False), ({}, False)])
+@each_row(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": False}, False), ({}, False)])
 def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry: bool) -> None:
     found = a_record("s")
     request = found.request.model_copy(update={"metadata": asked})
@@ -115,8 +116,6 @@ def test_what_many_calls_have_in_common_is_said_once() -> None:
 
 
 @pytest.mark.promise("prose.said")
-@pytest.mark.parametrize(
-    ("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, "")]
-)
+@each_row(("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, "")])
 def test_the_page_says_what_of_a_requests_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str) -> None:
     assert unenforced_policy(record().model_copy(update={"metadata": metadata})) == said

@@ -17,12 +17,13 @@ from services.gateway.features.console.views.words import (
     zone_named,
 )
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 PARIS = PageClock(NOON, ZoneInfo("Europe/Paris"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("at", "words"),
     [
         (NOON, "13:00"),
@@ -35,7 +36,7 @@ def test_times_are_those_of_the_readers_clock(at: datetime, words: str) -> None:
     assert wall_time(at, PARIS) == words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "words"),
     [
         (0.2, "now"),
@@ -59,12 +60,12 @@ def test_a_span_is_told_in_its_largest_unit() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["", "Nowhere/At_All", "../../etc/passwd", "x" * 5000, "\x00"])
+@each_row("name", ["", "Nowhere/At_All", "../../etc/passwd", "x" * 5000, "\x00"])
 def test_a_zone_that_there_is_not_is_utc(name: str) -> None:
     assert zone_named(name).key == "UTC"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "words"),
     [
         (Decimal("2340.00"), "2340.00"),
@@ -81,13 +82,13 @@ def test_a_value_keeps_every_digit(value: Json, words: str) -> None:
     assert show_json(value) == words
 
 
-@pytest.mark.parametrize(("nanos", "words"), [(0, "$0.00"), (1_234_500_000, "$1.23"), (4_200_000, "$0.0042")])
+@each_row(("nanos", "words"), [(0, "$0.00"), (1_234_500_000, "$1.23"), (4_200_000, "$0.0042")])
 def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str) -> None:
     assert dollars(nanos) == words
 
 
 @pytest.mark.promise("console.forms")
-@pytest.mark.parametrize(
+@each_row(
     "wanted",
     [
         "https://evil.example/",

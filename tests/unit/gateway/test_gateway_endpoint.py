@@ -3,6 +3,7 @@
 import pytest
 
 from shared.domain.outgoing import tools_reach, why_refused
+from tests.each_row import each_row
 
 GOOD = [
     "http://127.0.0.1:9009/mcp",
@@ -48,13 +49,13 @@ HOSTS = ("tools.acme.example", "ported.acme.example:9009")
 
 
 @pytest.mark.promise("gateway.tools_endpoint")
-@pytest.mark.parametrize("url", GOOD)
+@each_row("url", GOOD)
 def test_loopback_and_named_hosts_are_permitted(url: str) -> None:
     assert why_refused(url, tools_reach(HOSTS, loopback=True)) is None
 
 
 @pytest.mark.promise("gateway.tools_endpoint")
-@pytest.mark.parametrize("url", BAD)
+@each_row("url", BAD)
 def test_everything_else_is_refused(url: str) -> None:
     assert why_refused(url, tools_reach(HOSTS, loopback=True))
 

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from services.gateway.__main__ import main
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.settings import GatewaySettings
+from tests.each_row import each_row
 from tests.refusals import refusal_of, refusal_of_process
 
 REDIS = {"REDIS_URL": "redis://localhost"}
@@ -13,7 +14,7 @@ JWT = {**REDIS, "AUTHENTICATION": "jwt", "JWT_ISSUER": "https://issuer.example",
 
 
 @pytest.mark.promise("gateway.refuses_to_start")
-@pytest.mark.parametrize(
+@each_row(
     ("environ", "names"),
     [
         ({}, "REDIS_URL"),
@@ -60,7 +61,7 @@ def test_where_names_are_believed_others_are_let_in_only_by_name(host: str, auth
 
 
 @pytest.mark.promise("gateway.open_by_name")
-@pytest.mark.parametrize(
+@each_row(
     "given",
     [
         {"host": "127.0.0.1"},
@@ -79,7 +80,7 @@ def test_authentication_is_off_only_by_name() -> None:
     assert settings.profile == "production"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "ways"),
     [("keys", ("keys",)), ("jwt , keys", ("jwt", "keys")), ("keys,jwt", ("keys", "jwt")), ("off", ()), ("", ())],
 )

@@ -17,6 +17,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, Role, TaskState
 from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
 from tests.doubles.memory_threads import MemoryThreads
+from tests.each_row import each_row
 from tests.unit.gateway.stream_stage import ANN, NOON, message
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -63,7 +64,7 @@ def test_legacy_content_is_the_same_turn_until_its_answer_was_given() -> None:
 
 
 @pytest.mark.promise("gateway.decision")
-@pytest.mark.parametrize("caller", [ANNA, BOSS])
+@each_row("caller", [ANNA, BOSS])
 def test_a_bare_word_to_a_waiting_task_is_a_decision(caller: Caller) -> None:
     waiting = _known(TaskState.INPUT_REQUIRED)
     intake = take_in(_legacy(" REJECT "), caller, waiting, Thread(), IntakeTime(NOW, "x"))
@@ -72,7 +73,7 @@ def test_a_bare_word_to_a_waiting_task_is_a_decision(caller: Caller) -> None:
 
 
 @pytest.mark.promise("gateway.decision_names_its_question")
-@pytest.mark.parametrize(("named", "kept"), [("q1", "q1"), (None, "q2"), ("", "q2")])
+@each_row(("named", "kept"), [("q1", "q1"), (None, "q2"), ("", "q2")])
 def test_an_answer_is_to_the_question_it_names_or_else_to_the_one_that_stands(named: str | None, kept: str) -> None:
     """The client saw q1; since then the plan changed, and q2 is asked."""
     waiting = _known(TaskState.INPUT_REQUIRED).model_copy(update={"metadata": {"approval_id": "q2"}})
@@ -82,7 +83,7 @@ def test_an_answer_is_to_the_question_it_names_or_else_to_the_one_that_stands(na
     assert intake.turn.data["approval_id"] == kept
 
 
-@pytest.mark.parametrize("named", [7, ["q1"], "q" * 257])
+@each_row("named", [7, ["q1"], "q" * 257])
 def test_a_question_that_no_question_can_be_is_refused(named: Json) -> None:
     waiting = _known(TaskState.INPUT_REQUIRED)
     answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}

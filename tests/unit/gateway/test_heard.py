@@ -7,6 +7,7 @@ from services.gateway.features.participation.service import WordKind, read_asses
 from services.gateway.features.tasks.message import ClientMessage
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Dialect
+from tests.each_row import each_row
 
 SECRET = "0123456789abcdef" * 4
 NOW = "2026-03-02T09:00:00Z"
@@ -28,7 +29,7 @@ def _bare(data: JsonObject) -> JsonObject:
 
 
 @pytest.mark.promise("participant.shapes")
-@pytest.mark.parametrize(
+@each_row(
     "message",
     [
         _message("", START),
@@ -60,7 +61,7 @@ def test_what_does_not_say_what_it_is_is_only_a_guess() -> None:
 
 
 @pytest.mark.promise("participant.shapes")
-@pytest.mark.parametrize(
+@each_row(
     "message",
     [
         _message("Approve claim EXP-1"),
@@ -76,7 +77,7 @@ def test_other_messages_are_tasks(message: ClientMessage) -> None:
 
 
 @pytest.mark.promise("participant.no_echo")
-@pytest.mark.parametrize(
+@each_row(
     "message",
     [
         _message(dumps(START)[:-1]),
@@ -97,7 +98,7 @@ def test_a_key_in_the_wrong_place_is_never_taken_for_a_task(message: ClientMessa
 
 
 @pytest.mark.promise("participant.no_echo")
-@pytest.mark.parametrize(
+@each_row(
     ("wrong", "field"),
     [
         ({"ues_url": 5}, "assessment_start.ues_url"),
@@ -127,7 +128,7 @@ def test_a_start_needs_no_summary_of_the_world() -> None:
 
 
 @pytest.mark.promise("participant.turn")
-@pytest.mark.parametrize("wrong", [{"turn_number": 0}, {"turn_number": "x"}, {"current_time": "noon"}])
+@each_row("wrong", [{"turn_number": 0}, {"turn_number": "x"}, {"current_time": "noon"}])
 def test_a_turn_that_cannot_be_read_names_its_field(wrong: JsonObject) -> None:
     with pytest.raises(InvalidField, match=f"turn_start.{next(iter(wrong))}"):
         turn_of({**TURN, **wrong})

@@ -3,11 +3,12 @@
 import pytest
 
 from services.gateway.edge.body import MAX_DEPTH, MAX_VALUES, BadCall, parse_value
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("gateway.limits")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "says"),
     [
         (b"[" + b"1," * MAX_VALUES + b"1]", "more than 100000 values"),

@@ -3,12 +3,13 @@
 import pytest
 
 from services.gateway.edge.request_limits import is_own_host, is_own_page
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("identity.own_pages")
 PUBLIC = "https://agent.acme.example/"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("origin", "host"),
     [
         ("http://127.0.0.1:9010", "127.0.0.1:9010"),
@@ -26,7 +27,7 @@ def test_the_gateways_own_pages_may(origin: str, host: str) -> None:
     assert is_own_page(origin, host, PUBLIC)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("origin", "host"),
     [
         ("https://evil.example", "127.0.0.1:9010"),
@@ -50,7 +51,7 @@ def test_pages_of_others_may_not(origin: str, host: str) -> None:
     assert not is_own_page(origin, host, PUBLIC)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "host",
     [
         "127.0.0.1:9010",
@@ -69,8 +70,6 @@ def test_a_host_that_nobody_else_can_lead_here_is_our_own(host: str) -> None:
     assert is_own_host(host, PUBLIC)
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:9010", "", "127.0.0.1.evil.example", "a/b", "x@127.0.0.1", "[::1"]
-)
+@each_row("host", ["evil.example", "evil.example:9010", "", "127.0.0.1.evil.example", "a/b", "x@127.0.0.1", "[::1"])
 def test_a_name_that_its_owner_may_lead_anywhere_is_not_our_own(host: str) -> None:
     assert not is_own_host(host, PUBLIC)

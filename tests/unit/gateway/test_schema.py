@@ -105,7 +105,7 @@ _ENUMS = [(message, field) for message, field in _FIELDS if field.enum_type]
 
 
 @pytest.mark.promise("gateway.schema")
-@pytest.mark.parametrize(("message", "field"), _ENUMS)
+@each_row(("message", "field"), _ENUMS)
 def test_an_enum_is_taken_by_name_and_by_number(message: Descriptor, field: FieldDescriptor) -> None:
     for one in field.enum_type.values:
         known: tuple[Json, ...] = (one.name, one.number, str(one.number))
@@ -163,7 +163,7 @@ def test_free_values_stay_as_they_came() -> None:
     assert str(read["message"]) == str(loads_object(text)["message"])
 
 
-@pytest.mark.parametrize("said", ["\u2603", "a", "a b", 5])
+@each_row("said", ["\u2603", "a", "a b", 5])
 def test_what_is_no_base64_is_refused(said: Json) -> None:
     with pytest.raises(InvalidField, match=r"parts\[0\]\.raw: must be"):
         read_by_schema({"parts": [{"raw": said}]}, new.Message.DESCRIPTOR)
@@ -175,7 +175,7 @@ def test_a_part_holds_one_content_and_unknown_fields_are_left_out() -> None:
     assert read_by_schema({"id": "t", "draft_field": 1}, new.GetTaskRequest.DESCRIPTOR) == {"id": "t"}
 
 
-@pytest.mark.parametrize("said", [7, "7", Decimal("7.0"), "7.0"])
+@each_row("said", [7, "7", Decimal("7.0"), "7.0"])
 def test_whole_numbers_come_in_every_spelling_of_protojson(said: Json) -> None:
     assert read_by_schema({"history_length": said}, new.GetTaskRequest.DESCRIPTOR) == {"historyLength": 7}
 
@@ -196,7 +196,7 @@ def test_a_query_has_both_spellings_too() -> None:
         assert read == {"pageSize": 5, "includeArtifacts": True, "status": "TASK_STATE_WORKING"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "query",
     [[("page_size", "5"), ("pageSize", "5")], [("pageSize", "1"), ("pageSize", "2")], [("includeArtifacts", "maybe")]],
 )

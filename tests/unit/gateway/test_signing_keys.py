@@ -20,6 +20,7 @@ from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, T
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
+from tests.each_row import each_row
 
 PATIENCE = Patience(renew=300, again=10, stale=3600)
 
@@ -144,7 +145,7 @@ def _jwk(**changes: Json) -> JsonObject:
 
 
 @pytest.mark.promise("identity.algorithms")
-@pytest.mark.parametrize(
+@each_row(
     "jwk",
     [
         {"kty": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "kid": "k"},

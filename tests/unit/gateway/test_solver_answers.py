@@ -19,10 +19,11 @@ from services.gateway.features.solver.service import (
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import dumps
 from shared.domain.words import Dialect, TaskState
+from tests.each_row import each_row
 
 
 @pytest.mark.promise("solver.parser_chain")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "answers"),
     [
         ('["Paris", "Berlin"]', ("Berlin", "Paris")),
@@ -76,12 +77,12 @@ def test_a_refusal_is_one_text_however_many_commas_it_has(text: str, wanted: For
 
 
 @pytest.mark.promise("solver.refusals_whole")
-@pytest.mark.parametrize(("text", "answers"), LISTS)
+@each_row(("text", "answers"), LISTS)
 def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[str, ...]) -> None:
     assert answers_in(text, "list", in_given_order=False) == answers
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "text", "answers"),
     [
         ("single", "Paris, in France", ("Paris, in France",)),
@@ -95,7 +96,7 @@ def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: st
     assert answers_in(text, wanted, in_given_order=False) == answers
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("task", "asked"),
     [
         ("List the invoices in descending order of amount.", True),
@@ -129,7 +130,7 @@ NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
 @pytest.mark.promise("solver.endpoint")
-@pytest.mark.parametrize(
+@each_row(
     ("state", "metadata", "status"),
     [
         (TaskState.COMPLETED, {}, 200),
@@ -148,9 +149,7 @@ def test_what_is_no_answer_has_no_200(state: TaskState, metadata: dict[str, Json
 
 
 @pytest.mark.promise("prose.said")
-@pytest.mark.parametrize(
-    ("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, None)]
-)
+@each_row(("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, None)])
 def test_the_metadata_says_what_of_a_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str | None) -> None:
     """Beside the answers, which stay as they are."""
     ask: Ask = read_solver({"task_id": "t", "task": "Which cities?"})

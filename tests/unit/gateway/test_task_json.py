@@ -19,6 +19,7 @@ from shared.contracts.task import Artifact, File, HistoryMessage, Principal, Tas
 from shared.domain.exact_json import plain
 from shared.domain.words import Dialect, TaskState
 from tests.doubles.redis_tasks import a_record
+from tests.each_row import each_row
 from tests.integration.gateway_stage import at
 
 _Any = TypeVar("_Any")
@@ -132,7 +133,7 @@ _KNOWN = {"submitted", "working", "input-required", "completed", "canceled", "fa
 
 
 @pytest.mark.promise("gateway.conformance_legacy")
-@pytest.mark.parametrize("state", TaskState)
+@each_row("state", TaskState)
 def test_a_state_is_one_that_the_early_protocol_knows(state: TaskState) -> None:
     """It has no word for a refusal, which is a failure there; the reason is told with it."""
     ended = a_record().model_copy(update={"state": state, "reason": "why"})

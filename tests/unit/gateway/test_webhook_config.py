@@ -13,6 +13,7 @@ from services.gateway.features.webhooks.model import (
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach, why_refused
 from shared.domain.words import Dialect
+from tests.each_row import each_row
 
 URL = "https://hooks.example/a"
 
@@ -31,7 +32,7 @@ def test_what_is_shown_has_no_secret() -> None:
 
 
 @pytest.mark.promise("push.headers")
-@pytest.mark.parametrize(
+@each_row(
     ("change", "field"),
     [
         ({"token": "a\r\nX-Evil: 1"}, "config.token"),
@@ -60,14 +61,14 @@ def test_what_would_forge_a_header_is_refused_by_its_name_and_without_its_value(
 
 
 @pytest.mark.promise("push.headers")
-@pytest.mark.parametrize("headers", [{"X Y": "a"}, {"X:": "a"}, {"X": "a\nb"}, {"X": "ä"}, {"": "a"}])
+@each_row("headers", [{"X Y": "a"}, {"X:": "a"}, {"X": "a\nb"}, {"X": "ä"}, {"": "a"}])
 def test_headers_of_a_notice_are_as_safe(headers: dict[str, str]) -> None:
     with pytest.raises(InvalidField):
         checked_headers(headers)
 
 
 @pytest.mark.promise("push.guarded")
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "ftp://hooks.example/a",

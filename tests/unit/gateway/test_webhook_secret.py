@@ -10,6 +10,7 @@ from services.gateway.features.webhooks.secrets import delivery_id, read_secrets
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.infra.archive_open import new_key
 from shared.infra.sealed import CannotOpen, Seal
+from tests.each_row import each_row
 from tests.refusals import refusal_of
 
 OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
@@ -41,7 +42,7 @@ def test_what_was_kept_is_opened_after_a_change_of_secret() -> None:
         Seal(read_secrets(NEW).sealing_keys()).open(kept)
 
 
-@pytest.mark.parametrize("text", ["whsec_short", "not base64 at all, whatever its length may be", "ä" * 40])
+@each_row("text", ["whsec_short", "not base64 at all, whatever its length may be", "ä" * 40])
 def test_what_is_no_secret_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="base64"):
         read_secrets(text)
@@ -57,7 +58,7 @@ def test_a_delivery_has_one_id() -> None:
 
 
 @pytest.mark.promise("push.off")
-@pytest.mark.parametrize(
+@each_row(
     ("given", "names"),
     [
         ({"A2A_PUSH": "on"}, "WEBHOOK_SECRET"),

@@ -12,6 +12,7 @@ from shared.domain.words import ToolClass, WriteStatus
 from shared.infra.journal_rows import ROW, StoredStep, name_of, pack_row, read_rows, split
 from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.packed import ESCAPES
+from tests.each_row import each_row
 
 _ENTRY = LedgerEntry(
     key="t:h:c1",
@@ -76,7 +77,7 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
 
 
 @pytest.mark.promise("upgrade.opened")
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "steps"),
     [
         ({"key": "k", "kind": "note", "data": '{"said":"Müller"}'}, [("k", '{"said":"Müller"}')]),

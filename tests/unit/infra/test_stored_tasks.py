@@ -8,6 +8,7 @@ from shared.contracts.task import TaskEvent
 from shared.infra.packed import ESCAPES
 from shared.infra.stored_tasks import events_json, pack_events, pack_record, read_events, read_record
 from tests.doubles.redis_tasks import a_record
+from tests.each_row import each_row
 
 _AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _EVENTS = [TaskEvent(kind="note", at=_AT, data={"said": f"Müller {number}"}) for number in range(3)]
@@ -50,7 +51,7 @@ def test_what_was_packed_before_is_read() -> None:
     ]
 
 
-@pytest.mark.parametrize("entry", ["", "spoilt", _ENTRY[:-3]])
+@each_row("entry", ["", "spoilt", _ENTRY[:-3]])
 def test_an_entry_that_is_none_is_said(entry: str) -> None:
     with pytest.raises(ValueError, match=r"cannot be decompressed|its end is missing"):
         events_json(entry)

@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 from shared.domain.bandit import REWARD_UNITS, Arm, choose, reward_units, ucb1
 from shared.domain.words import Strategy
+from tests.each_row import each_row
 from tools.bench.learner.regret import ARMS, SCENES, RegretCourse, RegretScene, course, regret_bound
 
 ALL = tuple(Strategy)
@@ -67,7 +68,7 @@ def _grows_no_faster_than_its_bound(found: RegretCourse) -> None:
 
 
 @pytest.mark.promise("bandit.regret")
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+@each_row("scene", SCENES)
 def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: RegretScene) -> None:
     """In the mean, at every mark and from each mark to the next."""
     _grows_no_faster_than_its_bound(course(scene, choices=250, seeds=SEEDS))

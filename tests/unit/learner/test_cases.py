@@ -9,6 +9,7 @@ from shared.domain.cases import CaseOutcome, judge_outcome, prune_log, relevant
 from shared.domain.keywords import keywords, stem
 from shared.domain.words import TaskState
 from tests.doubles.redis_tasks import NOON
+from tests.each_row import each_row
 from tests.unit.learner.makers import a_case, a_failure
 
 GOOD = [a_case(number, f"good{number} words{number}") for number in range(10, 20)]
@@ -80,7 +81,7 @@ def test_the_cases_with_the_most_words_in_common_come_first() -> None:
     assert relevant(log, keywords("payroll")) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("state", "quality", "outcome"),
     [
         (TaskState.COMPLETED, 0.6, CaseOutcome.SUCCESS),
@@ -113,7 +114,7 @@ def test_any_text_has_few_distinct_keywords(text: str) -> None:
     assert keywords("by of you sky") == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "other"),
     [
         ("claims", "claim"),

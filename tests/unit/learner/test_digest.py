@@ -12,6 +12,7 @@ from shared.contracts.digest import NO_DIGEST, Digest, case_of, digest_of
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
 from shared.domain.words import Strategy, TaskState
+from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome
 
 _texts = st.text(max_size=30)
@@ -64,7 +65,7 @@ def test_a_digest_has_no_line_break(outcome: TaskOutcome) -> None:
     assert not any("\n" in part for part in digest_of(outcome))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [{"tenant": ""}, {"event_id": ""}, {"event_id": "a\nb"}, {"quality": 1.5}, {"ended_at": datetime(2026, 1, 1)}],
 )
@@ -77,7 +78,7 @@ GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
 
 
 @pytest.mark.promise("learner.digest")
-@pytest.mark.parametrize(
+@each_row(
     "header",
     [
         "",
@@ -109,7 +110,7 @@ def test_a_well_formed_header_is_a_lesson() -> None:
     assert (lesson.tenant, lesson.pull, lesson.event_id) == ("acme", Pull("payroll", Strategy.FSM), "e:1")
 
 
-@pytest.mark.parametrize("case", ["{}\n{}", "poison", "{", " {}"])
+@each_row("case", ["{}\n{}", "poison", "{", " {}"])
 def test_what_is_no_object_on_one_line_is_no_case(case: str) -> None:
     with pytest.raises(Unreadable):
         lesson_by(Digest(GOOD, case))

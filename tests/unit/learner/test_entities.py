@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.learner.core.memory.entities import MOST, EntityKind, find_entities, names_of, plain, read_number
+from tests.each_row import each_row
 
 _TEXT = (
     "Pay invoice INV-2024-001 from Initech Ltd. for €1.234,50 by 22.11.2026; contact Ms Jane Doe at "
@@ -42,7 +43,7 @@ def test_a_sentence_of_business_gives_all_it_names() -> None:
 
 
 @pytest.mark.promise("entities.found")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind", "value"),
     [
         ("Upgrade Globex Corporation now", "vendor", "Globex Corporation"),
@@ -68,7 +69,7 @@ def test_it_is_found(text: str, kind: str, value: str) -> None:
 
 
 @pytest.mark.promise("entities.found")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Which expense claims are pending? Answer with a JSON list of their ids.",

@@ -12,6 +12,7 @@ from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from shared.contracts.knowledge import KnownFact
 from shared.domain.known import FACTS_KEPT, known_facts
 from tests.doubles.redis_tasks import NOON
+from tests.each_row import each_row
 
 
 def a_todo(number: int = 1) -> FactTodo:
@@ -60,7 +61,7 @@ def test_a_fact_that_is_taught_again_is_known_once_and_surer() -> None:
 
 
 @pytest.mark.promise("knowledge.once")
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "same"),
     [
         (raw("EUR 1,000.00", "limit"), raw("€1.000,00", "limits"), True),

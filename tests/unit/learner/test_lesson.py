@@ -8,6 +8,7 @@ from services.learner.ports.outcomes import Pull
 from shared.domain.cases import CaseOutcome
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy, TaskState
+from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome
 
 
@@ -46,7 +47,7 @@ def test_a_case_names_the_strategy_that_did_the_work() -> None:
 
 
 @pytest.mark.promise("quality.parts_kept")
-@pytest.mark.parametrize("formula", list(Formula))
+@each_row("formula", list(Formula))
 def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
     """By either formula; what is no part of a score is left out, whatever an event says."""
     said = {"formula": formula.value, "baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
@@ -55,7 +56,7 @@ def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
     assert case.parts == {"baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
 
 
-@pytest.mark.parametrize("said", [None, "signals", [], {"formula": ["signals"]}, {"formula": "another"}])
+@each_row("said", [None, "signals", [], {"formula": ["signals"]}, {"formula": "another"}])
 def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> None:
     case = lesson_of(an_outcome(details={"quality_parts": said})).case
     assert (case.formula, case.parts, case.quality) == ("", {}, 0.9)

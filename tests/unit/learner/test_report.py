@@ -18,6 +18,7 @@ from services.learner.core.files.report import (
     report_rows,
 )
 from services.learner.core.training import read_rows
+from tests.each_row import each_row
 from tests.unit.learner.training import a_row, lines_of
 
 SHAPES: tuple[JsonValue, ...] = (
@@ -58,7 +59,7 @@ def test_what_is_said_of_a_line_stands_in_columns() -> None:
     }
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"5", b'{"hello": 1}', b"{", b"\xff"])
+@each_row("content", [b"", b"[]", b"5", b'{"hello": 1}', b"{", b"\xff"])
 def test_what_is_no_report_is_named(content: bytes) -> None:
     with pytest.raises(BadReport, match=r"r\.json"):
         read_report("r.json", content)
@@ -144,7 +145,7 @@ def test_what_tasks_of_a_kind_failed_of_becomes_a_fact_each_kind_once() -> None:
 
 
 @pytest.mark.promise("report.teaches")
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", _content(top_failures=[]), _content(top_failures={"policy": 3})])
+@each_row("content", [b"", b"[]", b"{", _content(top_failures=[]), _content(top_failures={"policy": 3})])
 def test_a_report_that_says_no_cause_and_what_is_no_report_teach_no_fact(content: bytes) -> None:
     assert report_facts("r.json", content, NOW) == []
 

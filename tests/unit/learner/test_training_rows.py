@@ -10,6 +10,7 @@ from services.learner.core.training import MOST_ROWS, Rows, case_of, read_rows
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CaseOutcome
 from tests.doubles.redis_tasks import NOON
+from tests.each_row import each_row
 from tests.unit.learner.training import a_row, lines_of
 
 
@@ -23,7 +24,7 @@ def _case(row: object) -> CaseEntry:
 
 
 @pytest.mark.promise("training.failures_stay")
-@pytest.mark.parametrize("score", [0.0, 0.5, 0.95, 1.0])
+@each_row("score", [0.0, 0.5, 0.95, 1.0])
 def test_a_failing_example_is_a_failure_with_its_cause_whatever_its_score(score: float) -> None:
     """Its messages may show what would have been right; its run was not."""
     case = _case(a_row(failed=True, score=score))
@@ -32,9 +33,7 @@ def test_a_failing_example_is_a_failure_with_its_cause_whatever_its_score(score:
 
 
 @pytest.mark.promise("training.failures_stay")
-@pytest.mark.parametrize(
-    ("score", "outcome"), [(0.2, CaseOutcome.FAILURE), (0.5, CaseOutcome.PARTIAL), (0.9, CaseOutcome.SUCCESS)]
-)
+@each_row(("score", "outcome"), [(0.2, CaseOutcome.FAILURE), (0.5, CaseOutcome.PARTIAL), (0.9, CaseOutcome.SUCCESS)])
 def test_a_low_score_is_no_success_though_the_row_calls_itself_positive(score: float, outcome: CaseOutcome) -> None:
     assert _case(a_row(score=score)).outcome is outcome
 
@@ -92,7 +91,7 @@ def test_bad_rows_are_left_out_and_named_by_their_place() -> None:
 
 
 @pytest.mark.promise("training.bad_rows")
-@pytest.mark.parametrize("bad", ["NaN", "Infinity", "-1", "1e999"])
+@each_row("bad", ["NaN", "Infinity", "-1", "1e999"])
 def test_a_score_that_is_no_score_makes_a_bad_row(bad: str) -> None:
     line = json.dumps(a_row()).replace('"overall_score": 0.9', f'"overall_score": {bad}')
     assert f'"overall_score": {bad}' in line

@@ -21,6 +21,7 @@ from shared.domain.redaction import without_secrets
 from shared.infra.counted_app import LoggedApp
 from shared.infra.service_settings import LogSettings
 from tests.deployment.dockerfile import STACK, images
+from tests.each_row import each_row
 from tests.unit.executor.stage import Stage, message
 
 SECRETS = (
@@ -74,7 +75,7 @@ def test_text_for_people_is_as_careful_and_the_level_is_the_operators() -> None:
 
 
 @pytest.mark.promise("logs.no_secret")
-@pytest.mark.parametrize("text", ["see http://host:8080/path", "the bearer of news", "a task-1 of pa_1", "10:30@noon"])
+@each_row("text", ["see http://host:8080/path", "the bearer of news", "a task-1 of pa_1", "10:30@noon"])
 def test_what_is_no_credential_stays(text: str) -> None:
     assert without_secrets(text) == text
 
@@ -127,6 +128,6 @@ async def test_lines_of_a_turn_name_its_session_task_and_turn_and_those_after_it
 
 
 @pytest.mark.promise("logs.one_pipeline")
-@pytest.mark.parametrize("word", ["warning", "WARNING", "Warning"])
+@each_row("word", ["warning", "WARNING", "Warning"])
 def test_the_level_is_a_word_in_any_case(word: str) -> None:
     assert LogSettings.model_validate({"log_level": word}).log_level == "warning"

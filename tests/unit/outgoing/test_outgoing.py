@@ -61,7 +61,7 @@ def test_a_url_is_under_a_server_only_if_no_request_to_it_leaves_that(url: str, 
 
 
 @pytest.mark.promise("ssrf.rules")
-@pytest.mark.parametrize(
+@each_row(
     ("url", "target"),
     [
         ("https://hooks.test/a/b", Target("https", "hooks.test", 443)),
@@ -76,7 +76,7 @@ def test_a_plain_url_of_a_public_host_is_permitted(url: str, target: Target) -> 
 
 
 @pytest.mark.promise("ssrf.rules")
-@pytest.mark.parametrize(
+@each_row(
     ("url", "rule"),
     [
         ("ftp://hooks.test/", OutgoingRule.SCHEME),
@@ -167,9 +167,7 @@ def test_a_refusal_does_not_tell_what_a_name_leads_to() -> None:
 
 
 @pytest.mark.promise("ssrf.allowed")
-@pytest.mark.parametrize(
-    "entry", ["http://x.test", "a b", "10.0.0.1/8", "x.test:0", "x.test:99999", "127.1", "x.test/y"]
-)
+@each_row("entry", ["http://x.test", "a b", "10.0.0.1/8", "x.test:0", "x.test:99999", "127.1", "x.test/y"])
 def test_a_bad_entry_of_a_list_is_named(entry: str) -> None:
     with pytest.raises(ValueError, match=entry.split("/")[0].split(" ")[0]):
         reach_entries([entry])

@@ -3,6 +3,7 @@
 import pytest
 
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
 _FACTS: list[Json] = [
@@ -13,7 +14,7 @@ _APPROVE: Json = tool("approve_kite", kite_id="string")
 
 
 @pytest.mark.promise("planner.compares_what_is_said")
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "holds"),
     [
         ("only if less than 500 is left in the Harbour budget", False),
@@ -34,7 +35,7 @@ def test_a_condition_compares_the_figure_that_its_words_name(condition: str, hol
 
 
 @pytest.mark.promise("planner.compares_what_is_said")
-@pytest.mark.parametrize(
+@each_row(
     "condition",
     [
         "only if less than 5,000 is left in the Meadow budget",

@@ -13,6 +13,7 @@ from services.planner.core.roles import reply
 from services.planner.core.situation import observe
 from services.planner.core.values import known_calculations
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import asked as request_of
 
 TASKS = [
@@ -51,7 +52,7 @@ def asked(task: str, *facts: Json) -> list[JsonObject]:
 
 
 @pytest.mark.promise("planner.formulas")
-@pytest.mark.parametrize(("task", "operation", "result"), TASKS)
+@each_row(("task", "operation", "result"), TASKS)
 def test_a_formula_named_in_general_terms_is_asked_for_with_the_figures_of_the_task(
     task: str, operation: str, result: str
 ) -> None:
@@ -64,7 +65,7 @@ def test_a_formula_named_in_general_terms_is_asked_for_with_the_figures_of_the_t
 
 
 @pytest.mark.promise("planner.formulas")
-@pytest.mark.parametrize(
+@each_row(
     "task",
     [
         "What is the variance of what was invoiced?",
@@ -131,7 +132,7 @@ def test_a_stated_formula_becomes_a_function_and_cases_that_are_worked_out() -> 
 
 
 @pytest.mark.promise("planner.made_tools")
-@pytest.mark.parametrize(
+@each_row(
     "stated",
     [
         "the median: the middle figure, or the mean of the two middle ones",

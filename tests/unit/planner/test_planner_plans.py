@@ -4,6 +4,7 @@ import pytest
 
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
 _KITE: JsonObject = {"id": "KIT-7", "fee": "120.00", "state": "open", "owner_id": "PIL-2"}
@@ -22,7 +23,7 @@ def test_nothing_forbidden_is_planned() -> None:
 
 
 @pytest.mark.promise("planner.never_invents")
-@pytest.mark.parametrize(
+@each_row(
     ("task", "missing"),
     [
         ("Approve the kite.", "kite_id"),
@@ -56,7 +57,7 @@ def test_what_is_settled_already_is_not_done_again() -> None:
     assert (plan.calls, "KIT-7 is already approved" in plan.text) == ((), True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("task", "answer"),
     [
         ("Which kites are torn? Answer with a JSON list of kite ids.", '["K-2","K-3"]'),
@@ -76,7 +77,7 @@ def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -
     assert planned(task, facts, []).text == answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("task", "answer"),
     [
         ("Which kites are torn?", '["K-2","K-3"]'),
@@ -96,7 +97,7 @@ def test_who_reads_a_list_alone_is_given_one_whatever_the_task_asks(task: str, a
 
 
 @pytest.mark.promise("planner.several")
-@pytest.mark.parametrize(
+@each_row(
     ("task", "answer"),
     [
         ("Which torn kites are there?", "K-2 (fee 50), K-3 (fee 90)."),
@@ -128,7 +129,7 @@ _CLOSE: Json = tool("close_kite", kite_id="string")
 
 
 @pytest.mark.promise("planner.each_of_many")
-@pytest.mark.parametrize(
+@each_row(
     ("task", "closed"),
     [
         ("Close every open kite of pilot PIL-2.", ["KIT-1", "KIT-2"]),
@@ -153,7 +154,7 @@ def test_every_one_of_somebody_unknown_is_nobodys() -> None:
 _FINE: JsonObject = {"id": "FIN-1", "kite_id": "KIT-7", "amount": "120.50"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("task", "amount"),
     [("Refund fine FIN-1 in full.", "120.50"), ("Refund half of fine FIN-1.", "60.25")],
 )
@@ -174,7 +175,7 @@ def test_one_record_reconciled_with_another_gives_the_figure_that_a_later_clause
 
 
 @pytest.mark.promise("planner.yes_or_no")
-@pytest.mark.parametrize(
+@each_row(
     ("question", "start"),
     [
         ("Is kite KIT-7 open?", "Yes: it is open"),

@@ -7,6 +7,7 @@ import pytest
 from services.planner.core.process import process_name
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
 _LEASE: JsonObject = {"id": "LEA-4", "state": "open", "rent": "80.00"}
@@ -53,7 +54,7 @@ def test_what_a_record_announces_as_new_is_the_figure_of_a_call_about_the_same_t
     assert [str(given["total"]) for _, given in calls(plan)] == ["15.50"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("task", "process"),
     [
         ("Move subscription SBS-1203 to the Growth plan.", "subscription_migration"),

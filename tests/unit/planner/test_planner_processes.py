@@ -4,6 +4,7 @@ import pytest
 
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, links, planned, said, tool
 
 
@@ -101,7 +102,7 @@ def _kite(number: int, field: str) -> Json:
 
 
 @pytest.mark.promise("planner.reads_for_each_named")
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "read"),
     [(("North", "South"), ["North", "South"]), (("North", "North"), ["North"])],
 )

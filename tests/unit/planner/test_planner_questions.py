@@ -7,6 +7,7 @@ from services.planner.core.pages import next_parts, read_in_part
 from services.planner.core.records import ToolFact
 from services.planner.core.request import Request, ToolSpec, objects
 from shared.domain.exact_json import Json, JsonObject, dumps
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 
 _PERSON: Json = {
@@ -33,7 +34,7 @@ _KITES: list[Json] = [
 
 
 @pytest.mark.promise("planner.points_back")
-@pytest.mark.parametrize(
+@each_row(
     ("question", "answered"),
     [
         ("How many kites are grounded, and what do they come to in total?", "150.50"),
@@ -74,7 +75,7 @@ def test_a_question_that_nothing_answers_is_left_as_its_part_before_the_answer()
 
 
 @pytest.mark.promise("planner.answers_each_question")
-@pytest.mark.parametrize(
+@each_row(
     ("question", "is_told"),
     [
         ("What is the email of Bob Ray?", False),
@@ -91,7 +92,7 @@ _LOAN: JsonObject = {"id": "LOA-3", "pilot_id": "PIL-2", "amount": "80.00", "pai
 
 
 @pytest.mark.promise("planner.answers_each_question")
-@pytest.mark.parametrize(
+@each_row(
     "question",
     [
         "What is left to pay on LOA-3?",
@@ -116,7 +117,7 @@ def test_the_word_before_an_identifier_is_what_it_identifies_whatever_its_tool_c
 
 
 @pytest.mark.promise("planner.answers_each_question")
-@pytest.mark.parametrize("question", ["Which kites on the north pier are free?", "Which kite ends first?"])
+@each_row("question", ["Which kites on the north pier are free?", "Which kite ends first?"])
 def test_a_list_is_no_answer_to_what_its_records_say_nothing_of(question: str) -> None:
     rows: list[Json] = [{"id": "KIT-1", "taken": True}, {"id": "KIT-2", "taken": False}]
     text = planned(question, [fact("f1", "list_kites", {}, rows)], []).text
@@ -134,7 +135,7 @@ _LAND = tool("land_kite", kite_id="string", day="string")
 
 
 @pytest.mark.promise("planner.spoken_days")
-@pytest.mark.parametrize(
+@each_row(
     ("task", "day"),
     [
         ("Land kite KIT-7 on March 12.", "2026-03-12"),
@@ -152,7 +153,7 @@ def test_a_day_without_a_year_is_the_next_one_and_takes_no_number_from_an_identi
 
 
 @pytest.mark.promise("planner.answers_each_question")
-@pytest.mark.parametrize(
+@each_row(
     ("result", "is_absent"),
     [({"found": False, "error": "no such kite"}, True), ({"id": "KIT-7", "note": "no such sail was found"}, False)],
 )
@@ -170,7 +171,7 @@ def _lister(*places: str) -> ToolSpec:
 
 
 @pytest.mark.promise("planner.reads_all_parts")
-@pytest.mark.parametrize(
+@each_row(
     ("around", "places", "arguments", "further"),
     [
         ({"page": 1, "limit": 3, "total": 7}, ("page", "limit"), {}, {"page": 2}),
@@ -192,7 +193,7 @@ def test_what_follows_a_part_is_asked_for_in_the_tools_own_way(
 
 
 @pytest.mark.promise("planner.reads_all_parts")
-@pytest.mark.parametrize(
+@each_row(
     "around",
     [
         {"page": 3, "limit": 3, "total": 9},
@@ -228,7 +229,7 @@ def _found(task: str, answer: str = "", *entities: str) -> list[tuple[str, str, 
 
 
 @pytest.mark.promise("knowledge.good_tasks")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("Pay it. Initech's payment terms are net 30.", ("Initech", "payment terms", "net 30")),
@@ -243,7 +244,7 @@ def test_what_holds_of_somebody_is_a_fact(text: str, found: tuple[str, str, str]
 
 
 @pytest.mark.promise("knowledge.good_tasks")
-@pytest.mark.parametrize(
+@each_row(
     "text", ["Pay invoice INV-7 of Initech for $1,200.", "Initech was paid $1,200.", "Which claims are pending?", ""]
 )
 def test_what_was_done_or_is_to_be_done_is_none(text: str) -> None:

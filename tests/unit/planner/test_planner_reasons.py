@@ -4,6 +4,7 @@ import pytest
 
 from services.planner.core.intents import understand
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, links, planned, tool
 
 _APPROVE: Json = tool("approve_kite", kite_id="string")
@@ -20,7 +21,7 @@ def _read(text: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.promise("planner.loses_no_part")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "read"),
     [
         (
@@ -64,7 +65,7 @@ def test_two_parts_of_one_foreign_sentence_are_two_parts() -> None:
 
 
 @pytest.mark.promise("planner.loses_no_part")
-@pytest.mark.parametrize("task", ["Approve KIT-7 and frobnicate KIT-8.", "Approve KIT-7 and frobnicate kite KIT-8."])
+@each_row("task", ["Approve KIT-7 and frobnicate KIT-8.", "Approve KIT-7 and frobnicate kite KIT-8."])
 def test_a_clause_with_an_unknown_verb_is_not_understood(task: str) -> None:
     """It is not joined to the clause before it."""
     plan = planned(task, _FACTS, [_APPROVE, _REJECT])
@@ -72,7 +73,7 @@ def test_a_clause_with_an_unknown_verb_is_not_understood(task: str) -> None:
 
 
 @pytest.mark.promise("planner.loses_no_part")
-@pytest.mark.parametrize(
+@each_row(
     "task", ["Approve KIT-7 without notifying PIL-2.", "Without delay approve KIT-7.", "Approve KIT-7 without a fee."]
 )
 def test_without_forbids_an_act_and_not_the_clause(task: str) -> None:
@@ -80,7 +81,7 @@ def test_without_forbids_an_act_and_not_the_clause(task: str) -> None:
     assert calls(plan) == [("approve_kite", {"kite_id": "KIT-7"})]
 
 
-@pytest.mark.parametrize("state", ["rejected", "declined"])
+@each_row("state", ["rejected", "declined"])
 def test_what_was_decided_otherwise_is_not_proposed(state: str) -> None:
     facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {"id": "KIT-7", "status": state})]
     plan = planned("Approve kite KIT-7.", facts, [_APPROVE])

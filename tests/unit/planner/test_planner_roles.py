@@ -6,6 +6,7 @@ from services.planner.core import faults
 from services.planner.core.request import Call, PlannerReply, parse
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, loads_object
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import asked, fact, said, tool, writer
 
 
@@ -61,7 +62,7 @@ _TOOLS: list[Json] = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("calls", "fault", "spoiled"),
     [
         (_WRITE, "wrong_arithmetic", (("approve_kite", {**_WRITE[0][1], "fee": "3.50"}),)),
@@ -102,7 +103,7 @@ def test_ignored_policy_heeds_no_condition() -> None:
 _PARTS: list[Json] = [{"part": 1, "kind": "do", "quote": "Approve kite KIT-7"}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments", "agrees"),
     [("approve_kite", {"kite_id": "KIT-7"}, True), ("delete_boat", {"boat_id": "BOA-1"}, False)],
 )

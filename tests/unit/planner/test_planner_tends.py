@@ -4,6 +4,7 @@ import pytest
 
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 
 pytestmark = pytest.mark.promise("planner.tends")
@@ -101,7 +102,7 @@ def test_what_no_tool_does_is_named_and_nothing_is_invented() -> None:
     assert calls(found) == []
 
 
-@pytest.mark.parametrize(("hour", "told"), [("10", False), ("16", True)])
+@each_row(("hour", "told"), [("10", False), ("16", True)])
 def test_what_waits_is_told_at_the_end_of_the_day_alone(hour: str, told: bool) -> None:
     task = (
         "Every hour until five: star mail from Ann Lee.\nIn the afternoon tell me in the chat which mails wait for me."
@@ -143,7 +144,7 @@ def test_every_list_is_read_once() -> None:
     assert [name for name, _ in found.calls] == ["list_letters", "list_entries"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("task", "hour", "finished", "step"),
     [
         ("Archive the newsletters.", "09:00", True, ""),

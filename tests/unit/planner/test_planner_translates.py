@@ -5,6 +5,7 @@ import pytest
 from services.planner.core.request import Request
 from services.planner.core.translate import sentences, translate
 from shared.domain.exact_json import Json, JsonObject, dumps
+from tests.each_row import each_row
 
 TOOLS: Json = [
     {"name": "issue_refund", "fields": ["order_id", "amount"], "class": "change"},
@@ -30,7 +31,7 @@ def _said(rule: JsonObject) -> JsonObject:
 
 
 @pytest.mark.promise("prose.plain_forms")
-@pytest.mark.parametrize(
+@each_row(
     ("sentence", "rule"),
     [
         ("issue_refund may only be called once", {"kind": "at_most", "tool": "issue_refund", "limit": 1}),
@@ -80,7 +81,7 @@ def test_a_plain_sentence_becomes_its_rule(sentence: str, rule: JsonObject) -> N
     assert [found["quote"] for found in _translated(f"{sentence}.")] == [sentence]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "sentence",
     [
         "Be polite to customers",

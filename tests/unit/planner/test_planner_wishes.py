@@ -4,6 +4,7 @@ import pytest
 
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject, dumps
+from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
 
 pytestmark = pytest.mark.promise("planner.tends")
@@ -69,7 +70,7 @@ def _calls(task: str, *letters: JsonObject, meetings: tuple[JsonObject, ...] = (
     return calls(_plan(task, letters, meetings))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "task",
     [
         "- Ann Lee asks when our tasting is. Answer her; it stands in my calendar.",
@@ -109,7 +110,7 @@ def test_an_address_that_nothing_shows_is_not_made_up() -> None:
     assert "no mail address of Carl Fox is known" in found.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "task",
     [
         "Send Bob Stone by mail the number of the permit for the tasting, which Ann Lee wrote me; nothing else.",
@@ -143,7 +144,7 @@ def test_a_price_that_was_corrected_is_told_as_it_is_now_to_the_number_that_aske
     assert found == [("send_note", {"to_numbers": ["+15550100"], "body": "The tiles cost EUR 450."})]
 
 
-@pytest.mark.parametrize("body", ["Perhaps Friday, 9 May, 10:00.", "Is Friday, 9 May, 10:00 all right?"])
+@each_row("body", ["Perhaps Friday, 9 May, 10:00.", "Is Friday, 9 May, 10:00 all right?"])
 def test_what_is_not_settled_is_told_nobody(body: str) -> None:
     task = "As soon as Ann Lee has written when the visit is, mail Bob Stone the day and the hour."
     doubt = _letter("l8", "ann.lee@corp.example", "The visit", body, "2031-05-06T12:00:00+00:00")
@@ -162,7 +163,7 @@ def test_what_is_waited_for_is_told_once_it_has_come_and_not_before() -> None:
     assert "9 May 2031, 11:00" in str(given["body"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "task",
     [
         "In my calendar move the tasting with Ann Lee to Monday, 12 May, 16:30.",
@@ -186,7 +187,7 @@ def test_two_appointments_that_are_meant_alike_are_both_left() -> None:
     assert "2 appointments" in found.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "task",
     [
         "Bob Stone has invited me to two meetings. Accept what leaves my own appointments alone, decline what clashes.",

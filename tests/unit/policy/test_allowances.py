@@ -19,6 +19,7 @@ from shared.contracts.policy import (
     ToolRule,
 )
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 from tests.unit.policy.generated import plans
 
 _DONE = PastCall(tool="get", outcome=CallOutcome.SUCCEEDED)
@@ -103,7 +104,7 @@ def test_a_precondition_stands_until_one_of_its_tools_has_succeeded() -> None:
 
 
 @pytest.mark.promise("policy.allowances")
-@pytest.mark.parametrize(
+@each_row(
     "rule",
     [
         ToolRule(id="R", kind="only_when", tool="get", condition="amount > 1"),

@@ -11,6 +11,7 @@ from shared.contracts.archive import ArchivedStep, ArchivedTask
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
+from tests.each_row import each_row
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 5000', action="require_approval", level="cfo")
@@ -40,7 +41,7 @@ def _archived(*policies: Policy) -> ArchivedTask:
 
 
 @pytest.mark.promise("policy.backtest")
-@pytest.mark.parametrize(
+@each_row(
     ("changed", "after", "why"),
     [
         (Policy(id="pay", rules=(LIMIT,)), "passes", ()),

@@ -22,6 +22,7 @@ from shared.contracts.policy import (
 )
 from shared.contracts.policy_hash import policy_hash
 from shared.domain.exact_json import dumps
+from tests.each_row import each_row
 from tests.unit.policy.corpus import asked
 
 _FULL = Policy(
@@ -84,7 +85,7 @@ def test_a_call_meets_only_the_rules_that_may_be_about_its_tool() -> None:
 
 
 @pytest.mark.promise("policy.index")
-@pytest.mark.parametrize(
+@each_row(
     ("form", "value", "found"),
     [
         ('region == "north-{}"', "north-7", ["R7"]),
@@ -106,7 +107,7 @@ def test_a_call_meets_only_the_rules_that_its_fields_leave_open(
 
 
 @pytest.mark.promise("policy.index")
-@pytest.mark.parametrize("value", [None, "7", True, [7], {"a": 7}])
+@each_row("value", [None, "7", True, [7], {"a": 7}])
 def test_a_value_of_another_kind_leaves_every_rule_to_be_decided(value: ContextValue) -> None:
     """A text may spell the number, and what cannot be compared is a problem of the rule."""
     request = EvaluateRequest(

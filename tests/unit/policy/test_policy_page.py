@@ -14,6 +14,7 @@ from shared.contracts.policy import CallOutcome, EvaluateRequest, Policy, ToolRu
 from shared.contracts.policy_document import sorted_document
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Level, RuleAction
+from tests.each_row import each_row
 
 PAGE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text()
 _BLOCK = re.compile(r"```json\n(.*?)```", re.DOTALL)
@@ -28,7 +29,7 @@ def _as_request(shown: JsonObject) -> EvaluateRequest:
 
 
 @pytest.mark.promise("policy.errors")
-@pytest.mark.parametrize("shown", _BLOCK.findall(PAGE))
+@each_row("shown", _BLOCK.findall(PAGE))
 def test_each_example_is_a_valid_policy_or_request(shown: str) -> None:
     """None of them is a problem of its own verdict."""
     assert not evaluate(_as_request(loads_object(shown)), ConditionCache()).problems

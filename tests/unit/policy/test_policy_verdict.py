@@ -9,6 +9,7 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import TooMuch
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule, Verdict
+from tests.each_row import each_row
 from tests.unit.policy.generated import contexts, requests, rules
 
 _APPROVAL = Rule(id="LIMIT", condition="amount > 5000", action="require_approval", reason="over the limit")
@@ -122,7 +123,7 @@ def test_an_undecided_rule_escalates_in_a_binding_verdict(action: str, level: st
 
 
 @pytest.mark.promise("policy.unproven")
-@pytest.mark.parametrize(
+@each_row(
     ("amount", "unproven", "outcome"),
     [
         (7200, (), (True, False)),
@@ -222,7 +223,7 @@ def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: Evaluat
 
 
 @pytest.mark.promise("policy.bounds")
-@pytest.mark.parametrize(
+@each_row(
     ("request_", "field"),
     [
         (_request(*[Rule(id=str(n), condition="a" * 300, action="block") for n in range(1_000)]), "policies"),
@@ -287,7 +288,7 @@ def test_the_most_that_any_triggered_rule_asks_for_are_needed() -> None:
 
 
 @pytest.mark.promise("approvals.several")
-@pytest.mark.parametrize("approvers", [0, -1, 21])
+@each_row("approvers", [0, -1, 21])
 def test_a_number_that_nobody_can_meet_makes_the_policy_invalid(approvers: int) -> None:
     verdict = _verdict(_RULE.model_copy(update={"approvers": approvers}), amount=1)
     assert (verdict.passed, f"approvers is {approvers}" in verdict.problems[0].message) == (False, True)
@@ -306,7 +307,7 @@ def test_the_number_travels_with_the_verdict() -> None:
 
 
 @pytest.mark.promise("policy.probes")
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "context"),
     [
         ("amount>5000&&!x", {"amount": 6000, "x": False}),
@@ -333,7 +334,7 @@ def test_a_condition_holds_where_a_reader_expects_it(condition: str, context: di
 
 
 @pytest.mark.promise("policy.probes")
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "says"),
     [
         ({"condition": "amount > 5000 and is_vip"}, "policy invalid: rule 'R' at character 14: "),

@@ -10,6 +10,7 @@ from services.policy.core.prose import check
 from services.policy.core.quotes import sentences
 from shared.contracts.policy import Rule, ToolRule
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
+from tests.each_row import each_row
 
 SOURCE = """# Returns
 
@@ -65,7 +66,7 @@ def test_the_version_of_a_translated_policy_is_its_source() -> None:
 
 
 @pytest.mark.promise("policy.prose")
-@pytest.mark.parametrize(
+@each_row(
     ("candidate", "cause"),
     [
         (_rule("amount > 5000", quote="refunds over $500 require approval"), "the quote is not in the text"),
@@ -152,7 +153,7 @@ def test_a_rule_that_says_more_than_its_quote_is_refused_with_the_cause(candidat
 
 
 @pytest.mark.promise("policy.prose")
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "quote", "source"),
     [
         ("amount > 5000", "orders over 5k need a yes", "Orders over 5k need a yes."),
@@ -188,7 +189,7 @@ def test_a_quote_of_less_than_half_a_sentence_leaves_it_untranslated() -> None:
 
 
 @pytest.mark.promise("policy.prose")
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected"),
     [
         ("", []),
@@ -206,7 +207,7 @@ def test_prose_is_cut_into_sentences(source: str, expected: list[str]) -> None:
 
 
 @pytest.mark.promise("policy.bounds")
-@pytest.mark.parametrize(
+@each_row(
     ("request_", "field"),
     [
         (ProseRequest(source="x" * 100_001), "source"),
@@ -233,7 +234,7 @@ _RULE = Rule(id="R", condition="amount > 5000", action="block")
 
 
 @pytest.mark.promise("policy.bounds")
-@pytest.mark.parametrize(
+@each_row(
     "request_",
     [
         ProseRequest(source="a " * 45_000, candidates=(Candidate(quote="a " * 499, rule=_RULE),) * 100),

@@ -6,6 +6,7 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule, Verdict
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 
 _LIMIT = "amount > 500"
 
@@ -37,7 +38,7 @@ def _verdict(
 
 
 @pytest.mark.promise("policy.applies")
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "unknown", "asks"),
     [
         (_LIMIT, ("amount",), True),
@@ -90,7 +91,7 @@ def test_a_notice_waits_for_no_unknown_field_unless_the_rule_names_it() -> None:
 
 
 @pytest.mark.promise("policy.unruled")
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "fields", "ruled"),
     [
         (_LIMIT, {"amount": 86}, True),
@@ -152,7 +153,7 @@ def test_a_farther_record_sets_off_a_rule_that_lacks_the_field_and_clears_none()
 
 
 @pytest.mark.promise("policy.undecided_block")
-@pytest.mark.parametrize(
+@each_row(
     ("level", "blocked", "asked"),
     [(None, True, None), ("committee", False, "committee"), ("manager", False, "manager")],
 )
@@ -167,9 +168,7 @@ def test_what_a_rule_may_forbid_is_let_pass_by_nobody_whom_it_does_not_name(
 
 
 @pytest.mark.promise("policy.undecided_block")
-@pytest.mark.parametrize(
-    ("unknown", "if_known", "escalates"), [((), False, False), (("amount",), True, False), (None, False, True)]
-)
+@each_row(("unknown", "if_known", "escalates"), [((), False, False), (("amount",), True, False), (None, False, True)])
 def test_a_block_rule_that_may_have_nothing_to_do_with_a_call_blocks_nothing(
     unknown: tuple[str, ...] | None, if_known: bool, escalates: bool
 ) -> None:

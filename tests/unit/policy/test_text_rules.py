@@ -14,6 +14,7 @@ from services.policy.core.prepared import TooMuch
 from shared.contracts.policy import EvaluateRequest, Policy, TextFinding, TextRule, Verdict
 from shared.contracts.policy_document import sorted_document
 from shared.domain.exact_json import JsonObject
+from tests.each_row import each_row
 
 _DENY = TextRule(id="r1", type="deny", description="No profanity", keywords=("damn",))
 
@@ -77,7 +78,7 @@ def test_denied_by_default_a_text_needs_a_rule_that_allows_it() -> None:
 
 
 @pytest.mark.promise("policy.text_rules")
-@pytest.mark.parametrize(
+@each_row(
     ("keyword", "text", "is_found"),
     [
         ("class", "a CLASS act", True),
@@ -103,7 +104,7 @@ def test_a_keyword_is_a_whole_word_in_any_spelling(keyword: str, text: str, is_f
 
 
 @pytest.mark.promise("policy.text_rules")
-@pytest.mark.parametrize(
+@each_row(
     ("written", "text", "is_found"),
     [
         (r"refund.{0,20}all", "REFUND them all", True),
@@ -118,7 +119,7 @@ def test_a_pattern_is_blind_to_case_unless_it_says_otherwise(written: str, text:
 
 
 @pytest.mark.promise("policy.errors")
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "cause"),
     [
         (TextRule(id="r", type="forbid", keywords=("a",)), "unknown type 'forbid'; known types: allow, deny, require"),
@@ -189,7 +190,7 @@ def test_a_hostile_pattern_answers_or_is_refused_within_a_moment(written: str, t
 
 
 @pytest.mark.promise("policy.bounds")
-@pytest.mark.parametrize(
+@each_row(
     ("rules", "text", "field"),
     [
         ([TextRule(id=str(n), type="deny", pattern="x" * 400) for n in range(26)], "x", "policies"),
@@ -255,7 +256,7 @@ def test_a_document_with_rules_of_every_kind_is_sorted_by_their_fields() -> None
 
 
 @pytest.mark.promise("policy.bounds")
-@pytest.mark.parametrize("text", ["a" * 20_000, "a " * 10_000, "é" * 20_000, "aé" * 10_000])
+@each_row("text", ["a" * 20_000, "a " * 10_000, "é" * 20_000, "aé" * 10_000])
 def test_hostile_keywords_answer_within_a_moment(text: str) -> None:
     """Words that begin everywhere and end nowhere; the best of three tries."""
     rule = TextRule(id="r", type="deny", keywords=tuple("a " * n + "b" for n in range(1, 200)))

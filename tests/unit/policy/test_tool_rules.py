@@ -18,6 +18,7 @@ from shared.contracts.policy import (
     Verdict,
 )
 from shared.domain.words import RuleAction, ToolClass
+from tests.each_row import each_row
 from tests.unit.policy.generated import plans, tool_policies
 
 
@@ -68,7 +69,7 @@ def test_of_two_planned_calls_the_second_breaks_a_once_only_rule() -> None:
 
 
 @pytest.mark.promise("policy.tool_rules")
-@pytest.mark.parametrize(
+@each_row(
     ("outcome", "counting", "is_refused"),
     [
         (CallOutcome.SUCCEEDED, "calls", True),
@@ -139,7 +140,7 @@ def test_a_tool_waits_for_the_one_it_comes_after() -> None:
 
 
 @pytest.mark.promise("policy.tool_rules")
-@pytest.mark.parametrize(
+@each_row(
     ("outcome", "is_refused"),
     [
         (CallOutcome.SUCCEEDED, False),
@@ -207,7 +208,7 @@ def test_a_missing_confirmation_is_asked_for_as_an_approval() -> None:
 
 
 @pytest.mark.promise("policy.tool_rules")
-@pytest.mark.parametrize(
+@each_row(
     ("given", "covers"),
     [
         (Confirmation(tool="transfer", level="cfo"), True),
@@ -246,7 +247,7 @@ def test_denied_by_default_a_tool_needs_a_rule_that_admits_it() -> None:
 
 
 @pytest.mark.promise("policy.tool_rules")
-@pytest.mark.parametrize(("tool_class", "passes"), [(ToolClass.READ, True), (ToolClass.CHANGE, False)])
+@each_row(("tool_class", "passes"), [(ToolClass.READ, True), (ToolClass.CHANGE, False)])
 def test_deny_writes_leaves_reading_free(tool_class: ToolClass, passes: bool) -> None:
     """A call of no stated class is taken for a write."""
     call = CallContext(call_id="c", tool="get", tool_class=tool_class)
@@ -273,7 +274,7 @@ def test_a_report_only_rule_says_what_it_would_have_done() -> None:
 
 
 @pytest.mark.promise("policy.errors")
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "cause"),
     [
         (ToolRule(id="R", kind="forbid", tool="t"), "unknown kind 'forbid'; known kinds: never"),

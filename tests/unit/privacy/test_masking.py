@@ -167,7 +167,7 @@ def test_a_number_comes_back_as_a_number() -> None:
 
 
 @pytest.mark.promise("privacy.restored")
-@pytest.mark.parametrize("depth", [0, 1, 2])
+@each_row("depth", [0, 1, 2])
 def test_a_key_of_several_lines_comes_back_at_any_depth_of_json(depth: int) -> None:
     text, wanted = "", PEM
     hidden = mask_request(request(json.dumps({"key": PEM}), PEM), "")
@@ -264,9 +264,7 @@ def test_no_text_takes_long(text: str) -> None:
     assert time.process_time() - began < 2
 
 
-@pytest.mark.parametrize(
-    "text", ["pwd=a1b2", "AKIAABCDEFGHIJKLMNOP", "30569309025904", "4539578763621486", "DE89370400440532013000"]
-)
+@each_row("text", ["pwd=a1b2", "AKIAABCDEFGHIJKLMNOP", "30569309025904", "4539578763621486", "DE89370400440532013000"])
 def test_the_shortest_of_its_kind_is_marked(text: str) -> None:
     assert marked_values(text)
 

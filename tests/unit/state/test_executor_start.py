@@ -7,6 +7,7 @@ from services.executor.bootstrap import fallbacks
 from services.executor.settings import ExecutorSettings
 from shared.infra.archive_open import new_key
 from shared.ports.models import Tier
+from tests.each_row import each_row
 from tests.refusals import Refusal, refusal_of, refusal_of_process
 
 NEEDED = {
@@ -32,13 +33,13 @@ def _refuses_with(ended: Refusal, sentence: str) -> None:
 
 
 @pytest.mark.promise("state.refuses_to_start")
-@pytest.mark.parametrize(("lacking", "sentence"), LACKING)
+@each_row(("lacking", "sentence"), LACKING)
 def test_it_names_what_it_lacks_and_exits_with_2(lacking: str, sentence: str) -> None:
     _refuses_with(refusal_of(lambda: main([]), _without(lacking)), sentence)
 
 
 @pytest.mark.promise("state.refuses_to_start")
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("POLICY_URL", "foo"),
@@ -66,7 +67,7 @@ def test_its_process_does_the_same() -> None:
 
 
 @pytest.mark.promise("archive.named_in_production")
-@pytest.mark.parametrize(("name", "value"), [("ARCHIVE_URL", "/archive"), ("ARCHIVE_URL", "s3:"), ("ARCHIVE_KEY", "x")])
+@each_row(("name", "value"), [("ARCHIVE_URL", "/archive"), ("ARCHIVE_URL", "s3:"), ("ARCHIVE_KEY", "x")])
 def test_an_archive_or_a_key_that_is_none_is_named_and_not_shown(name: str, value: str) -> None:
     ended = refusal_of(lambda: main([]), {**NEEDED, name: value})
     _refuses_with(ended, f"{name} cannot be used: ")
@@ -81,7 +82,7 @@ def test_only_an_operator_who_says_so_runs_without_an_archive() -> None:
 
 
 @pytest.mark.promise("state.refuses_to_start")
-@pytest.mark.parametrize("url", ["nowhere", "redis://:s3cret/pass@host:6379/0", "http://:s3cret@host"])
+@each_row("url", ["nowhere", "redis://:s3cret/pass@host:6379/0", "http://:s3cret@host"])
 def test_an_address_of_redis_that_is_none_is_named_and_not_shown(url: str) -> None:
     ended = refusal_of(lambda: main([]), {**NEEDED, "REDIS_URL": url})
     _refuses_with(ended, "REDIS_URL cannot be used: it must be like redis://")
@@ -89,7 +90,7 @@ def test_an_address_of_redis_that_is_none_is_named_and_not_shown(url: str) -> No
 
 
 @pytest.mark.promise("budget.plan_tier")
-@pytest.mark.parametrize(("fallback", "tiers"), [("small", {Tier.HAIKU}), ("other", set(Tier))])
+@each_row(("fallback", "tiers"), [("small", {Tier.HAIKU}), ("other", set(Tier))])
 def test_no_plan_of_writes_is_made_by_the_lower_tiers_model_for_want_of_its_own(
     fallback: str, tiers: set[Tier]
 ) -> None:

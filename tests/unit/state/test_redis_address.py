@@ -7,6 +7,7 @@ from services.executor.settings import RunSettings
 from shared.infra.lua import unavailable
 from shared.infra.redis import QueueRedisUrl, RedisUrl
 from shared.infra.redis_address import RedisAddress, read_address
+from tests.each_row import each_row
 from tools.bench.executor.queue import QueueFigures
 
 SENTINEL = "redis+sentinel://bob:p%40ss@h1:26379,h2/orders/2?sentinel_password=s3&confirm_replicas=1"
@@ -34,7 +35,8 @@ def test_a_cluster_is_read_with_its_nodes() -> None:
     assert (address.kind, address.url, address.nodes) == ("cluster", "rediss://:secret@?", (("h1", 7000), ("h2", 7001)))
 
 
-@pytest.mark.parametrize(
+@pytest.mark.promise("redis.sentinel")
+@each_row(
     "url",
     [
         "http://host",
@@ -47,7 +49,6 @@ def test_a_cluster_is_read_with_its_nodes() -> None:
         "redis://host?confirm_replicas=-1",
     ],
 )
-@pytest.mark.promise("redis.sentinel")
 def test_a_url_that_cannot_be_read_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ValidationError, match="it must be like") as caught:
         TypeAdapter(RedisUrl).validate_python(url.replace("://", "://:s3cret@"))
@@ -81,7 +82,7 @@ def test_a_system_that_shows_no_processor_time_misses_no_target() -> None:
     assert GOOD._replace(idle_cpu_percent=None).missed == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "told"),
     [
         ("Error 111 connecting to redis:6379. Refused.", "Error 111 connecting to its address. Refused."),

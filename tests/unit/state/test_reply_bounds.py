@@ -6,6 +6,7 @@ import pytest
 
 from shared.infra.anthropic_request import MOST_CALLS, MOST_CHARACTERS, read_reply
 from shared.ports.models import ModelUnavailable, ToolUse
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("model.reply_bounded")
 
@@ -31,7 +32,7 @@ def test_a_reply_may_ask_for_so_many_calls_and_for_no_more() -> None:
         read_reply("m", message(*calls(MOST_CALLS + 1)))
 
 
-@pytest.mark.parametrize("told", ["12", 1.5, None, True, {"n": 1}, [7]])
+@each_row("told", ["12", 1.5, None, True, {"n": 1}, [7]])
 def test_usage_that_is_no_count_is_none(told: object) -> None:
     """Who pays is then billed by what was sent and said: the tariff does not believe a missing count."""
     reply = read_reply("m", message({"type": "text", "text": "x"}, input_tokens=told, output_tokens=told))

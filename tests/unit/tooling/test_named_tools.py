@@ -5,6 +5,7 @@ import pytest
 from services.executor.core.prime.prime import named_tools
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 
 BRIDGE = Connection(id="bridge", url="http://bridge")
 
@@ -14,7 +15,7 @@ def names(text: str, *listed: str) -> list[str]:
 
 
 @pytest.mark.promise("tools.named_by_task")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("First get_order_status, then cancel_order.", ["cancel_order", "get_order_status"]),
@@ -31,7 +32,7 @@ def test_a_tool_named_in_full_is_found(text: str, found: list[str]) -> None:
 
 
 @pytest.mark.promise("tools.named_by_task")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Refund order ORD-1, whose order_id is in the mail.",

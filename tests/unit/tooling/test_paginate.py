@@ -96,7 +96,7 @@ def test_the_pages_that_the_original_lost_or_doubled_come_right(shape: str, tota
 
 
 @pytest.mark.promise("pages.exactly")
-@pytest.mark.parametrize("shape", ["page_total", "offset_total", "offset_has_more", "page_alone", "link"])
+@each_row("shape", ["page_total", "offset_total", "offset_has_more", "page_alone", "link"])
 def test_rows_put_in_front_while_a_list_is_read_double_none_of_it(shape: str) -> None:
     paged = PagedList(things(30), shape, 10, 10)
     before = list(paged.rows)
@@ -152,7 +152,7 @@ def test_a_ceiling_is_said_and_the_answer_goes_on_saying_that_there_is_more(
 
 
 @pytest.mark.promise("pages.says_what_is_missing")
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "schema"),
     [
         ({"items": [{"id": 1}], "has_more": True}, {"type": "object", "properties": {}}),
@@ -182,7 +182,7 @@ def test_a_server_that_names_new_places_for_ever_is_left_and_that_is_said() -> N
 
 
 @pytest.mark.promise("pages.exactly")
-@pytest.mark.parametrize("shape", ["page_total", "page_of_asked_size", "offset_total", "cursor", "next_page", "link"])
+@each_row("shape", ["page_total", "page_of_asked_size", "offset_total", "cursor", "next_page", "link"])
 def test_rows_that_look_alike_are_all_kept(shape: str) -> None:
     """Without an identifier nothing tells two equal amounts apart: they count twice, as they should."""
     rows: list[Json] = [{"amount": number % 7} for number in range(65)]
@@ -194,7 +194,7 @@ def test_rows_that_look_alike_are_all_kept(shape: str) -> None:
 
 
 @pytest.mark.promise("pages.says_what_is_missing")
-@pytest.mark.parametrize("shape", ["offset_alone", "page_has_more", "page_alone", "offset_total"])
+@each_row("shape", ["offset_alone", "page_has_more", "page_alone", "offset_total"])
 def test_a_page_that_comes_twice_without_identifiers_is_no_end_without_a_word(shape: str) -> None:
     """All amounts are the same: whether page 2 is page 1 again, nobody can know unless the server says its place."""
     paged = PagedList([{"amount": 5} for _ in range(45)], shape, 10, 10)
@@ -203,7 +203,7 @@ def test_a_page_that_comes_twice_without_identifiers_is_no_end_without_a_word(sh
     assert found.why_partial or rows_of(content) == paged.rows
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "shape"),
     [
         ({"page": 3}, "page_total"),

@@ -131,7 +131,7 @@ def test_no_opposite_and_no_write_stands_in(gone: str, other: str) -> None:
 
 
 @pytest.mark.promise("recover.synonyms")
-@pytest.mark.parametrize(
+@each_row(
     ("gone", "other", "fields"),
     [
         ("get_claim", "fetch_claim", "claim_id"),

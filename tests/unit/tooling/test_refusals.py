@@ -96,7 +96,7 @@ def test_an_error_says_that_its_time_ran_out(said: Json, is_out_of_time: bool) -
     assert says_out_of_time(said) is is_out_of_time
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         {"status": "ok", "tool": "pay", "params": {}},
@@ -108,7 +108,7 @@ def test_tool_and_params_and_nothing_else_is_an_echo(content: Json) -> None:
     assert is_echo("pay", content)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         {"status": "ok", "tool": "refund", "params": {}},
@@ -136,7 +136,7 @@ def test_clauses_are_fields() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         "The claim is settled; nothing else happened.",

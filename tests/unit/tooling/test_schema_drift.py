@@ -156,7 +156,7 @@ def test_a_name_is_found_exactly_or_by_alias_and_only_if_one_fits(
 
 
 @pytest.mark.promise("drift.described")
-@pytest.mark.parametrize(
+@each_row(
     ("missing", "described", "found"),
     [
         ("cust_nm", {"party_label": "Formerly cust_nm"}, "party_label"),
@@ -176,7 +176,7 @@ def test_a_column_is_found_by_what_the_server_says_of_it(
 
 
 @pytest.mark.promise("drift.described")
-@pytest.mark.parametrize(
+@each_row(
     "described",
     [
         {"columns": [{"name": "id"}, {"name": "amount", "description": "in EUR"}]},

@@ -35,7 +35,7 @@ CHANGE += " schedule_meeting schedule_visit schedule_interview book_slot ask_cus
 CHANGE += " compare_and_swap list_orders_or_cancel quick_update_row is_it_then_pay load_funds select_winner track_event"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "expected"),
     [(READ, ToolClass.READ), (COMPUTE, ToolClass.COMPUTE), (NOTIFY, ToolClass.NOTIFY), (CHANGE, ToolClass.CHANGE)],
 )
@@ -101,7 +101,7 @@ def test_where_a_name_says_nothing_the_tenants_own_server_may_say_that_it_only_r
 
 
 @pytest.mark.promise("tools.catalogue_lowers")
-@pytest.mark.parametrize("tool_class", list(ToolClass))
+@each_row("tool_class", list(ToolClass))
 def test_the_catalogue_decides_outright(tool_class: ToolClass) -> None:
     """Whatever name and server say, the operator knows better, in both directions."""
     entry = CatalogueEntry(tool_class=tool_class)

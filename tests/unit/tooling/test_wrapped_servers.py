@@ -67,7 +67,7 @@ async def test_each_question_reaches_the_agent_as_what_it_is() -> None:
 
 
 @pytest.mark.promise("I4.unread_errors")
-@pytest.mark.parametrize(
+@each_row(
     ("state", "not_begun"),
     [
         (TaskState.TASK_STATE_FAILED, True),

@@ -10,6 +10,7 @@ from shared.domain.marks import MarkKind
 from shared.domain.redaction import HIDDEN
 from shared.ports.tracing import SpanKind
 from tests.doubles.kept_spans import KeptSpans
+from tests.each_row import each_row
 
 _TRACE, _SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 _GIVEN = f"00-{_TRACE}-{_SPAN}-01"
@@ -41,7 +42,7 @@ def test_a_span_of_another_process_is_gone_on_from() -> None:
 
 
 @pytest.mark.promise("trace.context")
-@pytest.mark.parametrize(
+@each_row(
     "given",
     [
         None,

@@ -17,6 +17,7 @@ from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import tracing
 from shared.ports.tracing import NO_TRACER, SpanKind
 from tests.deployment.dockerfile import settings_of
+from tests.each_row import each_row
 
 _AT = "http://collector:4318"
 _LOADED = """
@@ -47,7 +48,7 @@ def test_without_a_collector_there_is_one_span_and_the_application_is_itself() -
 
 
 @pytest.mark.promise("trace.standard_variables")
-@pytest.mark.parametrize(
+@each_row(
     ("given", "endpoint"),
     [
         ({}, ""),
@@ -64,7 +65,7 @@ def test_where_spans_go_is_said_as_everywhere(given: dict[str, object], endpoint
 
 
 @pytest.mark.promise("trace.standard_variables")
-@pytest.mark.parametrize(
+@each_row(
     ("sampler", "argument"),
     [("parentbased_traceidratio", "1e-3"), ("traceidratio", "0."), ("traceidratio", " +0.5"), ("always_on", "7")],
 )
@@ -75,7 +76,7 @@ def test_a_samplers_argument_is_read_as_opentelemetry_reads_it(sampler: str, arg
 
 
 @pytest.mark.promise("trace.standard_variables")
-@pytest.mark.parametrize(
+@each_row(
     ("variable", "value"),
     [
         ("otel_exporter_otlp_endpoint", "collector:4318"),
@@ -98,7 +99,7 @@ _SERVICES = sorted(path.parent.name for path in Path(services.__path__[0]).glob(
 
 
 @pytest.mark.promise("trace.standard_variables")
-@pytest.mark.parametrize("name", _SERVICES)
+@each_row("name", _SERVICES)
 def test_a_service_reads_opentelemetrys_variables(name: str) -> None:
     assert issubclass(settings_of(f"services.{name}"), TracingSettings)
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-import pytest
 from typing_extensions import override
 
 from shared.domain.words import Strategy
+from tests.each_row import each_row
 from tests.unit.worth.guarded_play import all_tasks, play_guarded
 from tools.bench.worth.faults import misspell_first
 from tools.bench.worth.flat_loop import run_flat
@@ -35,7 +35,7 @@ def writes_apart(task: WorthTask) -> bool:
     return False in kinds[first:] and True in kinds[first + kinds[first:].index(False) :]
 
 
-@pytest.mark.parametrize("trait", Trait)
+@each_row("trait", Trait)
 def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> None:
     task = pick_task(lambda one: trait in one.world.blueprint.form.traits and bool(one.right_end.writes))
 
@@ -44,7 +44,7 @@ def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> 
     assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
 
 
-@pytest.mark.parametrize("strategy", Strategy)
+@each_row("strategy", Strategy)
 def test_every_strategy_ends_right(strategy: Strategy) -> None:
     task = pick_task(lambda one: one.question and bool(one.right_end.writes))
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
-import pytest
-
+from tests.each_row import each_row
 from tools.bench.worth.judge import RunEnd, RunResult, WriteKind, judge, list_figures, mentions
 from tools.bench.worth.worlds.generate import generate_tasks
 from tools.bench.worth.worlds.task import GoldCall, WorthTask
@@ -173,7 +172,7 @@ def test_a_figure_from_nowhere_is_an_invented_one() -> None:
     assert judge(task, make_result(task, answer=f"{task.answer} It was 88,123.45.")).invented_figure
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "wanted", "said"),
     [
         ("It is EUR 1,250.50.", "1,250.50", True),

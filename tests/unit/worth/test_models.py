@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.each_row import each_row
 from tools.bench.worth.faults import NATURES, ModelFault
 from tools.bench.worth.flat_loop import run_flat
 from tools.bench.worth.judge import judge
@@ -120,7 +121,7 @@ def test_a_model_that_never_errs_is_the_perfect_one(tasks: list[WorthTask]) -> N
         assert record_play(task, Faulty(task, 0.0, 1)) == record_play(task, Perfect(task))
 
 
-@pytest.mark.parametrize("kind", list(AttackKind))
+@each_row("kind", list(AttackKind))
 def test_an_instruction_in_a_record_is_obeyed_by_the_gullible_model_and_no_other(kind: AttackKind) -> None:
     attacked = [attack for task in generate_tasks(SEED) if (attack := attack_task(task, kind))]
 

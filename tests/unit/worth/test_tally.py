@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.domain.words import Strategy
+from tests.each_row import each_row
 from tools.bench.worth.faults import NATURES, ModelFault
 from tools.bench.worth.kept_plays import CannotKeepPlays, KeptPlay, KeptPlays
 from tools.bench.worth.measure import WorthOptions, measure
@@ -63,7 +64,7 @@ def test_figures_that_meet_every_target_miss_none() -> None:
     assert find_missed(make_plays(ModelKind.PERFECT, 0.0)) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ours", "named"),
     [
         ({"right": False}, "0 tasks right"),
@@ -109,7 +110,7 @@ def test_a_smaller_run_still_plays_all_domains() -> None:
     assert len(choose_places(75, None)) == 75
 
 
-@pytest.mark.parametrize("wanted", [15, 25, 60])
+@each_row("wanted", [15, 25, 60])
 def test_a_smaller_run_has_as_large_a_share_of_each_kind_of_task_as_a_whole_one(wanted: int) -> None:
     """Of the five tasks of a domain the last one is ruled: none of these may be left out more often than another."""
     kinds = Counter(place % 5 for place in choose_places(75, wanted))

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from tests.each_row import each_row
 from tools.bench.worth.judge import same_state
 from tools.bench.worth.worlds.data import ServerRefusal, TableRow
 from tools.bench.worth.worlds.generate import generate_tasks
@@ -42,7 +43,7 @@ def test_the_gold_is_carried_out_without_a_refusal(seed: int) -> None:
         assert len(task.right_end.writes) == sum(call.writes for call in task.calls()), task.id
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@each_row("seed", [1, 2])
 def test_every_part_is_a_quote_of_the_text(seed: int) -> None:
     for task in generate_tasks(seed):
         assert task.parts
@@ -50,7 +51,7 @@ def test_every_part_is_a_quote_of_the_text(seed: int) -> None:
         assert all(0 <= call.part < len(task.parts) for call in task.calls()), task.id
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@each_row("seed", [1, 2])
 def test_no_id_of_a_world_stands_in_the_task_of_another(seed: int) -> None:
     tasks = generate_tasks(seed)
     words = {task.id: set(re.findall(r"[\w/-]+", f"{task.text} {task.rounds}")) for task in tasks}

@@ -257,7 +257,7 @@ REVIEWED = order(approved=False, review={"state": "open"}, lines=[{"line_id": "L
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(
+@each_row(
     ("changed", "status"),
     [
         ({"approved": True}, VERIFIED),
@@ -274,7 +274,7 @@ def test_a_state_named_by_the_tools_verb_is_proof_on_the_record_itself(
 
 
 @pytest.mark.promise("I4.unverified_is_said")
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "before", "after", "says"),
     [
         ({"city": "Bonn"}, {"city": "Bonn"}, {"city": "Bonn"}, "it did so before the call as well: city=Bonn"),
@@ -350,7 +350,7 @@ def test_a_server_that_stores_what_it_is_sent_is_proved_wherever_it_nests_it(arg
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(("state", "status"), [("approved", VERIFIED), ("held", UNVERIFIED)])
+@each_row(("state", "status"), [("approved", VERIFIED), ("held", UNVERIFIED)])
 def test_what_only_the_answer_says_is_proved_by_a_read_that_shows_it(state: str, status: WriteStatus) -> None:
     """The call names the order alone; its server says what the order is now."""
     answer: JsonObject = {"id": "O-1", "status": "approved"}
@@ -397,7 +397,7 @@ def test_only_the_named_row_of_a_table_proves_a_change(keyed: bool, before: list
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(("boat", "status"), [(17, VERIFIED), (18, UNVERIFIED)])
+@each_row(("boat", "status"), [(17, VERIFIED), (18, UNVERIFIED)])
 def test_a_field_that_names_the_record_without_its_id_shows_what_the_call_named(boat: int, status: WriteStatus) -> None:
     """The call says ``boat_id``, the berth says ``boat``."""
 

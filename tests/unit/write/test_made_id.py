@@ -5,11 +5,12 @@ import pytest
 from services.executor.core.records.references import find_made_id, resolve
 from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("I4.partners")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "expected"),
     [
         ({"booking": {"id": 77}}, 77),
@@ -44,7 +45,7 @@ def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:
         resolve(asked, {"c1": {"status": "ok"}})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [{"data": {"fee_id": 905}}, {"result": {"fee": {"id": 905}}}, {"data": {"feeId": 905, "boat": {"id": 17}}}],
 )
@@ -52,7 +53,7 @@ def test_a_bare_id_of_an_earlier_call_is_found_under_the_answers_wrapper(answer:
     assert resolve({"fee_id": {"$ref": "c1.fee_id"}}, {"c1": answer}) == {"fee_id": 905}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "name"),
     [
         ({"data": {"fee_id": 905}, "earlier": {"fee_id": 904}}, "fee_id"),

@@ -15,6 +15,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass, WriteStatus
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import plan, tool
 
 TELL = tool("notify_customer", ToolClass.NOTIFY, {"type": "object", "properties": {"body": {"type": "string"}}})
@@ -62,7 +63,7 @@ def test_an_acknowledged_change_is_told_with_the_sentence_that_was_frozen() -> N
 
 
 @pytest.mark.promise("notify.proved_only")
-@pytest.mark.parametrize("status", sorted(set(WriteStatus) - {WriteStatus.VERIFIED, WriteStatus.UNVERIFIED}))
+@each_row("status", sorted(set(WriteStatus) - {WriteStatus.VERIFIED, WriteStatus.UNVERIFIED}))
 def test_no_notice_tells_of_a_change_that_failed_or_is_open(status: WriteStatus) -> None:
     whole = frozen(planned("c1"), NOTICE)
     going = may_go_out(whole.calls[1], whole, ledger(c1=status))
@@ -96,7 +97,7 @@ def test_a_notice_that_was_frozen_without_a_sentence_waits_for_proof() -> None:
 
 
 @pytest.mark.promise("notify.own_part")
-@pytest.mark.parametrize(
+@each_row(
     ("change", "notice", "held"), [(1, 1, True), (1, 2, False), (None, 2, True), (1, None, True), (None, None, True)]
 )
 def test_only_a_change_of_its_own_part_holds_a_notice_back(change: int | None, notice: int | None, held: bool) -> None:
@@ -113,7 +114,7 @@ def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> No
 
 
 @pytest.mark.promise("notify.proved_only")
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "place"),
     [
         ({"to": "a@b.c", "subject": "Your order", "body": "It is done."}, ("body",)),

@@ -8,6 +8,7 @@ from services.executor.ports.tools import Tool
 from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 from tests.unit.executor_core.makers import tool, tools
 from tests.unit.write.makers import asked_fact, change, read, schema
 
@@ -32,7 +33,7 @@ SHOWN = asked_fact("find_claims", {"branch": "north", "limit": 9}, [{"id": "C-1"
 
 
 @pytest.mark.promise("I4.partners")
-@pytest.mark.parametrize(
+@each_row(
     ("write", "given", "readers", "expected"),
     [
         (APPROVE, CLAIM, [GET_CLAIM], ("get_claim", CLAIM)),
@@ -69,7 +70,7 @@ NOTED: JsonObject = {"claim_id": "C-1", "text": "late"}
 
 
 @pytest.mark.promise("I4.partners")
-@pytest.mark.parametrize(
+@each_row(
     ("write", "given", "readers", "expected"),
     [
         (BOOK, BOOKED, [read("get_booking", "booking_id")],
@@ -98,7 +99,7 @@ def test_what_a_call_makes_is_looked_up_by_its_kind(
 
 
 @pytest.mark.promise("I4.partners")
-@pytest.mark.parametrize(
+@each_row(
     ("facts", "expected"),
     [
         ((asked_fact("read_file", {"path": "claims/C-1"}, {"claim": {"id": "C-1"}}),),

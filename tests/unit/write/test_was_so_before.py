@@ -7,6 +7,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass, WriteStatus
+from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("redis.tail_lost")
 
@@ -36,7 +37,7 @@ _PLAINLY: tuple[str, JsonObject, JsonObject] = ("approve_expense", {"expense_id"
 _BOOK: tuple[str, JsonObject, JsonObject] = ("book_room", {"room": "R-9", "day": "2026-04-02"}, {})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "before", "shown"),
     [
         (_APPROVE, {"expense_id": "E-1", "status": "pending"}, False),

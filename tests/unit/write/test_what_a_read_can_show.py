@@ -10,6 +10,7 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.stage import Stage
 
 PARTS: Json = [{"id": "P-51", "name": "brake pad set", "stock": 3}, {"id": "P-52", "name": "oil filter", "stock": 22}]
@@ -23,7 +24,7 @@ JOB: Json = {"id": "J-1", "status": "open", "mechanic": "Ines", "notes": []}
 
 
 @pytest.mark.promise("I3.lost_reply")
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "arguments", "reader", "before", "can"),
     [
         ("order_part", {"part_id": "P-51", "quantity": 5}, "list_parts", PARTS, False),
