@@ -14,7 +14,8 @@ from services.executor.core.figures.trace import (
     is_supported,
     trace_scalar,
 )
-from shared.domain.exact_json import Json, JsonObject
+from services.executor.core.session.values import Fact
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 NOW = datetime(2026, 3, 4, 10, tzinfo=ZoneInfo("Europe/Berlin"))  # a Wednesday
 
@@ -31,6 +32,13 @@ def is_said(text: str, name: str, value: Json, schema: JsonObject | None = None)
     return is_supported(value, hints_of(name, schema or {}, value), read(text))
 
 
+def as_facts(results: Mapping[str, Json], tool: str = "get_it") -> list[Fact]:
+    return [
+        Fact(ref=ref, connection_id="c", tool=tool, arguments_json="{}", result_json=dumps(result))
+        for ref, result in results.items()
+    ]
+
+
 def sources(
     task: str = "",
     facts: Mapping[str, Json] | None = None,
@@ -38,7 +46,7 @@ def sources(
     earlier: tuple[str, ...] = (),
     calculated: Mapping[str, Calculated] | None = None,
 ) -> TraceSources:
-    return TraceSources(read(task), index_facts(facts or {}, NOW), NOW, tuple(map(read, earlier)), calculated)
+    return TraceSources(read(task), index_facts(as_facts(facts or {}), NOW), NOW, tuple(map(read, earlier)), calculated)
 
 
 def trace(name: str, value: Json, known: TraceSources, schema: JsonObject | None = None) -> Trace:

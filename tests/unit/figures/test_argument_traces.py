@@ -14,7 +14,7 @@ from services.executor.core.figures.trace import (
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.each_row import each_row
-from tests.unit.figures.reading_stage import NOW, sources, trace
+from tests.unit.figures.reading_stage import NOW, as_facts, sources, trace
 
 _CLAIMS: Json = {
     "claims": [
@@ -81,7 +81,7 @@ def test_what_stands_only_in_somebodys_text_is_marked_and_not_enough(name: str, 
 
 
 def test_objects_keyed_by_an_identifier_are_records() -> None:
-    index = index_facts({"c1": {"EXP-4": {"amount": 5}}}, NOW)
+    index = index_facts(as_facts({"c1": {"EXP-4": {"amount": 5}}}), NOW)
     (origin,) = index.find_origins(5, hints_of("amount", {}, 5))
     assert origin.record is not None
     assert origin.record.identifier == "EXP-4"
@@ -118,11 +118,18 @@ def test_nested_arguments_are_traced_leaf_by_leaf() -> None:
     ]
 
 
+def test_of_several_ids_a_records_own_is_that_of_what_was_read() -> None:
+    row: Json = {"account_id": "A-1", "amount": 5, "owner_id": "O-1", "standing_order_id": "S-1"}
+    for tool in ("list_standing_orders", "searchStandingOrders", "standing_orders.get", "find_orders"):
+        (origin,) = index_facts(as_facts({"c1": [row]}, tool), NOW).find_origins(5, hints_of("amount", {}, 5))
+        assert origin.record == ("[0]", "S-1")
+
+
 def test_ten_thousand_rows_are_indexed_and_each_is_found() -> None:
     rows: Json = [
         {"id": f"EXP-{number}", "amount": Decimal(number) / 4, "note": f"for INV-{number}"} for number in range(10_000)
     ]
-    index = index_facts({"c1": {"rows": rows}}, NOW)
+    index = index_facts(as_facts({"c1": {"rows": rows}}), NOW)
     (origin,) = index.find_origins("EXP-9876", hints_of("claim_id", {}, "EXP-9876"))
     assert (origin.path, origin.is_whole) == ("rows[9876].id", True)
 

@@ -1,7 +1,7 @@
 """What an argument of a tool is for, and every scalar of an answer with its place."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
@@ -10,7 +10,8 @@ from typing import NamedTuple
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import IdentifierForm, whole_form
 from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit
-from services.executor.core.tools.classes import identifies
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import ToolWords, identifies, subject_of, words_of_tool
 from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject, loads
 
@@ -274,26 +275,31 @@ _OWN_ID = ("id", "uuid")
 _PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")
 
 
-def read_fields(fact_id: str, answer: Json) -> Iterator[ReadField]:
+def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadField]:
     """Yields every scalar of an answer, also of JSON within strings, and keys that are identifiers. JSON within
-    somebody's text stays free text.
+    somebody's text stays free text. ``tool``: what was read, by whose nouns a record's own id is told from others.
     """
-    return _walk(ReadField(fact_id, "", "", None, answer), _MOST_DEPTH)
+    return _walk(ReadField(fact_id, "", "", None, answer), _MOST_DEPTH, words_of_tool(tool))
 
 
-def _walk(step: ReadField, depth: int) -> Iterator[ReadField]:
+def fields_of(facts: Iterable[Fact]) -> Iterator[ReadField]:
+    """Yields the fields of all reads that were answered."""
+    return (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result, fact.tool))
+
+
+def _walk(step: ReadField, depth: int, about: ToolWords) -> Iterator[ReadField]:
     step = _parse_text(step)
     if not isinstance(step.value, dict | list):
         if step.value is not None and not isinstance(step.value, bool):
             yield step
         return
-    inner = [*_steps_into(step)] if depth else []
+    inner = [*_steps_into(step, about)] if depth else []
     yield from (one for one in inner if _is_leaf(one.value))
     if isinstance(step.value, dict):
         yield from _identifying_keys(step, step.value)
     for one in inner:
         if not _is_leaf(one.value):
-            yield from _walk(one, depth - 1)
+            yield from _walk(one, depth - 1, about)
 
 
 def _is_leaf(value: Json) -> bool:
@@ -315,9 +321,9 @@ def _parse_text(step: ReadField) -> ReadField:
     return step._replace(value=value, is_free=is_free) if isinstance(value, dict | list) else step
 
 
-def _steps_into(step: ReadField) -> Iterator[ReadField]:
+def _steps_into(step: ReadField, about: ToolWords) -> Iterator[ReadField]:
     if isinstance(step.value, dict):
-        record = _record_of(step.value, step.path, step.name) or step.record
+        record = _record_of(step.value, step.path, step.name, about) or step.record
         for key, inner in step.value.items():
             yield ReadField(step.fact_id, step.path, key, record, inner, step.is_free)
     elif isinstance(step.value, list):
@@ -337,18 +343,23 @@ def _join_names(parent: str, name: str) -> str:
     return f"{parent}.{name}" if parent and name and not name.startswith("[") else f"{parent}{name}"
 
 
-def _record_of(item: JsonObject, path: str, name: str) -> FieldRecord | None:
+def _record_of(item: JsonObject, path: str, name: str, about: ToolWords) -> FieldRecord | None:
     """The object as a record, if one of its fields or its key identifies it. A field ``id`` counts first, then the key
-    of a table, then a field that may name another record: a booking's ``guest_id``.
+    of a table, then the id of what was read, then one that may name another record: a booking's ``guest_id``.
     """
-    best = name if _keys_a_table(name) else ""
-    for key, value in item.items():
-        if _tells_apart(key) and isinstance(value, str | int) and not isinstance(value, bool):
-            if key.lower() in _OWN_ID:
-                return FieldRecord(path, str(value))
-            best = best or str(value)
-    best = best or (name if _looks_like_code(name) else "")
+    ids = [key for key, value in item.items() if _tells_apart(key) and type(value) in (str, int)]
+    own = next((key for key in ids if key.lower() in _OWN_ID), "")
+    if not own and _keys_a_table(name):
+        return FieldRecord(path, name)
+    own = own or max(ids, key=lambda key: _nearness(key, about), default="")
+    best = str(item[own]) if own else name if _looks_like_code(name) else ""
     return FieldRecord(path, best) if best else None
+
+
+def _nearness(key: str, about: ToolWords) -> int:
+    """How surely an id is that of what a tool is about: ``standing_order_id`` of ``list_standing_orders``."""
+    subject = subject_of(key, frozenset())
+    return 2 * (subject == about.nouns) + (about.head in subject)
 
 
 def _tells_apart(name: str) -> bool:

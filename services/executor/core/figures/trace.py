@@ -1,7 +1,7 @@
 """Finds where each argument of a call comes from: task, earlier turns, answers, calculations, schema."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -40,6 +40,7 @@ from services.executor.core.figures.numbers import (
     read_written_number,
 )
 from services.executor.core.figures.vocabulary import UNITS, Unit, agree_in_currency, minor_places, spaced_words
+from services.executor.core.session.values import Fact
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _MOST_STEPS = 366
@@ -282,9 +283,9 @@ class FactsIndex:
         self._several_words: list[ReadField] = []
         self._texts_read: dict[str, Mentions] = {}
 
-    def add(self, fact_id: str, answer: Json) -> None:
+    def add(self, fact_id: str, answer: Json, tool: str = "") -> None:
         """Adds every scalar of a tool's answer to the index."""
-        for field in read_fields(fact_id, answer):
+        for field in read_fields(fact_id, answer, tool):
             if isinstance(field.value, int | Decimal):
                 self._plain.setdefault(Decimal(field.value), []).append(field)
             elif not isinstance(field.value, str):
@@ -433,11 +434,12 @@ class FactsIndex:
         return table
 
 
-def index_facts(facts: Mapping[str, Json], now: datetime) -> FactsIndex:
-    """An index of all answers, by their ids; ``now`` gives the zone, and years to dates without one."""
+def index_facts(facts: Iterable[Fact], now: datetime) -> FactsIndex:
+    """An index of all reads that were answered; ``now`` gives the zone, and years to dates without one."""
     index = FactsIndex(now)
-    for fact_id, answer in facts.items():
-        index.add(fact_id, answer)
+    for fact in facts:
+        if fact.ok:
+            index.add(fact.ref, fact.result, fact.tool)
     return index
 
 

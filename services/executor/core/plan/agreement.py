@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from services.executor.core.figures.arguments import ArgumentKind, read_fields
+from services.executor.core.figures.arguments import ArgumentKind, fields_of
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import figure
 from services.executor.core.figures.vocabulary import has_condition, leaves_open
@@ -221,7 +221,7 @@ def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: Par
 def _present_values(given: Sequence[SaidArgument], facts: Sequence[Fact]) -> frozenset[tuple[tuple[str, ...], str]]:
     """What the records that a call names have by what was read: words of a field's name, and its value as a text."""
     named = {as_text(one.value) for one in given if names_a_record(_name_of(one.path))}
-    fields = (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result))
+    fields = fields_of(facts)
     own = (field for field in fields if field.record is not None and field.record.identifier in named)
     return frozenset((words(field.name), as_text(field.value)) for field in own)
 
@@ -301,11 +301,10 @@ def _known_words(tool: Tool, path: str, facts: Sequence[Fact]) -> Iterator[str]:
     listed = tool.parameters.get(path, {}).get("enum")
     yield from (one for one in listed if isinstance(one, str)) if isinstance(listed, list) else ()
     wanted = words(_name_of(path))
-    for fact in facts if wanted else ():
-        for field in read_fields(fact.ref, fact.result) if fact.ok else ():
-            is_word = isinstance(field.value, str) and 0 < len(field.value.strip()) <= _LONGEST_NAME
-            if is_word and words(field.name) == wanted:
-                yield str(field.value)
+    for field in fields_of(facts) if wanted else ():
+        is_word = isinstance(field.value, str) and 0 < len(field.value.strip()) <= _LONGEST_NAME
+        if is_word and words(field.name) == wanted:
+            yield str(field.value)
 
 
 def _says(text: Mentions, value: str) -> bool:

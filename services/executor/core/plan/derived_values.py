@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
-from services.executor.core.figures.arguments import ArgumentKind, ReadField, read_fields
+from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of
 from services.executor.core.figures.dates import read_machine_moment, read_possible_dates
 from services.executor.core.figures.numbers import NumberMention, figure
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources, duration_of
@@ -70,7 +70,7 @@ class DerivedValues:
         """Yields the days in the records of which the call names an identifier, and in what is nested in them."""
         named = texts_in(call)
         for fact in self._facts:
-            fields = tuple(read_fields(fact.ref, fact.result)) if fact.ok else ()
+            fields = tuple(fields_of((fact,)))
             places = {place for field in fields if (place := _place_of_named(field, named)) is not None}
             for field in fields:
                 if isinstance(field.value, str) and any(f"{field.path}.".startswith(place) for place in places):
@@ -153,10 +153,9 @@ class DerivedValues:
     def by_record(self) -> dict[tuple[str, str], list[Json]]:
         """The values that the records show, by identifier and field."""
         found: dict[tuple[str, str], list[Json]] = {}
-        for fact in self._facts:
-            for field in read_fields(fact.ref, fact.result) if fact.ok else ():
-                if field.record is not None:
-                    found.setdefault((field.record.identifier, field.name), []).append(field.value)
+        for field in fields_of(self._facts):
+            if field.record is not None:
+                found.setdefault((field.record.identifier, field.name), []).append(field.value)
         return found
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 
-from services.executor.core.figures.arguments import STRICT, FieldStanding, ReadField, read_fields
+from services.executor.core.figures.arguments import STRICT, FieldStanding, ReadField, fields_of
 from services.executor.core.figures.trace import OriginKind, Trace, TraceSources, trace_scalar
 from services.executor.core.records.called_records import noun_of_tool, stands_in, words
 from services.executor.core.session.context import FILE
@@ -71,7 +71,7 @@ class FreeTexts:
         was not asked for by it shows it, too. A record that is read by an identifier says no more than that text.
         """
         asked = {fact.ref for fact in self._facts if value in map(as_text, loads_object(fact.arguments_json).values())}
-        fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
+        fields = fields_of(self._facts)
         texts = [field for field in fields if _is_named_in(field, value) and field.fact_id not in asked]
         is_listed = any(one.fact_id not in asked and one.standing is FieldStanding.STRUCTURED for one in origins)
         may_be_taken = any(self._may_take_from(one.fact_id, one.path) for one in texts)
@@ -106,7 +106,7 @@ class FreeTexts:
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
-        fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
+        fields = fields_of(self._facts)
         written = (field for field in fields if field.standing is FieldStanding.FREE_TEXT)
         return tuple(str(field.value).casefold() for field in written)
 

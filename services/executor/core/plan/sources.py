@@ -127,7 +127,7 @@ class SourceFinder:
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
-            facts=index_facts({fact.ref: fact.result for fact in known.facts if fact.ok}, known.now),
+            facts=index_facts(known.facts, known.now),
             now=known.now,
             earlier=tuple(earlier),
             calculated={
@@ -250,7 +250,7 @@ class SourceFinder:
     @cached_property
     def _sources_of_user(self) -> trace.TraceSources:
         task, *earlier = (find_mentions(text, self._sources.now) for text in self._told)
-        return trace.TraceSources(task, index_facts({}, self._sources.now), self._sources.now, tuple(earlier))
+        return trace.TraceSources(task, index_facts((), self._sources.now), self._sources.now, tuple(earlier))
 
     def _present_values(self, leaf: Trace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in a field of the argument's name."""

@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, read_fields
+from services.executor.core.figures.arguments import ArgumentKind, fields_of, kind_of_argument
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, figure, read_amount
 from services.executor.core.figures.vocabulary import PERCENT
@@ -322,7 +322,7 @@ def _is_of_name(mention: NumberMention, text: str, names: Callable[[], NamesByNu
 def names_by_number(facts: Sequence[Fact]) -> NamesByNumber:
     """By number, the words of the fields, and of what they stand in, that have it in what was read; no amounts."""
     found: dict[Number, set[str]] = {}
-    fields = (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result))
+    fields = fields_of(facts)
     for field in fields:
         number = figure(field.value)
         if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
