@@ -149,12 +149,15 @@ def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_b
         ("drop_order", "open", "cancelled", VERIFIED),
         ("drop_order", "open", "open", UNVERIFIED),
         ("reject_order", "open", "declined", VERIFIED),
+        ("stop_order", "open", "cancelled", VERIFIED),
     ],
 )
 def test_a_call_that_names_a_record_alone_is_proved_by_the_state_in_which_it_left_it(
     tool: str, before: str, after: str, status: WriteStatus
 ) -> None:
     assert judge(wrote(tool, SHOP, order(status=before), order(status=after))).status is status
+    acknowledged = wrote(tool, SHOP, order(status=before), order(status=after))._replace(result={"status": "ok"})
+    assert judge(acknowledged).status is status
 
 
 @pytest.mark.promise("I4.proof")

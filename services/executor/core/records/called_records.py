@@ -222,7 +222,7 @@ def _wraps_record(value: Json) -> bool:
     if not isinstance(value, dict):
         return False
     told = {key: inner for key, inner in value.items() if _is_scalar(inner)}
-    if not all(set(words(key)) <= _OF_THE_REQUEST and _tells_end(inner) for key, inner in told.items()):
+    if not all(set(words(key)) <= _OF_THE_REQUEST and tells_end(inner) for key, inner in told.items()):
         return False
     held = [inner for key, inner in value.items() if key not in told]
     if len(held) != 1 or not all(set(words(key)) <= _SAYS_NOTHING for key in value if key not in told):
@@ -231,7 +231,8 @@ def _wraps_record(value: Json) -> bool:
     return isinstance(inner, dict) and (any(names_a_record(key) for key in inner) or _wraps_record(inner))
 
 
-def _tells_end(value: Json) -> bool:
+def tells_end(value: Json) -> bool:
+    """Whether a value may say that a request went well: a number, yes or no, "ok"."""
     return not isinstance(value, str) or value.casefold() in _ENDS_WELL
 
 

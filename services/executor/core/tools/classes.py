@@ -47,7 +47,8 @@ CHANGE = frozenset(
 AMBIGUOUS = frozenset(
     """order refund charge transfer book report request access budget invoice credit debit claim lease rent bill mark
     flag tag link export import payment deposit return exchange release reserve process set reset issue close schedule
-    commit start run store place sign split upload void fix correct open trigger sync permit archive put register file
+    commit start stop halt run raise lower attach detach store place sign split upload void fix correct open trigger
+    sync permit archive put register file
     dispute chargeback contract ticket comment hold block ban purchase trade swap loan quote offer bid grant extend
     complete message email mail queue log record clear capture wire fund advance award change merge move
     fire append""".split()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.executor.core.figures.columns import same
 from services.executor.core.figures.dates import read_whole_days
 from services.executor.core.figures.numbers import figure
-from services.executor.core.records.called_records import looks_like_an_id_value
+from services.executor.core.records.called_records import looks_like_an_id_value, tells_end
 from services.executor.core.records.record_match import (
     Subjects,
     find_subjects,
@@ -472,7 +472,7 @@ def _find_done_by_verb(evidence: WriteEvidence) -> list[str]:
         changed = [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
         fields = {leaf.name: leaf for leaf in changed if _says_done(leaf, done)}
         if not fields and all(names_a_record(claim.name) for claim in claims.own):
-            said = {claim.name: claim for claim in claims.said}
+            said = {claim.name: claim for claim in claims.said if not tells_end(claim.value)}
             told = [leaf for leaf in changed if says_the_same(said.get(leaf.name, leaf), leaf)]
             fields = {leaf.name: leaf for leaf in told if _is_new_state(leaf, evidence.tool)}
         denied = any(
