@@ -29,7 +29,7 @@ from cli.stack.plan import (
 )
 from shared.domain.address_ranges import why_not_open
 from shared.domain.exact_json import loads_object
-from shared.infra.archive_open import assessment_key_of, key_of, webhook_secret_of
+from shared.infra.archive_open import key_of
 from shared.infra.embedded_redis import EmbeddedRedis, FolderTaken, NoRedisServer
 from shared.infra.redis import VolatileRedis, check_durable, connect
 from shared.ports.store import StoreUnavailable
@@ -204,8 +204,8 @@ async def running(options: StackOptions, tell: Tell = tell_nobody) -> AsyncItera
     options = replace(
         options,
         archive_key=key_of(options.folder),
-        webhook_secret=webhook_secret_of(options.folder),
-        assessment_key=assessment_key_of(options.folder),
+        webhook_secret=key_of(options.folder, "webhook"),
+        assessment_key=key_of(options.folder, "assessment"),
     )
     async with AsyncExitStack() as held:
         if options.environ.get("REDIS_URL"):

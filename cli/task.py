@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from cli.console import err, moment, out, plain_text, say_found, text_table
@@ -98,7 +97,7 @@ def say_task(record: JsonObject) -> None:
         out.print(Text(str(record["reason"])), soft_wrap=True)
     for name, title, columns in _TABLES:
         if rows := objects_in(metadata.get(name)):
-            out.print(_table(title, columns, rows))
+            out.print(text_table(columns, ([_cell(name, row.get(name)) for name in columns] for row in rows), title))
     doubts = objects_in(metadata.get("doubts"))
     for doubt in doubts:
         _say_doubt(doubt)
@@ -134,10 +133,6 @@ def _rows_of(shown: Json) -> str:
     if isinstance(shown, list) and shown:
         return "".join(f"\n    {dumps(row)}" for row in shown)
     return f" {dumps(shown)}"
-
-
-def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Table:
-    return text_table(columns, ([_cell(name, row.get(name)) for name in columns] for row in rows), title)
 
 
 def _cell(name: str, value: Json) -> Text:

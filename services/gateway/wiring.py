@@ -17,7 +17,7 @@ from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhoo
 from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttp
 from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService
-from services.gateway.features.deliveries.store import CountedPost, RedisDeliveryQueue
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import EitherIdentity, KeyIdentity, UnverifiedIdentity
 from services.gateway.features.identity.middleware import ThrottleSettings
@@ -122,10 +122,9 @@ class WebhookWiring:
             yield
             return
         rules = _rules(self._settings)
-        async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots)) as post:
+        async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
             edge = ClockAndChance(self._now, random.random)
-            counted = CountedPost(post, self._meter)
-            service = DeliveryService(self.posts, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
+            service = DeliveryService(self.posts, post, DialectBodies(notice), self._settings.secrets, edge, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
             async with loop.running():
                 yield

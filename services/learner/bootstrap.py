@@ -43,7 +43,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     memory = build_memory_jobs(settings, redis, owner, settings.lease_seconds, learner, metrics)
     files = build_file_jobs(settings, redis, owner)
     page = MetricsPage(metrics, (LearnerGauges(learner, memory),))
-    server = side_server(health_app(outcomes, learner, files.seeding, memory, page), settings.host, settings.port)
+    server = side_server(health_app(outcomes.ping, learner, files.seeding, memory, page), settings.host, settings.port)
     every = settings.lease_seconds / 3
     stop = set_on_signals()
     tune_gc()

@@ -32,6 +32,7 @@ from services.learner.entrypoints.loops import (
     keep_forgetting,
     keep_seeded,
 )
+from services.learner.ports.outcomes import TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.model_price import dearest
@@ -147,8 +148,8 @@ class FileJobs:
             )
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
-                group.create_task(keep_seeded(self._make_seeder, self.seeding, every))
-                group.create_task(keep_seeded(self._make_report_seeder, self.reports, every))
+                group.create_task(keep_seeded(self._row_seeder, self.seeding, every))
+                group.create_task(keep_seeded(self._report_seeder, self.reports, every))
             if self.cache is not None:
                 group.create_task(self.cache.run())
 
@@ -156,22 +157,25 @@ class FileJobs:
         if self.cache is not None:
             await self.cache.close()
 
-    def _make_seeder(self) -> Seeder:
-        from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
+    def _row_seeder(self) -> Seeder:
+        repository = RedisCaseRepository(self.redis, self.owner)
+        return Seeder(
+            self._bucket(self.settings.s3_training_prefix), repository, self.settings.s3_training_tenant, _now
+        )
 
-        bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_training_prefix)
-        return Seeder(bucket, RedisCaseRepository(self.redis, self.owner), self.settings.s3_training_tenant, _now)
-
-    def _make_report_seeder(self) -> Seeder:
+    def _report_seeder(self) -> Seeder:
         """A seeder for benchmark reports: their failures become cases, and the causes become facts.
 
         It has the same owner as the other seeder, so that neither waits for the other.
         """
+        tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
+        bucket, teacher = self._bucket(self.settings.s3_reports_prefix), report_teacher(self.importer, tenant, _now)
+        return Seeder(bucket, repository, tenant, _now, report_rows, teacher)
+
+    def _bucket(self, prefix: str) -> TrainingBucket:
         from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
 
-        tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
-        bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_reports_prefix)
-        return Seeder(bucket, repository, tenant, _now, report_rows, report_teacher(self.importer, tenant, _now))
+        return S3Training(self.settings.s3_training_bucket, prefix)
 
 
 def build_file_jobs(settings: LearnerSettings, redis: Redis, owner: str) -> FileJobs:

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from services.learner.core.files.report import (
-    REPORTS_PREFIX,
     BadReport,
     PreparedRows,
     Report,
@@ -20,18 +19,11 @@ from services.learner.core.files.report import (
     read_report,
 )
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
-from shared.infra.service_settings import Settings
+from services.learner.settings import TrainingSettings
 from shared.infra.starting import CannotStart, read_settings, refuse_start
 
 REPORT = "report"
 _REFUSED = 1
-
-
-class ReportSettings(Settings):
-    """The bucket of reports: the learner's ``S3_TRAINING_BUCKET``, with boto3's ``AWS_*`` variables."""
-
-    s3_training_bucket: str = ""
-    s3_reports_prefix: str = Field(default=REPORTS_PREFIX)
 
 
 class FoundReports(NamedTuple):
@@ -78,7 +70,7 @@ async def _in_bucket(bucket: str, most: int) -> FoundReports:
 
     More than ``most`` are read, since their own dates may order them differently.
     """
-    settings = read_settings(ReportSettings, **({"s3_training_bucket": bucket} if bucket else {}))
+    settings = read_settings(TrainingSettings, **({"s3_training_bucket": bucket} if bucket else {}))
     if not settings.s3_training_bucket:
         raise CannotStart("S3_TRAINING_BUCKET is not set, and no file was named.")
     from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and files need none of it

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, JsonValue, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from typing_extensions import override
 
@@ -36,6 +36,14 @@ class Contract(BaseModel):
         object.__setattr__(copied, "__pydantic_extra__", None)
         object.__setattr__(copied, "__pydantic_private__", None)
         return copied
+
+    @classmethod
+    def read_row(cls, row: object) -> Self | None:
+        """The message in a stored row; None without a row, or for one that this version cannot read."""
+        try:
+            return None if row is None else cls.model_validate_json(str(row))
+        except ValidationError:
+            return None
 
     def stored_json(self) -> str:
         """The message as JSON for a store, without fields at their defaults, which the reader fills in.

@@ -305,10 +305,6 @@ class Verdict(PolicyContract):
         """One sentence for each triggered rule, each once."""
         return tuple(dict.fromkeys(rule.sentence for rule in self.triggered_rules))
 
-    @property
-    def refused_calls(self) -> frozenset[str]:
-        return frozenset(refusal.call_id for refusal in self.refusals)
-
 
 def verdict_word(verdict: Verdict) -> str:
     """The strictest part of the verdict: blocked, refused, broken, escalate, approval, indeterminate or passed."""

@@ -89,13 +89,9 @@ _spell = IdentityCache[tuple[Entity, ...], list[tuple[str, ...]]](_spell_names, 
 
 def _score(fact: RankedFact, wanted: frozenset[str], text: str, domain: str) -> float:
     shared = len(wanted.intersection(fact.keywords)) / max(1, min(len(wanted), len(fact.keywords)))
-    named = any(_is_named(entity, text) for entity in fact.entities)
+    named = any(_stands_in(entity.lower(), text) for entity in fact.entities)
     about = _WORDS * shared + _ENTITIES * named
     return about + _DOMAIN * (fact.domain == domain) + _QUALITY * fact.quality if about else 0.0
-
-
-def _is_named(value: str, text: str) -> bool:
-    return _stands_in(value.lower(), text)
 
 
 def _stands_in(wanted: str, text: str) -> bool:

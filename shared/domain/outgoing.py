@@ -171,7 +171,7 @@ def _is_opened(target: Target, reach: Reach) -> bool:
 
 
 def _check_name(target: Target, reach: Reach) -> None:
-    if _is_localhost(target.host):
+    if target.host == "localhost" or target.host.endswith(".localhost"):
         raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(reach)}")
     if not (reach.public or _networks(reach)):
         raise _not_listed(target, reach)
@@ -191,10 +191,6 @@ def _is_local(host: str, reach: Reach) -> bool:
         return False
     literal = _parse_literal(host)
     return host == "localhost" if literal is None else range_of(literal) is Range.LOOPBACK
-
-
-def _is_localhost(host: str) -> bool:
-    return host == "localhost" or host.endswith(".localhost")
 
 
 def _match_url(url: str) -> re.Match[str]:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import zlib
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
@@ -134,22 +134,12 @@ def folder_url(folder: Path) -> str:
     return (folder.resolve() / "archive").as_uri()
 
 
-def key_of(folder: Path) -> str:
-    """The archive key of the stack in ``folder``, made if there is none. Two callers at once get the same one."""
-    return _read_or_make_key(folder / "archive.key")
+def key_of(folder: Path, use: Literal["archive", "webhook", "assessment"] = "archive") -> str:
+    """A key of the stack in ``folder``, made if there is none. Two callers at once get the same one.
 
-
-def webhook_secret_of(folder: Path) -> str:
-    """The secret that the stack in ``folder`` signs webhooks with, made if there is none."""
-    return _read_or_make_key(folder / "webhook.key")
-
-
-def assessment_key_of(folder: Path) -> str:
-    """The key that encrypts the stack's access keys of assessed worlds, made if there is none."""
-    return _read_or_make_key(folder / "assessment.key")
-
-
-def _read_or_make_key(path: Path) -> str:
+    It encrypts the archive, signs webhooks, or encrypts the access keys of assessed worlds.
+    """
+    path = folder / f"{use}.key"
     if not path.exists():
         _make(path)
     return path.read_text().strip()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import boto3
 from botocore.config import Config
@@ -14,10 +14,6 @@ from shared.ports.archive import Archive, ArchiveUnavailable
 _MISSING = ("NoSuchKey", "404")
 _LIMITS = {"connect_timeout": 3, "read_timeout": 10, "retries": {"max_attempts": 3, "mode": "standard"}}
 T = TypeVar("T")
-
-
-class _Body(Protocol):
-    def read(self) -> bytes: ...
 
 
 class S3Archive(Archive):
@@ -33,7 +29,7 @@ class S3Archive(Archive):
 
     async def get(self, tenant: str, task_id: str) -> bytes | None:
         def read() -> bytes:
-            return cast(_Body, self._client.get_object(**self._object_address(tenant, task_id))["Body"]).read()
+            return cast(bytes, self._client.get_object(**self._object_address(tenant, task_id))["Body"].read())
 
         return await _call_or_miss(read)
 

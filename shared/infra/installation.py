@@ -1,5 +1,6 @@
 """Gauges of the whole installation, read from Redis at each scrape in one round trip, however much waits there."""
 
+from collections.abc import Callable, Mapping
 from time import perf_counter, time
 from typing import NamedTuple, cast
 
@@ -85,33 +86,23 @@ def _row(reply: Reply) -> InstallationGauges:
 
 
 def _put_gauges(metrics: Metrics, now: InstallationGauges) -> None:
-    metrics.put(names.SESSIONS_WAITING, now.due)
-    metrics.put(names.SESSIONS_PUT_OFF, now.put_off)
-    metrics.put(names.OLDEST_WAITING, now.oldest_us / 1_000_000)
-    metrics.put(names.SESSIONS_HELD, now.held)
-    metrics.put(names.APPROVALS_WAITING, now.asked)
-    metrics.put(names.OLDEST_APPROVAL, now.oldest_asked_ms / 1000)
-    metrics.put(names.TASKS_IN_DOUBT, now.in_doubt)
-    metrics.put(names.DEADLINES_OVERDUE, now.overdue)
-    metrics.put(names.DELIVERIES_WAITING, now.deliveries)
-    metrics.put(names.UNARCHIVED_TASKS, now.unarchived)
-    metrics.put(names.OUTCOMES_BEHIND, now.behind)
+    for metric, value in _GAUGES.items():
+        metrics.put(metric, value(now))
     metrics.put(names.DEAD_LETTERS, now.dead_outcomes, kind="outcome")
     metrics.put(names.DEAD_LETTERS, now.dead_turns, kind="turn")
 
 
-_READ = (
-    names.SESSIONS_WAITING,
-    names.SESSIONS_PUT_OFF,
-    names.OLDEST_WAITING,
-    names.SESSIONS_HELD,
-    names.APPROVALS_WAITING,
-    names.OLDEST_APPROVAL,
-    names.TASKS_IN_DOUBT,
-    names.DEADLINES_OVERDUE,
-    names.DELIVERIES_WAITING,
-    names.UNARCHIVED_TASKS,
-    names.OUTCOMES_BEHIND,
-    names.DEAD_LETTERS,
-    names.LEARNERS_ALIVE,
-)
+_GAUGES: Mapping[names.Metric, Callable[[InstallationGauges], float]] = {
+    names.SESSIONS_WAITING: lambda now: now.due,
+    names.SESSIONS_PUT_OFF: lambda now: now.put_off,
+    names.OLDEST_WAITING: lambda now: now.oldest_us / 1_000_000,
+    names.SESSIONS_HELD: lambda now: now.held,
+    names.APPROVALS_WAITING: lambda now: now.asked,
+    names.OLDEST_APPROVAL: lambda now: now.oldest_asked_ms / 1000,
+    names.TASKS_IN_DOUBT: lambda now: now.in_doubt,
+    names.DEADLINES_OVERDUE: lambda now: now.overdue,
+    names.DELIVERIES_WAITING: lambda now: now.deliveries,
+    names.UNARCHIVED_TASKS: lambda now: now.unarchived,
+    names.OUTCOMES_BEHIND: lambda now: now.behind,
+}
+_READ = (*_GAUGES, names.DEAD_LETTERS, names.LEARNERS_ALIVE)

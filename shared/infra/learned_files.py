@@ -1,12 +1,14 @@
 """Reads what is learned of a tenant, as the contents of its files, in one round trip to state Redis."""
 
 import json
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import TypeVar, cast
 
-from pydantic import JsonValue, ValidationError
+import structlog
+from pydantic import JsonValue
 from redis.asyncio import Redis
 
+from shared.contracts.base import Contract
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.learning_files import LearningFile
 from shared.domain.bandit import Arm
@@ -15,6 +17,10 @@ from shared.infra.lua import answering
 from shared.ports.store import StoreUnavailable
 
 _SECONDS = 5.0
+Row = TypeVar("Row", bound=Contract)
+Key = TypeVar("Key")
+
+log = structlog.get_logger()
 
 
 async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, JsonValue]:
@@ -48,15 +54,25 @@ async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, Json
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
+def read_rows(kind: type[Row], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, Row]:
+    """The rows that this version can read; the others are logged and begin anew."""
+    found: dict[Key, Row] = {}
+    for key, text in rows:
+        if row := kind.read_row(text):
+            found[key] = row
+        elif text is not None:
+            log.warning("lesson_unreadable", kind=kind.__name__)
+    return found
+
+
 def _cases(rows: list[str]) -> JsonValue:
     """The cases, oldest first, with the field names of a seed file."""
     return [case for row in reversed(rows) if (case := _case(row))]
 
 
 def _case(row: str) -> dict[str, JsonValue]:
-    try:
-        case = CaseEntry.model_validate_json(row)
-    except ValidationError:
+    case = CaseEntry.read_row(row)
+    if case is None:
         return {}
     told = case.model_dump(mode="json", exclude={"v", "summary", "worked", "failed"})
     own: dict[str, JsonValue] = {

@@ -59,7 +59,7 @@ class TenantStops:
     async def reason(self, tenant: str) -> str | None:
         """Why the tenant is stopped; None if it is not."""
         row = await self._scripts.command("HGET", keys.STOPS, tenant)
-        return None if row is None else _reason_in(str(row)) or None
+        return None if row is None else str(row).partition("\n")[2] or None
 
     async def spread_anew(self) -> int:
         """Copy stops to the partitions that this process has not yet copied; returns of how many tenants."""
@@ -77,7 +77,3 @@ class TenantStops:
         names = ((keys.stopped_key_in(number, tenant), keys.partition_keys(number)) for number in range(PARTITIONS))
         await self._scripts.run_many("spread_stop", [([stopped, one.waiting], arguments) for stopped, one in names])
         self._spread[tenant] = row
-
-
-def _reason_in(row: str) -> str:
-    return row.partition("\n")[2]

@@ -29,13 +29,16 @@ class TracedApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _PROBES:
             return await self._app(scope, receive, send)
-        method = _method(scope)
+        method = str(scope["method"]) if scope["method"] in _KNOWN else "HTTP"  # not one that a caller made up
         with self._tracer.continue_trace(method, SpanKind.SERVER, _traceparent(scope)) as span:
             span.note({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
 
             async def noting(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    _note_status(span, int(message["status"]))
+                    status = int(message["status"])
+                    span.note({names.HTTP_STATUS: status})
+                    if status >= 500:
+                        span.record_failure(str(status))
                 await send(message)
 
             try:
@@ -44,22 +47,10 @@ class TracedApp:
                 _note_route(span, method, scope)
 
 
-def _method(scope: Scope) -> str:
-    """The HTTP method for a span's name; ``HTTP`` for one that a caller made up."""
-    method = str(scope["method"])
-    return method if method in _KNOWN else "HTTP"
-
-
 def _traceparent(scope: Scope) -> str | None:
     """The caller's ``traceparent`` header; None if there is none or more than one (W3C Trace Context, section 3.2)."""
     given = [value for name, value in scope["headers"] if name == b"traceparent"]
     return given[0].decode("latin-1").strip() if len(given) == 1 else None
-
-
-def _note_status(span: Span, status: int) -> None:
-    span.note({names.HTTP_STATUS: status})
-    if status >= 500:
-        span.record_failure(str(status))
 
 
 def _note_route(span: Span, method: str, scope: MutableMapping[str, object]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import TenantVersion
 
 VERSIONS_KEPT = 50
@@ -27,6 +28,12 @@ class TenantRecords(Protocol):
 
     async def version(self, tenant: str, number: int) -> TenantVersion | None:
         """The version with that number; None if it is not kept."""
+
+    async def current(self, tenant: str) -> TenantRecord | None:
+        """The record that holds now; None if none is stored. Raises ``BadRecord`` for one of a release unknown here."""
+        number = await self.latest(tenant)
+        found = await self.version(tenant, number) if number else None
+        return None if found is None or found.withdrawn else found.record(tenant)
 
     async def history(self, tenant: str) -> Sequence[TenantVersion]:
         """The versions that are kept, the newest first."""

@@ -4,10 +4,9 @@ Attributes are names, counts and states; never a prompt, an argument of a tool, 
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from enum import StrEnum
-from types import TracebackType
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, TypeAlias
 
 from typing_extensions import override
 
@@ -64,7 +63,7 @@ class Tracer(Protocol):
         """The current span as a W3C Trace Context header, for another process; None if there is none."""
 
 
-class NoSpan(Span, AbstractContextManager["NoSpan"]):
+class NoSpan(Span):
     """A span that records nothing."""
 
     @property
@@ -87,18 +86,9 @@ class NoSpan(Span, AbstractContextManager["NoSpan"]):
     def record_failure(self, kind: str) -> None:
         return
 
-    @override
-    def __enter__(self) -> Self:
-        return self
-
-    @override
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return
-
 
 _NO_SPAN = NoSpan()
+_NOTHING = nullcontext(_NO_SPAN)
 
 
 class NoTracer(Tracer):
@@ -109,12 +99,14 @@ class NoTracer(Tracer):
         return False
 
     @override
-    def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> NoSpan:
-        return _NO_SPAN
+    def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[NoSpan]:
+        return _NOTHING
 
     @override
-    def continue_trace(self, name: str, kind: SpanKind, parent: str | None, link: str | None = None) -> NoSpan:
-        return _NO_SPAN
+    def continue_trace(
+        self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
+    ) -> AbstractContextManager[NoSpan]:
+        return _NOTHING
 
     def current_span(self) -> NoSpan:
         return _NO_SPAN

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.gateway.features.console.pages import Pages, console_assets
+from services.gateway.features.console.pages import Pages, asset_urls
 from services.gateway.features.console.routes import fault_handlers
 from services.gateway.features.console.sessions import MOST_REFUSALS
 from services.gateway.features.console.vocabulary import VOCABULARY
@@ -268,9 +268,8 @@ async def test_every_answer_carries_the_policy_and_is_kept_nowhere(
 
 @pytest.mark.promise("console.nothing_foreign")
 async def test_files_are_small_compressed_and_kept_for_good(redis_url: str) -> None:
-    assets = console_assets()
     async with gateway(redis_url, **OPEN) as url, open_http(base_url=url) as http:
-        found = {name: await http.get(path) for name, path in assets.urls.items()}
+        found = {name: await http.get(path) for name, path in asset_urls().items()}
         css = found["console.css"]
         again = await http.get(str(css.url), headers={"If-None-Match": css.headers["etag"]})
         other = await http.get("/console/static/older/console.css")
@@ -279,7 +278,9 @@ async def test_files_are_small_compressed_and_kept_for_good(redis_url: str) -> N
     assert all("immutable" in reply.headers["cache-control"] for reply in found.values())
     assert (css.headers["content-encoding"], again.status_code, again.content) == ("gzip", 304, b"")
     assert (other.headers["cache-control"], plain.text == css.text, missing.status_code) == ("no-cache", True, 404)
-    assert sum(assets.size(name) for name in assets.urls) < 16_000  # bytes that a first visit takes beside the page
+    assert (
+        sum(reply.num_bytes_downloaded for reply in found.values()) < 16_000
+    )  # bytes that a first visit takes beside the page
 
 
 @pytest.mark.promise("console.timeline")
@@ -369,7 +370,7 @@ async def test_while_the_store_is_away_a_page_says_so_and_leads_back(
         await dana.sign_in(name="dana")
         own_server.stop()
         away = await dana.go("/console/approvals")
-        files = await dana.go(console_assets().urls["console.css"])
+        files = await dana.go(asset_urls()["console.css"])
     assert (away.status_code, away.headers["retry-after"], "Nothing is lost" in away.text) == (503, "2", True)
     assert (away.url.path, files.status_code) == ("/console/approvals", 200)
 

@@ -22,7 +22,8 @@ from services.gateway.features.learning.service import LearningStatistics
 from services.gateway.features.made_tools import MadeToolRepository
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.contracts.made_tool import MadeTool
-from shared.contracts.tenant import Connection, TenantRecord
+from shared.contracts.tenant import Connection
+from shared.contracts.tenant_document import BadRecord
 from shared.domain.version import VERSION
 from shared.domain.words import Role
 from shared.ports.tenant_records import TenantRecords
@@ -168,22 +169,15 @@ class TenantFactReader:
 
     async def facts(self, tenant: str) -> TenantFacts:
         """The tenant's facts now; raises ``StoreUnavailable``. A tenant without a stored record has no limits."""
-        record = await self._record(tenant)
+        try:
+            record = await self._records.current(tenant)
+        except BadRecord:  # its operators are told where they look at it
+            record = None
         newest = {tool.name: tool for tool in await self._made_tools.tools_of(tenant) if tool.removed_at is None}
         learned = await self._statistics.learning(tenant)
         connections = record.connections if record else ()
         limits = record.model_dump(mode="json", include=set(_LIMITS), exclude_none=True) if record else {}
         return TenantFacts(connections, limits, tuple(newest.values()), learned.synthesized)
-
-    async def _record(self, tenant: str) -> TenantRecord | None:
-        number = await self._records.latest(tenant)
-        version = await self._records.version(tenant, number) if number else None
-        if version is None or version.withdrawn:
-            return None
-        try:
-            return version.record(tenant)
-        except ValueError:  # its operators are told where they look at it
-            return None
 
 
 LIMITS = "urn:purple-agent:tenant-limits:1"

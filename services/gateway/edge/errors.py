@@ -163,6 +163,8 @@ class NothingToResolve(GatewayRefusal):
 class StoppedTenant(GatewayRefusal):
     """An operator has stopped the tenant; the message may be sent again later."""
 
+    status = 503
+
     def __init__(self, tenant: str, reason: str) -> None:
         super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from services.gateway.features.identity.api_paths import CALLERS
-from services.gateway.openapi.paths import OPERATIONS, OWN, Errors, ParameterPlace, PathShape, ReplyForm, callers_of
+from services.gateway.openapi.paths import OPERATIONS, OWN, ParameterPlace, PathShape, callers_of
 from services.gateway.openapi.schemas import Schema, reference, schemas
 from shared.domain.version import VERSION
 
@@ -47,12 +47,6 @@ _REASONS = {
 _OF_IDENTITY = (401, 403, 429, 503)
 _ALWAYS = (400, 404, 414, 431, 500)
 _WITH_BODY = (408, 413, 415)
-_WORDS: Mapping[Errors, str] = {
-    Errors.NEW: "Status",
-    Errors.OLD: "V03Error",
-    Errors.OWN: "Refusal",
-    Errors.RPC: "RpcReply",
-}
 
 
 class DescribedApp(FastAPI):
@@ -103,7 +97,8 @@ def _operation(method: str, path: str, found: Schema) -> Schema:
         CALLERS: found.get(CALLERS) or callers_of(method.upper(), path),
         "responses": _responses(said, takes_body=takes_body),
     }
-    if parameters := [*given, *map(_parameter, said.query), *map(_header, said.headers)]:
+    own = [_parameter(place, "query") for place in said.query] + [_parameter(place, "header") for place in said.headers]
+    if parameters := [*given, *own]:
         described["parameters"] = parameters
     if takes_body:
         content: JsonValue = {"application/json": {"schema": reference(said.body)}}
@@ -128,35 +123,24 @@ def _with_names(path: str, found: Schema) -> Schema:
     return {**deepcopy(found), "parameters": parameters}
 
 
-def _parameter(place: ParameterPlace) -> JsonValue:
-    return {"name": place.name, "in": "query", "required": False, "schema": place.schema}
-
-
-def _header(place: ParameterPlace) -> JsonValue:
-    return {"name": place.name, "in": "header", "required": place.required, "schema": place.schema}
+def _parameter(place: ParameterPlace, where: str) -> JsonValue:
+    return {"name": place.name, "in": where, "required": place.required, "schema": place.schema}
 
 
 def _responses(said: PathShape, *, takes_body: bool) -> Schema:
     """The answers of a path: refusals before it is reached in the common words, its own in its protocol's."""
     refused = (*_ALWAYS, *_OF_IDENTITY, *said.refusals, *(_WITH_BODY if takes_body else ()))
-    names = tuple(dict.fromkeys((_WORDS[said.errors], "Refusal")))
-    answers: Schema = {str(status): _refusal(status, names) for status in refused}
-    answers |= {str(answer.status): _answer(answer) for answer in said.answers}
+    names = tuple(dict.fromkeys((said.errors, "Refusal")))
+    answers: Schema = {str(status): _answer(status, {"application/json": names}) for status in refused}
+    answers |= {str(status): _answer(status, media) for status, media in said.answers.items()}
     if said.unready:
-        answers["503"] = _refusal(503, ("Anything",))
+        answers["503"] = _answer(503, {"application/json": ("Anything",)})
     return dict(sorted(answers.items()))
 
 
-def _answer(answer: ReplyForm) -> Schema:
-    described: Schema = {"description": _REASONS[answer.status]}
-    if not answer.media:
-        return described
-    content: Schema = {media: {"schema": _any_of(names)} for media, names in answer.media.items()}
-    return {**described, "content": content}
-
-
-def _refusal(status: int, names: tuple[str, ...]) -> Schema:
-    return {"description": _REASONS[status], "content": {"application/json": {"schema": _any_of(names)}}}
+def _answer(status: int, media: Mapping[str, tuple[str, ...]]) -> Schema:
+    content: Schema = {kind: {"schema": _any_of(names)} for kind, names in media.items()}
+    return {"description": _REASONS[status], **({"content": content} if content else {})}
 
 
 def _any_of(names: tuple[str, ...]) -> Schema:

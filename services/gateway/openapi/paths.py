@@ -1,7 +1,7 @@
 """The paths as data: what each takes beside its path parameters, and what it answers."""
 
 from collections.abc import Mapping
-from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from services.gateway.edge.replies import HEADER, MEDIA_TYPE
@@ -11,15 +11,7 @@ from services.gateway.features.tasks.listing import MOST
 from services.gateway.openapi.schemas import Schema
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
-
-
-class Errors(Enum):
-    """The protocol in whose words a path refuses."""
-
-    NEW = "1.0"
-    OLD = "0.3"
-    OWN = "own"
-    RPC = "json-rpc"
+_ERROR_1_0, _ERROR_0_3 = "Status", "V03Error"
 
 
 class ParameterPlace(NamedTuple):
@@ -28,21 +20,18 @@ class ParameterPlace(NamedTuple):
     required: bool = False
 
 
-class ReplyForm(NamedTuple):
-    """An answer's form. ``media``: for each media type the names of fitting schemas; empty without a body."""
-
-    status: int
-    media: Mapping[str, tuple[str, ...]]
+Answers = Mapping[int, Mapping[str, tuple[str, ...]]]  # by status: for each media type the names of fitting schemas
+_JSON_OBJECT: Mapping[str, tuple[str, ...]] = {_JSON: ("Anything",)}
 
 
 class PathShape(NamedTuple):
-    """What a path takes and answers. ``body``: its schema's name, empty if none is read.
+    """What a path takes and answers. ``errors``: the schema of its refusals; ``body``: that of what it reads, if any.
 
     ``refusals``: statuses beside the usual ones.
     """
 
-    answers: tuple[ReplyForm, ...]
-    errors: Errors = Errors.OWN
+    answers: Answers = MappingProxyType({200: _JSON_OBJECT})
+    errors: str = "Refusal"
     body: str = "Anything"
     body_needed: bool = False
     query: tuple[ParameterPlace, ...] = ()
@@ -76,90 +65,77 @@ _AUDIT = (
     ParameterPlace("token", {"type": "string", "maxLength": 512}),
     ParameterPlace("format", {"type": "string", "enum": ["json", "ndjson"]}),
 )
-OWN = PathShape((ReplyForm(200, {_JSON: ("Anything",)}),), refusals=(409,))
+OWN = PathShape(refusals=(409,))
 
 
 def _new(schema: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
-    needed = body not in ("", "Anything")
-    answers = (ReplyForm(200, {MEDIA_TYPE: (schema,), _JSON: (schema,)}),)
-    return PathShape(answers, Errors.NEW, body, needed, query, (_NEW,))
+    answers = {200: {MEDIA_TYPE: (schema,), _JSON: (schema,)}}
+    return PathShape(answers, _ERROR_1_0, body, body not in ("", "Anything"), query, (_NEW,))
 
 
 def _old(*schemas: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
-    needed = body not in ("", "Anything")
-    return PathShape((ReplyForm(200, {_JSON: schemas}),), Errors.OLD, body, needed, query, (_OLD,), (409,))
+    return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, body not in ("", "Anything"), query, (_OLD,), (409,))
 
 
-def _stream(errors: Errors, header: ParameterPlace, body: str) -> PathShape:
-    answers = (ReplyForm(200, {_EVENTS: ("text",)}),)
-    needed = body != ""
-    return PathShape(answers, errors, body, needed, headers=(header, _LAST), refusals=() if needed else (409,))
+def _stream(errors: str, header: ParameterPlace, body: str) -> PathShape:
+    refusals = () if body else (409,)
+    return PathShape({200: {_EVENTS: ("text",)}}, errors, body, body != "", headers=(header, _LAST), refusals=refusals)
 
 
-_CARD = PathShape((ReplyForm(200, {_JSON: ("AgentCard",)}), ReplyForm(304, {})), headers=(_MAYBE_NEW,), body="")
+_CARD = PathShape({200: {_JSON: ("AgentCard",)}, 304: {}}, headers=(_MAYBE_NEW,), body="")
 _ALL = "/tasks/{task_id}/pushNotificationConfigs"
 _ONE = _ALL + "/{config_id}"
 _WEBHOOK, _WEBHOOKS = "TaskPushNotificationConfig", "ListTaskPushNotificationConfigsResponse"
 
 OPERATIONS: Mapping[tuple[str, str], PathShape] = {
     ("POST", "/"): PathShape(
-        (ReplyForm(200, {_JSON: ("RpcReply",), _EVENTS: ("text",)}),), Errors.RPC, "RpcCall", body_needed=True
+        {200: {_JSON: ("RpcReply",), _EVENTS: ("text",)}}, "RpcReply", "RpcCall", body_needed=True
     ),
     ("GET", "/.well-known/agent-card.json"): _CARD,
     ("GET", "/.well-known/agent.json"): _CARD,
-    ("GET", "/.well-known/jwks.json"): PathShape((ReplyForm(200, {_JSON: ("Anything",)}),), body=""),
+    ("GET", "/.well-known/jwks.json"): PathShape(body=""),
     ("GET", "/extendedAgentCard"): _new("AgentCard", body=""),
     ("GET", "/v1/card"): _old("Anything", body=""),
     ("POST", "/message:send"): _new("SendMessageResponse", body="SendMessageRequest"),
-    ("POST", "/message:stream"): _stream(Errors.NEW, _NEW, "SendMessageRequest"),
+    ("POST", "/message:stream"): _stream(_ERROR_1_0, _NEW, "SendMessageRequest"),
     ("GET", "/tasks"): _new("ListTasksResponse", body="", query=_LIST),
     ("POST", "/tasks/{task_id}:cancel"): _new("Task"),
-    ("GET", "/tasks/{task_id}:subscribe"): _stream(Errors.NEW, _NEW, ""),
-    ("POST", "/tasks/{task_id}:subscribe"): _stream(Errors.NEW, _NEW, ""),
+    ("GET", "/tasks/{task_id}:subscribe"): _stream(_ERROR_1_0, _NEW, ""),
+    ("POST", "/tasks/{task_id}:subscribe"): _stream(_ERROR_1_0, _NEW, ""),
     ("POST", _ALL): _new(_WEBHOOK, body=_WEBHOOK),
     ("GET", _ALL): _new(_WEBHOOKS, body=""),
     ("GET", _ONE): _new(_WEBHOOK, body=""),
     ("DELETE", _ONE): _new("Anything", body=""),
     ("POST", "/v1/message:send"): _old("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
-    ("POST", "/v1/message:stream"): _stream(Errors.OLD, _OLD, "V03SendMessageRequest"),
+    ("POST", "/v1/message:stream"): _stream(_ERROR_0_3, _OLD, "V03SendMessageRequest"),
     ("GET", "/v1/tasks"): _old("V03Tasks", body="", query=_LIST),
     ("GET", "/v1/tasks/{task_id}"): _old("V03Task", body="", query=(_LENGTH,)),
     ("POST", "/v1/tasks/{task_id}:cancel"): _old("V03Task"),
-    ("GET", "/v1/tasks/{task_id}:subscribe"): _stream(Errors.OLD, _OLD, ""),
-    ("POST", "/v1/tasks/{task_id}:subscribe"): _stream(Errors.OLD, _OLD, ""),
+    ("GET", "/v1/tasks/{task_id}:subscribe"): _stream(_ERROR_0_3, _OLD, ""),
+    ("POST", "/v1/tasks/{task_id}:subscribe"): _stream(_ERROR_0_3, _OLD, ""),
     ("POST", f"/v1{_ALL}"): _old("V03Webhook", body="Anything"),
     ("GET", f"/v1{_ALL}"): _old("V03Webhooks", body=""),
     ("GET", f"/v1{_ONE}"): _old("V03Webhook", body=""),
     ("DELETE", f"/v1{_ONE}"): _old("Anything", body=""),
     ("GET", "/tasks/{task_id}"): PathShape(
-        (ReplyForm(200, {_JSON: ("TaskRecord",), MEDIA_TYPE: ("Task",)}),),
-        Errors.NEW,
-        body="",
-        query=(_LENGTH,),
-        headers=(_MAYBE_NEW,),
+        {200: {_JSON: ("TaskRecord",), MEDIA_TYPE: ("Task",)}}, _ERROR_1_0, "", query=(_LENGTH,), headers=(_MAYBE_NEW,)
     ),
-    ("GET", "/tasks/{task_id}/events"): PathShape((ReplyForm(200, {_EVENTS: ("text",)}),), body="", headers=(_LAST,)),
-    ("GET", "/tasks/{task_id}/files/{file_id}"): PathShape(
-        (ReplyForm(200, {"application/octet-stream": ("text",)}),), body=""
-    ),
-    ("GET", "/health"): PathShape((ReplyForm(200, {_JSON: ("Anything",)}),), body=""),
-    ("GET", "/ready"): PathShape((ReplyForm(200, {_JSON: ("Anything",)}),), body="", unready=True),
-    ("POST", "/api/a2a/purple-agent"): PathShape(OWN.answers, refusals=(409, 422, 502, 504)),
-    ("POST", "/keys/create"): PathShape((ReplyForm(201, {_JSON: ("Anything",)}),)),
+    ("GET", "/tasks/{task_id}/events"): PathShape({200: {_EVENTS: ("text",)}}, body="", headers=(_LAST,)),
+    ("GET", "/tasks/{task_id}/files/{file_id}"): PathShape({200: {"application/octet-stream": ("text",)}}, body=""),
+    ("GET", "/health"): PathShape(body=""),
+    ("GET", "/ready"): PathShape(body="", unready=True),
+    ("POST", "/api/a2a/purple-agent"): PathShape(refusals=(409, 422, 502, 504)),
+    ("POST", "/keys/create"): PathShape({201: _JSON_OBJECT}),
     ("POST", "/tasks/{task_id}/resolve"): PathShape(
-        (ReplyForm(200, {_JSON: ("TaskRecord",)}), ReplyForm(202, {_JSON: ("TaskRecord",)})), refusals=(409,)
+        {200: {_JSON: ("TaskRecord",)}, 202: {_JSON: ("TaskRecord",)}}, refusals=(409,)
     ),
-    ("GET", "/tenants/{tenant}/record"): PathShape(OWN.answers, body=""),
-    ("PUT", "/tenants/{tenant}/record"): PathShape(OWN.answers, headers=(_BASE,), refusals=(412, 428)),
-    ("POST", "/tenants/{tenant}/record/restore"): PathShape(OWN.answers, headers=(_BASE,), refusals=(412,)),
-    ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(OWN.answers, headers=(_BASE,), refusals=(412,)),
-    ("GET", "/audit"): PathShape(
-        (ReplyForm(200, {_JSON: ("Anything",), "application/x-ndjson": ("text",)}),), body="", query=_AUDIT
-    ),
-    ("POST", "/assessments"): PathShape((ReplyForm(201, {_JSON: ("Anything",)}),)),
-    ("POST", "/approvals/{approval_id}"): PathShape(
-        (ReplyForm(200, {_JSON: ("Anything",)}), ReplyForm(202, {_JSON: ("Anything",)})), refusals=(409,)
-    ),
+    ("GET", "/tenants/{tenant}/record"): PathShape(body=""),
+    ("PUT", "/tenants/{tenant}/record"): PathShape(headers=(_BASE,), refusals=(412, 428)),
+    ("POST", "/tenants/{tenant}/record/restore"): PathShape(headers=(_BASE,), refusals=(412,)),
+    ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(headers=(_BASE,), refusals=(412,)),
+    ("GET", "/audit"): PathShape({200: {**_JSON_OBJECT, "application/x-ndjson": ("text",)}}, body="", query=_AUDIT),
+    ("POST", "/assessments"): PathShape({201: _JSON_OBJECT}),
+    ("POST", "/approvals/{approval_id}"): PathShape({200: _JSON_OBJECT, 202: _JSON_OBJECT}, refusals=(409,)),
 }
 
 _ANYBODY = "anybody, without a key"

@@ -70,7 +70,7 @@ class GetText(WorldRead):
     message_id: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        text = await _find_message(world, self.message_id)
+        text = (await world.ues.sms.get_state()).messages.get(self.message_id)
         return record_fields(text) if text else {"message_id": self.message_id, "found": False}
 
 
@@ -164,10 +164,6 @@ class ReactToText(WorldEdit):
 def _row(text: SmsMessage) -> JsonObject:
     arrived = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVED else ()
     return row_fields(text, "read_at", *arrived)
-
-
-async def _find_message(world: ConnectedWorld, message_id: str) -> SmsMessage | None:
-    return (await world.ues.sms.get_state()).messages.get(message_id)
 
 
 TEXTS = (

@@ -8,7 +8,6 @@ import structlog
 from redis.asyncio import Redis
 
 from services.learner.ports.memory import BudgetDay, Cost, FactTodo, TenantBudgets
-from shared.contracts.tenant import TenantRecord
 from shared.domain.model_price import NANO
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
@@ -28,7 +27,7 @@ class RedisTenantBudgets(TenantBudgets):
 
     async def day(self, tenant: str, now: datetime) -> BudgetDay | None:
         try:
-            record = await self._record(tenant)
+            record = await self._records.current(tenant)
         except ValueError as error:  # whoever cannot read a tenant's caps spends nothing
             log.error("tenant_record_unreadable", tenant=tenant, error=str(error))
             return None
@@ -47,11 +46,6 @@ class RedisTenantBudgets(TenantBudgets):
     async def settle(self, todo: FactTodo, cost: Cost, day: BudgetDay) -> None:
         arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _reservation_name(todo), _tokens(cost), cost.nanos)
         await self._scripts.run("spend", [_spend_key(todo, day)], [*arguments, int(_is_capped(day))])
-
-    async def _record(self, tenant: str) -> TenantRecord | None:
-        number = await self._records.latest(tenant)
-        version = await self._records.version(tenant, number) if number else None
-        return None if version is None or version.withdrawn else version.record(tenant)
 
 
 def _is_capped(day: BudgetDay) -> bool:

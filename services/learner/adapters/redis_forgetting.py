@@ -1,19 +1,16 @@
 """Requests to forget, on Redis, and what they remove: learned keys, and what a session remembers of its turns."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar, cast
+from typing import cast
 
-from pydantic import ValidationError
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from services.learner.adapters.redis_knowledge import read_fact, read_todo
 from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned
 from services.learner.core.memory.forgetting import Removal, StoredMemory, removal
 from services.learner.ports.files import Versions
-from services.learner.ports.memory import Forgetting
-from shared.contracts.base import Contract
-from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity
+from services.learner.ports.memory import FactTodo, Forgetting
+from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.domain.partition import partition_of
 from shared.infra import keys
@@ -23,7 +20,6 @@ from shared.ports.store import StoreUnavailable
 
 _TIMES = 20
 REQUESTS_KEPT = 200  # of a tenant
-Row = TypeVar("Row", bound=Contract)
 
 
 class RedisForgetting(Forgetting):
@@ -39,7 +35,7 @@ class RedisForgetting(Forgetting):
         requests: list[ForgetRequest] = []
         for member in (keys.unpack(keys.ForgetMember, one) for one in cast("list[str]", found)):
             row = await self._scripts.command("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
-            request = _parse_row(ForgetRequest, row)
+            request = ForgetRequest.read_row(row)
             if request is None:
                 await self._scripts.command("ZREM", keys.FORGETTING, keys.pack(member))
             else:
@@ -85,7 +81,7 @@ class RedisForgetting(Forgetting):
         if cast(int, await self._scripts.command("HLEN", name)) <= REQUESTS_KEPT:
             return
         rows = cast("list[str]", await self._scripts.command("HVALS", name))
-        done = [one for row in rows if (one := _parse_row(ForgetRequest, row)) and one.state is ForgetState.DONE]
+        done = [one for row in rows if (one := ForgetRequest.read_row(row)) and one.state is ForgetState.DONE]
         done.sort(key=lambda request: request.asked_at, reverse=True)
         if gone := [request.request_id for request in done[REQUESTS_KEPT:]]:
             await self._scripts.command("HDEL", name, *gone)
@@ -125,11 +121,11 @@ class RedisForgetting(Forgetting):
             version, cases, facts, entities, links, todos = await pipe.execute()
         return StoredMemory(
             version=str(version or "0"),
-            cases=tuple((row, case) for row in cases if (case := _parse_row(CaseEntry, row))),
-            facts=tuple((row, fact) for row in facts if (fact := read_fact(row))),
-            entities={field: known for field, row in entities.items() if (known := _parse_row(KnownEntity, row))},
-            links={field: linked for field, row in links.items() if (linked := _parse_row(EntityLinks, row))},
-            todos={event: todo for event, row in todos.items() if (todo := read_todo(row))},
+            cases=tuple((row, case) for row in cases if (case := CaseEntry.read_row(row))),
+            facts=tuple((row, fact) for row in facts if (fact := KnownFact.read_row(row))),
+            entities={field: known for field, row in entities.items() if (known := KnownEntity.read_row(row))},
+            links={field: linked for field, row in links.items() if (linked := EntityLinks.read_row(row))},
+            todos={event: todo for event, row in todos.items() if (todo := FactTodo.read_row(row))},
         )
 
     async def _conversation(self, tenant: str, session_id: str) -> Mapping[str, int]:
@@ -173,10 +169,3 @@ def _has_unsettled_entries(groups: object, newest: object, pending: Sequence[obj
 
 def _ms(entry_id: str) -> int:
     return int(entry_id.partition("-")[0])
-
-
-def _parse_row(kind: type[Row], row: object) -> Row | None:
-    try:
-        return kind.model_validate_json(str(row)) if row is not None else None
-    except ValidationError:
-        return None

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar, cast
 
-import structlog
-from pydantic import ValidationError
 from redis.exceptions import ResponseError
 
 from services.learner.ports import memory
@@ -14,26 +12,12 @@ from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
 from shared.infra import keys
+from shared.infra.learned_files import read_rows
 from shared.infra.lua import Argument, ScriptedStore, answering, unavailable
 from shared.ports.store import StoreUnavailable
 
-
-def read_todo(row: str) -> memory.FactTodo | None:
-    """The stored task; None if this version cannot read it."""
-    try:
-        return memory.FactTodo.model_validate_json(row)
-    except ValidationError:
-        return None
-
-
-def read_fact(row: str) -> KnownFact | None:
-    try:
-        return KnownFact.model_validate_json(row)
-    except ValidationError:
-        return None
-
-
-_OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
+# What a server says of the data it has, not of itself: trying later alone does not help.
+OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
 
 
 @contextmanager
@@ -42,7 +26,7 @@ def telling_spoiled() -> Iterator[None]:
     try:
         yield
     except StoreUnavailable as error:
-        if any(words in str(error) for words in _OF_THE_DATA):
+        if any(words in str(error) for words in OF_THE_DATA):
             raise memory.Spoiled(str(error)) from error
         raise
 
@@ -55,7 +39,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
         with telling_spoiled():
             row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
-        return read_todo(str(row)) if row is not None else None
+        return memory.FactTodo.read_row(row)
 
     async def facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
@@ -64,7 +48,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
                 pipe.hget(names.memory, "version")
                 pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
                 version, rows = cast("tuple[str | None, list[str]]", await pipe.execute())
-        read = [(row, read_fact(row)) for row in rows]
+        read = [(row, KnownFact.read_row(row)) for row in rows]
         return memory.KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
 
     async def keep(
@@ -104,8 +88,8 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
 
 TODOS_KEPT = 200  # tasks of a tenant whose facts are still to be found
 
-log = structlog.get_logger()
 Row = TypeVar("Row", bound=Contract)
+Key = TypeVar("Key")
 
 
 class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
@@ -118,9 +102,9 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         return memory.StoredKnowledge(
             version=str(version or "0"),
             remembered=frozenset(event_id for event_id, score in marked if score is not None),
-            entities=_rows(KnownEntity, entities, things),
-            links=_rows(EntityLinks, entities, links),
-            accuracy=_rows(Accuracy, predictions, accuracy),
+            entities=_read_fields(KnownEntity, entities, things),
+            links=_read_fields(EntityLinks, entities, links),
+            accuracy=_read_fields(Accuracy, predictions, accuracy),
         )
 
     async def _read(
@@ -173,16 +157,5 @@ def _arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
     return arguments
 
 
-Key = TypeVar("Key")
-
-
-def _rows(kind: type[Row], fields: Sequence[Key], found: object) -> Mapping[Key, Row]:
-    """The rows that this version can read, by field; the others are logged and begin anew."""
-    rows: dict[Key, Row] = {}
-    for field, row in zip(fields, cast("list[str | None]", found), strict=False):
-        try:
-            if row is not None:
-                rows[field] = kind.model_validate_json(row)
-        except ValidationError as error:
-            log.warning("lesson_unreadable", kind=kind.__name__, errors=error.error_count())
-    return rows
+def _read_fields(kind: type[Row], fields: Sequence[Key], found: object) -> Mapping[Key, Row]:
+    return read_rows(kind, zip(fields, cast("list[str | None]", found), strict=False))

@@ -3,21 +3,17 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, cast
 from uuid import uuid4
 
-import structlog
-from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.learner.adapters.redis_knowledge import read_fact
 from services.learner.ports import files
 from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCase
-from shared.contracts.base import Contract
-from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity
+from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.infra import keys
-from shared.infra.learned_files import read_arms
+from shared.infra.learned_files import read_arms, read_rows
 from shared.infra.lua import Argument, ScriptedStore, Scripts, answering
 from shared.ports.store import StoreUnavailable
 
@@ -103,7 +99,7 @@ class RedisCaseRepository(CaseRepository):
 
 
 def read_case_log(rows: Iterable[str]) -> list[StoredCase]:
-    return [StoredCase(text, _case(text)) for text in rows]
+    return [StoredCase(text, CaseEntry.read_row(text)) for text in rows]
 
 
 def _version(told: str) -> str:
@@ -111,21 +107,10 @@ def _version(told: str) -> str:
     return told.partition("\n")[0]
 
 
-def _case(text: str) -> CaseEntry | None:
-    try:
-        return CaseEntry.model_validate_json(text)
-    except ValidationError:
-        return None
-
-
 def _as_json(loaded: LoadedRows) -> str:
     return json.dumps(
         {"rows": loaded.rows, "bad": loaded.bad, "first_bad": loaded.first_bad, "at": loaded.at.isoformat()}
     )
-
-
-log = structlog.get_logger()
-Row = TypeVar("Row", bound=Contract)
 
 
 class RedisImportRepository(ScriptedStore, files.ImportRepository):
@@ -148,9 +133,9 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             read_case_log(cases),
             _arms(found[3]),
             int(events),
-            [(row, read_fact(row)) for row in facts],
-            _rows(KnownEntity, found[5]),
-            _rows(Accuracy, found[6]),
+            [(row, KnownFact.read_row(row)) for row in facts],
+            read_rows(KnownEntity, cast("dict[str, str]", found[5]).items()),
+            read_rows(Accuracy, cast("dict[str, str]", found[6]).items()),
         )
 
     async def keep(self, tenant: str, brought: files.FileChanges, versions: files.Versions) -> bool:
@@ -214,14 +199,3 @@ def _arms(found: object) -> Mapping[files.ArmName, Arm]:
     except ValueError as error:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
     return {(kind, strategy): arm for kind, own in arms.items() for strategy, arm in own.items()}
-
-
-def _rows(kind: type[Row], found: object) -> Mapping[str, Row]:
-    """The rows that this version can read; the others are logged and begin anew."""
-    rows: dict[str, Row] = {}
-    for field, row in cast("dict[str, str]", found).items():
-        try:
-            rows[field] = kind.model_validate_json(row)
-        except ValidationError as error:
-            log.warning("lesson_unreadable", kind=kind.__name__, errors=error.error_count())
-    return rows

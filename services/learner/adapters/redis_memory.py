@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 
 from redis.exceptions import ResponseError
 
+from services.learner.adapters.redis_knowledge import OF_THE_DATA
 from services.learner.ports.outcomes import Lesson, LessonRefused, Memory, Pull
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT
@@ -15,8 +16,6 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, unavailable
 
 _IN_ONE_STEP = 128  # events: what one step holds up the server with
-# What a server says of the data it has, not of itself: trying later alone does not help.
-_OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
 
 
 class _Step(NamedTuple):
@@ -70,6 +69,6 @@ def _arm_names(pull: Pull) -> tuple[str, str, str]:
 def _read_results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | LessonRefused]:
     if not isinstance(reply, ResponseError):
         return [new == 1 for new in cast("list[int]", reply)]
-    if any(words in str(reply) for words in _OF_THE_DATA):
+    if any(words in str(reply) for words in OF_THE_DATA):
         return [LessonRefused(str(reply))] * count
     raise unavailable(reply)

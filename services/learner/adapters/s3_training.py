@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import boto3
 from botocore.config import Config
@@ -14,10 +14,6 @@ _LIMITS = {"connect_timeout": 3, "read_timeout": 30, "retries": {"max_attempts":
 _ENDINGS = (".json", ".jsonl")
 _CHANGED = ("PreconditionFailed", "412", "NoSuchKey", "404")
 T = TypeVar("T")
-
-
-class _TrainingBody(Protocol):
-    def read(self) -> bytes: ...
 
 
 class S3Training(TrainingBucket):
@@ -32,14 +28,20 @@ class S3Training(TrainingBucket):
         def list_objects() -> list[tuple[float, TrainingObject]]:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
             rows = [item for page in pages for item in page.get("Contents", ()) if item["Key"].endswith(_ENDINGS)]
-            return [(item["LastModified"].timestamp(), _object(item)) for item in rows]
+            return [
+                (
+                    item["LastModified"].timestamp(),
+                    TrainingObject(str(item["Key"]), str(item["ETag"]), cast(int, item["Size"])),
+                )
+                for item in rows
+            ]
 
         return [found for _, found in sorted(await self._ask(list_objects))]
 
     async def read(self, found: TrainingObject) -> bytes:
         def read() -> bytes:
             at = {"Bucket": self._bucket, "Key": found.name, "IfMatch": found.version}
-            return cast(_TrainingBody, self._client.get_object(**at)["Body"]).read()
+            return cast(bytes, self._client.get_object(**at)["Body"].read())
 
         return await self._ask(read)
 
@@ -55,7 +57,3 @@ class S3Training(TrainingBucket):
 
     def _unavailable(self, error: Exception) -> BucketUnavailable:
         return BucketUnavailable(f"the bucket {self._bucket} cannot be used: {type(error).__name__}: {error}")
-
-
-def _object(item: dict[str, object]) -> TrainingObject:
-    return TrainingObject(str(item["Key"]), str(item["ETag"]), cast(int, item["Size"]))

@@ -1,7 +1,7 @@
 """Health of a learner: ``/health`` says that it runs and what it has done, ``/ready`` that it can learn."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Protocol
 
 from fastapi import FastAPI
@@ -17,23 +17,19 @@ from shared.ports.store import StoreUnavailable
 _STORE_SECONDS = 2.0
 
 
-class LearnerReadiness(Protocol):
-    async def ping(self) -> None:
-        """Raises ``StoreUnavailable`` unless the store answers and takes writes."""
-
-
 class Remembering(Protocol):
     def status(self) -> dict[str, JsonValue]:
         """What this process has remembered, found and forgotten since it started."""
 
 
 def health_app(
-    store: LearnerReadiness,
+    ping: Callable[[], Awaitable[None]],
     learner: Learner,
     seeding: SeedingStatus,
     memory: Remembering,
     metrics: MetricsPage | None = None,
 ) -> FastAPI:
+    """``ping`` raises ``StoreUnavailable`` unless the store answers and takes writes."""
     app = FastAPI(title="Purple Agent learner", docs_url=None, redoc_url=None)
 
     @app.get("/health")
@@ -46,7 +42,7 @@ def health_app(
 
     @app.get("/ready")
     async def ready() -> JSONResponse:
-        problem = await _readiness_problem(store, learner)
+        problem = await _readiness_problem(ping, learner)
         if problem:
             return JSONResponse({"status": "not ready", "reason": problem}, 503)
         return JSONResponse({"status": "ready"})
@@ -56,12 +52,12 @@ def health_app(
     return app
 
 
-async def _readiness_problem(store: LearnerReadiness, learner: Learner) -> str | None:
+async def _readiness_problem(ping: Callable[[], Awaitable[None]], learner: Learner) -> str | None:
     if not learner.shared.is_set():
         return "it does not know yet which outcomes to read"
     try:
         async with asyncio.timeout(_STORE_SECONDS):
-            await store.ping()
+            await ping()
     except (StoreUnavailable, TimeoutError) as error:
         return f"Redis does not answer: {error}"
     return None

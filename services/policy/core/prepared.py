@@ -96,7 +96,7 @@ def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str |
 
 def refuse_too_much_text(policies: Sequence[Policy]) -> None:
     """Raises ``TooMuch`` if rules or patterns have too many characters, before any is parsed."""
-    if (text := _text_size(policies)) > MAX_TEXT:
+    if (text := sum(size for policy in policies for size in _sizes(policy))) > MAX_TEXT:
         raise TooMuch(f"the rules have {text} characters; the limit is {MAX_TEXT}", "policies")
     patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)
     if patterns > MAX_PATTERNS:
@@ -128,10 +128,6 @@ def _ready(policy: Policy, conditions: ConditionCache, problems: list[PolicyProb
     first_id = policy.text_rules[0].id if policy.text_rules else "textDefault" if for_texts == "deny" else None
     about_text = ReadyTexts(policy.id, tuple(texts), for_texts, first_id)
     return ReadyPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), for_tools, about_text)
-
-
-def _text_size(policies: Sequence[Policy]) -> int:
-    return sum(size for policy in policies for size in _sizes(policy))
 
 
 def _sizes(policy: Policy) -> Iterator[int]:

@@ -41,18 +41,11 @@ class RefusalBody(BaseModel):
 
 
 async def answer_refused(_: Request, refused: Exception) -> JSONResponse:
-    """The HTTP answer for a ``RequestRejected``."""
-    if not isinstance(refused, RequestRejected):
+    """The HTTP answer for a ``RequestRejected``, and for a request over the service's bounds (``TooMuch``)."""
+    if not isinstance(refused, RequestRejected | TooMuch):
         raise refused
     refusal = RefusalBody(error=str(refused), field=refused.field)
-    return JSONResponse(refusal.model_dump(), status_code=refused.status)
-
-
-async def answer_too_much(request: Request, error: Exception) -> JSONResponse:
-    """The HTTP answer for a request over the service's bounds (``TooMuch``)."""
-    if not isinstance(error, TooMuch):
-        raise error
-    return await answer_refused(request, RequestRejected(422, str(error), error.field))
+    return JSONResponse(refusal.model_dump(), refused.status if isinstance(refused, RequestRejected) else 422)
 
 
 _NO_VALUE = "a text, number, boolean or null is needed, a list of these, or an object that holds nothing deeper"
@@ -172,7 +165,7 @@ def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = 
     """The service as an ASGI application. Between requests it keeps only prepared policies and conditions."""
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     app.add_exception_handler(RequestRejected, answer_refused)
-    app.add_exception_handler(TooMuch, answer_too_much)
+    app.add_exception_handler(TooMuch, answer_refused)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
     or_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
     about_plans, about_tools = request_body(EvaluateRequest), request_body(AllowanceRequest)

@@ -132,7 +132,7 @@ def read_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
     """
     kind = data.get("message_type") or _guess_kind(data)
     if kind == "turn_complete":
-        return TurnComplete.model_validate(_without_nulls(data))
+        return TurnComplete.model_validate({name: value for name, value in data.items() if value is not None})
     if kind == "early_completion":
         return EarlyCompletion.model_validate(data)
     raise ValueError(f"a turn is answered with turn_complete or early_completion, not with {str(kind)[:60]!r}")
@@ -142,10 +142,6 @@ def _guess_kind(data: JsonObject) -> str:
     if {"time_step", "notes", "actions_taken"} & data.keys():
         return "turn_complete"
     return "early_completion" if "reason" in data else ""
-
-
-def _without_nulls(data: JsonObject) -> JsonObject:
-    return {name: value for name, value in data.items() if value is not None}
 
 
 ErrorType = Literal[

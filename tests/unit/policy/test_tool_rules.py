@@ -54,7 +54,7 @@ def test_a_tool_that_is_never_called_is_refused_with_rule_and_reason() -> None:
 
     assert not verdict.passed
     assert not verdict.blocked
-    assert verdict.refused_calls == {"c0"}
+    assert {refusal.call_id for refusal in verdict.refusals} == {"c0"}
     assert (verdict.refusals[0].rule_id, verdict.refusals[0].reason) == ("NO", "we keep everything")
 
 
@@ -344,7 +344,7 @@ def test_a_further_policy_about_tools_never_turns_a_refusal_into_a_pass(
 @given(plans)
 def test_a_plan_without_its_refused_calls_has_no_refused_call(request: EvaluateRequest) -> None:
     """So whoever plans again, without them, comes to an end."""
-    refused = evaluate(request, ConditionCache()).refused_calls
+    refused = {refusal.call_id for refusal in evaluate(request, ConditionCache()).refusals}
     kept = tuple(call for call in request.calls if call.call_id not in refused)
 
     assert not evaluate(request.model_copy(update={"calls": kept}), ConditionCache()).refusals

@@ -10,7 +10,7 @@ from services.gateway.edge.errors import DecisionNotCounted, InvalidField, Missi
 from services.gateway.edge.fields import required_id, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import Question, approval_view
-from services.gateway.features.identity.model import Caller
+from services.gateway.features.identity.model import Caller, may_read
 from services.gateway.features.tasks.intake import WORDS
 from services.gateway.features.tasks.service import TaskService
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
@@ -83,7 +83,9 @@ class ApprovalService:
 
     async def waiting(self, caller: Caller) -> list[Question]:
         """The waiting approvals that the caller may see, the nearest deadline first."""
-        questions = [one for one in await self._approvals.waiting(caller.tenant) if _may_see(caller.principal, one)]
+        questions = [
+            one for one in await self._approvals.waiting(caller.tenant) if may_read(caller.principal, one.record)
+        ]
         return sorted(questions, key=lambda one: (one.approval.deadline, one.approval.approval_id))
 
     def view(self, question: Question, caller: Caller) -> dict[str, JsonValue]:
@@ -93,7 +95,7 @@ class ApprovalService:
     async def show(self, approval_id: str, caller: Caller) -> Question:
         """One approval; a decided one as long as its task is kept. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
-        if question is None or not _may_see(caller.principal, question):
+        if question is None or not may_read(caller.principal, question.record):
             raise UnknownApproval(f"approval {approval_id!r} that you may see")
         return question
 
@@ -119,12 +121,6 @@ class ApprovalService:
             why = (record.reason or f"the task is {record.state.value}").partition("\n\n")[0]  # the question follows
             raise DecisionNotCounted(approval_id, why)
         return after, False
-
-
-def _may_see(principal: Principal, question: Question) -> bool:
-    if not principal.verified or {Role.APPROVER, Role.OPERATOR} & {*principal.roles}:
-        return True
-    return principal.id == question.record.requester.id
 
 
 def _check_open(question: Question) -> None:

@@ -36,7 +36,7 @@ class AuditEndpoints:
         """
         caller = self._identity.caller_of(let_in(request), {})
         query = read_query(request.query_params)
-        if not _wants_lines(request):
+        if not (request.query_params.get("format") == "ndjson" or _NDJSON in request.headers.get("accept", "")):
             return _json(await self._service.page(query, caller))
         pages = self._service.all(query, caller)
         first = await anext(pages)
@@ -59,10 +59,6 @@ def read_query(given: Mapping[str, str]) -> AuditQuery:
         size=int(limit),
         token=given.get("token", ""),
     )
-
-
-def _wants_lines(request: Request) -> bool:
-    return request.query_params.get("format") == "ndjson" or _NDJSON in request.headers.get("accept", "")
 
 
 def _json(page: AuditPage) -> Response:

@@ -8,7 +8,7 @@ and a stroke. Each chart's content is in its label too, for screen readers.
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple
 
 import leather
 from leather import theme
@@ -26,8 +26,6 @@ theme.tick_font_char_width = 8
 theme.tick_size = 4
 theme.legend_font_char_height = theme.legend_gap = 0
 theme.default_series_colors = ["currentColor"] * 32  # the style sheet gives them their own
-_ROW = 34
-_AXIS = 24
 _DOT = 3.5
 _QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _SERIES = re.compile(r'class="series (\w+)"')
@@ -60,44 +58,12 @@ class Frame(NamedTuple):
         return self.ticks[-1]
 
 
-_Word = Callable[[float, int, int], str]
-
-
-class _DrawableChart(Protocol):
-    def add_bars(self, data: Sequence[tuple[float, str]]) -> None: ...
-
-    def add_columns(self, data: Sequence[tuple[str, float]]) -> None: ...
-
-    def add_line(self, data: Sequence[tuple[float, float]]) -> None: ...
-
-    def add_dots(self, data: Sequence[tuple[float, float]], *, radius: float) -> None: ...
-
-    def add_x_scale(self, low: float, high: float) -> None: ...
-
-    def add_y_scale(self, low: float, high: float) -> None: ...
-
-    def add_x_axis(self, *, ticks: Sequence[float] | None = None, tick_formatter: _Word | None = None) -> None: ...
-
-    def add_y_axis(self, *, ticks: Sequence[float], tick_formatter: _Word) -> None: ...
-
-    def to_svg(self, width: int, height: int) -> str: ...
-
-
-def bars(rows: Sequence[ChartBar], name: str, width: int, low: float, high: float) -> Markup:
-    """A chart of horizontal bars, the first on top. ``name`` and the values are its text for screen readers."""
-    chart = _empty()
-    chart.add_bars([(row.value, row.label) for row in rows])
-    chart.add_x_scale(low, high)
-    words = f"{name}: {', '.join(f'{row.label} {row.value:g}' for row in rows)}"
-    return _draw(chart, words, width, _ROW * len(rows) + _AXIS, ["s1"])
-
-
 def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
     """A chart of lines over one period, each with a dot at its end. The caller labels the period's ends.
 
     ``words``: what the chart shows, for screen readers.
     """
-    chart, tones = _empty(), []
+    chart, tones = leather.Chart(), []
     xs = [x for line in drawn for x, _ in line.points]
     start, length = min(xs), (max(xs) - min(xs)) or 1
     for line in drawn:
@@ -113,7 +79,7 @@ def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
 
 def columns(rows: Sequence[ChartBar], words: str, frame: Frame, tone: str = "s1") -> Markup:
     """A chart with a column for each row. Only values are labelled; the caller labels the rows."""
-    chart = _empty()
+    chart = leather.Chart()
     chart.add_columns([(row.label, row.value) for row in rows])
     chart.add_x_axis(tick_formatter=_nothing)
     _upright(chart, frame)
@@ -131,11 +97,7 @@ def round_ticks(most: float) -> tuple[float, ...]:
     return tuple(top * part / 2 for part in range(3))
 
 
-def _empty() -> _DrawableChart:
-    return cast(_DrawableChart, leather.Chart())
-
-
-def _upright(chart: _DrawableChart, frame: Frame) -> None:
+def _upright(chart: leather.Chart, frame: Frame) -> None:
     chart.add_y_scale(frame.ticks[0], frame.top)
     chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.word(value))
 
@@ -144,7 +106,7 @@ def _nothing(_value: float, _number: int, _count: int) -> str:
     return ""
 
 
-def _draw(chart: _DrawableChart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
+def _draw(chart: leather.Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
     """The chart as SVG with its text for screen readers. Series get their tones in the order they were added."""
     head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
     drawn = _LONG.sub(r"\1", _LEGEND.sub("", chart.to_svg(width=width, height=height)))

@@ -1,8 +1,6 @@
 """Renders templates to pages, with headers that keep foreign content out."""
 
-import gzip
 import hashlib
-import mimetypes
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
@@ -12,7 +10,8 @@ from urllib.parse import quote, unquote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from services.gateway.features.console.sessions import Visitor, form_token
 from services.gateway.features.console.views import words
@@ -22,63 +21,23 @@ FOLDER = Path(__file__).parent / "static"
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
 
-class Asset(NamedTuple):
-    body: bytes
-    zipped: bytes
-    media_type: str
-    etag: str
+_STATIC = StaticFiles(directory=FOLDER)
 
 
-class ConsoleAssets:
-    """The console's static files, read and compressed once."""
-
-    def __init__(self) -> None:
-        self._urls: dict[str, str] = {}
-        self._assets: dict[str, Asset] = {}
-        # Modules name each other, so all carry one hash: that of everything.
-        files = sorted(path for path in FOLDER.iterdir() if path.is_file())
-        version = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
-        for path in files:
-            self._urls[path.name] = f"/console/static/{version}/{path.name}"
-            self._assets[path.name] = _asset(path)
-        self.version = version
-
-    @property
-    def urls(self) -> Mapping[str, str]:
-        return self._urls
-
-    def size(self, name: str, *, zipped: bool = True) -> int:
-        asset = self._assets[name]
-        return len(asset.zipped if zipped else asset.body)
-
-    async def serve(self, request: Request) -> Response:
-        asset = self._assets.get(request.path_params["name"])
-        if asset is None:
-            return Response(status_code=404)
-        known = request.path_params["version"] == self.version
-        headers = {
-            "Cache-Control": _FOR_GOOD if known else "no-cache",  # during an update replicas differ
-            "ETag": asset.etag,
-            "Vary": "Accept-Encoding",
-        }
-        if request.headers.get("if-none-match") == asset.etag:
-            return Response(status_code=304, headers=headers)
-        if accepts_gzip(request):
-            headers["Content-Encoding"] = "gzip"
-        return Response(
-            asset.zipped if accepts_gzip(request) else asset.body, media_type=asset.media_type, headers=headers
-        )
+@cache
+def asset_urls() -> Mapping[str, str]:
+    """The URLs of the static files by name. Modules name each other, so all carry one hash: that of everything."""
+    files = sorted(path for path in FOLDER.iterdir() if path.is_file())
+    version = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    return {path.name: f"/console/static/{version}/{path.name}" for path in files}
 
 
-def accepts_gzip(request: Request) -> bool:
-    return "gzip" in request.headers.get("accept-encoding", "")
-
-
-def _asset(path: Path) -> Asset:
-    body = path.read_bytes()
-    media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    etag = f'W/"{hashlib.sha256(body).hexdigest()[:24]}"'
-    return Asset(body, gzip.compress(body, 9, mtime=0), media_type, etag)
+async def serve_asset(request: Request) -> Response:
+    version, name = request.path_params["version"], request.path_params["name"]
+    reply = await _STATIC.get_response(name, request.scope)
+    known = asset_urls()[name].endswith(f"/{version}/{name}")
+    reply.headers["Cache-Control"] = _FOR_GOOD if known else "no-cache"  # during an update replicas differ
+    return reply
 
 
 class Tab(NamedTuple):
@@ -122,7 +81,6 @@ SAFE = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
-_SMALL = 1000
 
 
 class Link(NamedTuple):
@@ -138,11 +96,6 @@ _LINKS = (
     Link("/console/learning", "Learning", "trend"),
 )
 _OPERATIONS = Link("/console/operations", "Operations", "gauge")
-
-
-@cache
-def console_assets() -> ConsoleAssets:
-    return ConsoleAssets()
 
 
 class Pages:
@@ -163,7 +116,7 @@ class Pages:
             lstrip_blocks=True,
         )
         environment.filters.update(iso=iso, path=in_path, title=words.title_of)
-        environment.globals.update(assets=console_assets().urls, **self._vocabulary)
+        environment.globals.update(assets=asset_urls(), **self._vocabulary)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
             environment.globals[name] = environment.get_template(template).module
         return environment
@@ -172,21 +125,9 @@ class Pages:
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
         """Render a page. ``values``: the template's own variables, beside those of every page."""
-        html = (
-            self._templates.get_template(template)
-            .render({**_frame(request, visitor, self._clock()), "links": self._links(visitor), **self._own, **values})
-            .encode()
-        )
-        headers = {**SAFE, "Vary": "Cookie, Accept-Encoding"}
-        if len(html) > _SMALL and accepts_gzip(request):
-            html, headers["Content-Encoding"] = gzip.compress(html, 5, mtime=0), "gzip"
-        return Response(html, status, headers, "text/html; charset=utf-8")
-
-    def _links(self, visitor: Visitor | None) -> tuple[Link, ...]:
-        """The navigation links that this reader may use."""
-        if visitor is None:
-            return ()
-        return (*_LINKS, _OPERATIONS) if visitor.has(Role.OPERATOR) else _LINKS
+        frame = _frame(request, visitor, self._clock())
+        html = self._templates.get_template(template).render({**frame, **self._own, **values})
+        return HTMLResponse(html, status, {**SAFE, "Vary": "Cookie"})
 
 
 def go_to(place: str) -> Response:
@@ -209,6 +150,7 @@ def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[
         "path": request.url.path,
         "clock": words.PageClock(now, words.zone_named(unquote(request.cookies.get(ZONE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
+        "links": () if visitor is None else (*_LINKS, _OPERATIONS) if visitor.has(Role.OPERATOR) else _LINKS,
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,
         "roles": [role for role in Role if visitor and visitor.has(role)],

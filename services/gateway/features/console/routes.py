@@ -5,6 +5,8 @@ from typing import NamedTuple, Self
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -15,7 +17,7 @@ from services.gateway.features.approvals.service import read_answer
 from services.gateway.features.assessments.service import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, ConsolePages
 from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPage, WebhookPage
-from services.gateway.features.console.pages import LEARNING, Pages, console_assets, go_to, tabs_of
+from services.gateway.features.console.pages import LEARNING, Pages, go_to, serve_asset, tabs_of
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
@@ -251,6 +253,7 @@ def console(context: ConsoleContext) -> Starlette:
         Route(f"{letters}/{{letter_id}}/requeue", acts(operations.requeue, operators=True), methods=["POST"]),
         Route(f"{letters}/{{letter_id}}/drop", acts(operations.drop, operators=True), methods=["POST"]),
         Route("/webhooks", shows(WebhookPage(context).show_page)),
-        Route("/static/{version}/{name}", console_assets().serve),
+        Route("/static/{version}/{name}", serve_asset),
     ]
-    return Starlette(routes=routes, exception_handlers=fault_handlers(context.pages))
+    packed = [Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)]
+    return Starlette(routes=routes, middleware=packed, exception_handlers=fault_handlers(context.pages))

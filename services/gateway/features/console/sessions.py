@@ -1,11 +1,8 @@
 """Signed-in visitors of the console: the credential behind the cookie is checked at each request."""
 
 import hmac
-from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
-from starlette.datastructures import FormData
-from starlette.formparsers import FormParser
 from starlette.requests import Request
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, Unauthenticated
@@ -29,7 +26,7 @@ def place_after(wanted: str) -> str:
     return wanted if plain and wanted.startswith("/console/") else "/console/"
 
 
-_MOST_BYTES = 64 * 1024
+_MOST_FIELDS, _MOST_BYTES = 20, 64 * 1024
 
 
 class BadForm(Exception):
@@ -44,22 +41,11 @@ async def read_form(request: Request, *secrets: str) -> dict[str, str]:
     """The form's fields; raises ``BadForm`` unless a page gave the form to the holder of one of ``secrets``."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise BadForm("The page did not send a form. Go back and try again.", 415)
-    fields = {name: value for name, value in (await _parse_form(request)).items() if isinstance(value, str)}
+    form = await request.form(max_fields=_MOST_FIELDS, max_part_size=_MOST_BYTES)
+    fields = {name: value for name, value in form.items() if isinstance(value, str)}
     if not any(is_form_of(secret, fields.get("form", "")) for secret in secrets):
         raise BadForm("This page was open for too long, or in another sign-in. Nothing was done. Try again.", 403)
     return fields
-
-
-async def _parse_form(request: Request) -> FormData:
-    async def read_bounded() -> AsyncGenerator[bytes, None]:
-        size = 0
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > _MOST_BYTES:
-                raise BadForm("The form is too large.", 413)
-            yield chunk
-
-    return await FormParser(request.headers, read_bounded()).parse()
 
 
 COOKIE = "purple_console"

@@ -103,27 +103,15 @@ def _turn_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
         dead = DeadTurn.model_validate_json(content)
     except ValidationError as error:
         return DeadLetter(place.letter_id, place.kind, _time_of(place), error=f"unreadable: {error}")
-    return DeadLetter(
-        place.letter_id,
-        place.kind,
-        _time_of(place),
-        dead.tenant,
-        dead.session_id,
-        dead.task_id,
-        dead.reason,
-        dead.last_error,
-        dead.attempts,
-        content,
-    )
+    told_of = (dead.tenant, dead.session_id, dead.task_id, dead.reason, dead.last_error, dead.attempts, content)
+    return DeadLetter(place.letter_id, place.kind, _time_of(place), *told_of)
 
 
 def _outcome_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome. If it cannot be read, its tenant is unknown and its content is shown to nobody."""
     (_, content), error = read_stored(fields.get("o", "")), fields.get("error", "")
-    tries = int(fields.get("tries", "0"))
-    try:
-        told = TaskOutcome.model_validate_json(content)
-    except ValidationError:
+    tries, told = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
+    if told is None:
         return DeadLetter(place.letter_id, place.kind, _time_of(place), error=error, tries=tries)
     reason = f"the outcome of a task that ended {told.state.value} could not be learned from"
     told_of = (told.tenant, told.session_id, told.task_id, reason, error, tries, content)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http.cookiejar import DefaultCookiePolicy
+from time import perf_counter
 
 import httpx
 import structlog
@@ -17,19 +18,22 @@ from services.gateway.features.deliveries.news import (
     Undelivered,
 )
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_lines
+from shared.domain import metric_names as names
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
+from shared.ports.meter import Meter, NoMeter
 from shared.ports.store import StoreUnavailable
 
 _OURS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
+_NOBODY = NoMeter()
 _DIGITS = 6  # of the length of a short answer: less than 100 kB
 
 
 class WebhookHttp(HttpPoster):
-    """Posts to receivers. Only an answer's status counts. Close it with ``aclose``."""
+    """Posts to receivers, counted and timed. Only an answer's status counts. Close it with ``aclose``."""
 
-    def __init__(self, guard: Guard, seconds: float, connections: int) -> None:
-        self._seconds = seconds
+    def __init__(self, guard: Guard, seconds: float, connections: int, meter: Meter = _NOBODY) -> None:
+        self._seconds, self._meter = seconds, meter
         limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=5.0)
         self._client = guarded_client(guard, httpx.Timeout(seconds), limits)
         self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))  # one tenant's are no other's
@@ -39,17 +43,22 @@ class WebhookHttp(HttpPoster):
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
         request = self._client.build_request("POST", url, headers={**headers, **_OURS}, content=body)
+        began, outcome = perf_counter(), "undelivered"
         try:
             async with asyncio.timeout(self._seconds):
                 response = await self._client.send(request, stream=True)
                 await _drain_answer(response)
-                return ReceiverAnswer(response.status_code, response.headers.get("retry-after", ""))
+            outcome = "delivered" if response.is_success else "refused"
+            return ReceiverAnswer(response.status_code, response.headers.get("retry-after", ""))
         except RefusedConnection as refused:
             raise Undelivered(str(refused)) from refused
         except (TimeoutError, httpx.TimeoutException) as error:
             raise Undelivered(f"no answer within {self._seconds:g} seconds") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise Undelivered(f"no answer: {type(error).__name__}") from error
+        finally:
+            self._meter.observe(names.WEBHOOK_SECONDS, perf_counter() - began)
+            self._meter.add(names.WEBHOOKS, outcome=outcome)
 
 
 async def _drain_answer(response: httpx.Response) -> None:

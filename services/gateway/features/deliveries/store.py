@@ -1,8 +1,7 @@
 """The durable queue of webhooks and notices: a sorted set by due time in each partition, claimed by short leases."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from time import perf_counter
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -12,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.gateway.features.deliveries import news
 from services.gateway.features.webhooks import rows
-from services.gateway.features.webhooks.model import Failing, HookState, SignedPost
+from services.gateway.features.webhooks.model import Failing, HookState, SignedPost, TaskHook
 from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
 from shared.infra import keys
@@ -51,7 +50,8 @@ class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         place = _line_place(member)
-        arguments = [keys.pack(member), "0", rows.told_line(HookState()), rows.close_delivery(self._seal, delivery)]
+        sealed = self._seal.close(delivery.model_dump_json())
+        arguments = [keys.pack(member), "0", rows.told_line(HookState()), sealed]
         await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
 
     async def look(self, most: int, each: int) -> news.DuePage:
@@ -109,7 +109,7 @@ class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
         if row is None:
             return None
         try:
-            return news.SignedPostWork(rows.open_delivery(self._seal, row.sealed), row.told)
+            return news.SignedPostWork(SignedPost.model_validate_json(self._seal.open(row.sealed)), row.told)
         except CannotOpen:
             return news.UnreadableDelivery(row.told, "a notice", member.post_id)
 
@@ -121,7 +121,7 @@ class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
         if not story.record:
             return None
         try:
-            webhook = rows.open_webhook(self._seal, row.sealed)
+            webhook = TaskHook.model_validate_json(self._seal.open(row.sealed))
         except CannotOpen:
             return news.UnreadableDelivery(row.told, member.task_id, member.config_id)
         return news.HookWork(webhook, row.told, read_record(story.record), tuple(story.rows))
@@ -151,18 +151,3 @@ def _failing(work: news.Work, told: HookState) -> Failing:
     host = urlsplit(url).hostname or ""
     whose, last = {"subject": subject, "config_id": config_id, "host": host}, {"error": told.error, "at": told.at}
     return Failing.model_validate({**whose, **last, "tries": told.tries, "disabled": told.disabled})
-
-
-class CountedPost(news.HttpPoster):
-    def __init__(self, post: news.HttpPoster, meter: Meter) -> None:
-        self._post, self._meter = post, meter
-
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> news.ReceiverAnswer:
-        began, outcome = perf_counter(), "undelivered"
-        try:
-            answered = await self._post.post(url, headers, body)
-            outcome = "delivered" if 200 <= answered.status < 300 else "refused"
-        finally:
-            self._meter.observe(names.WEBHOOK_SECONDS, perf_counter() - began)
-            self._meter.add(names.WEBHOOKS, outcome=outcome)
-        return answered

@@ -142,9 +142,13 @@ def check_client(caller: Caller) -> None:
         raise NotAClient
 
 
+def sees_all(principal: Principal) -> bool:
+    """Whether the principal sees everybody's tasks: approvers, operators, and anybody who is unverified."""
+    return not principal.verified or bool({Role.APPROVER, Role.OPERATOR} & {*principal.roles})
+
+
 def may_read(principal: Principal, record: TaskRecord) -> bool:
-    """Whether the principal may read the task: its requester, approvers and operators; anybody who is unverified."""
-    return not principal.verified or _is_owner(principal, record) or Role.APPROVER in principal.roles
+    return sees_all(principal) or principal.id == record.requester.id
 
 
 def may_stop(principal: Principal, record: TaskRecord) -> bool:

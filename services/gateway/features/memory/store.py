@@ -1,26 +1,21 @@
 """A tenant's memory on Redis, read as the learner wrote it, and the requests to forget."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar, cast
+from typing import cast
 
-import structlog
-from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.features.memory.service import Forgets, Memories, TenantMemory, Thing
-from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys
+from shared.infra.learned_files import read_rows
 from shared.infra.lua import ScriptedStore, answering
 
 _SECONDS = 2.0
-
-log = structlog.get_logger()
-Row = TypeVar("Row", bound=Contract)
 
 
 class RedisMemories(Memories):
@@ -31,7 +26,7 @@ class RedisMemories(Memories):
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             pipe.lrange(keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
             (rows,) = cast("list[list[str]]", await pipe.execute())
-        return tuple(_parse_rows(CaseEntry, rows))
+        return tuple(read_rows(CaseEntry, enumerate(rows)).values())
 
     async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
@@ -44,9 +39,9 @@ class RedisMemories(Memories):
             "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", found
         )
         return TenantMemory(
-            tuple(_parse_rows(KnownFact, facts)),
+            tuple(read_rows(KnownFact, enumerate(facts)).values()),
             _things(things, links),
-            {keys.unpack_accuracy_field(field): row for field, row in _rows_of(Accuracy, accuracy).items()},
+            {keys.unpack_accuracy_field(field): row for field, row in read_rows(Accuracy, accuracy.items()).items()},
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )
 
@@ -67,27 +62,16 @@ class RedisForgets(ScriptedStore, Forgets):
 
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None:
         row = await self._scripts.command("HGET", keys.learned_keys(tenant).forgets, request_id)
-        return next(_parse_rows(ForgetRequest, [str(row)] if row else []), None)
+        return ForgetRequest.read_row(row)
 
     async def requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         rows = cast("list[str]", await self._scripts.command("HVALS", keys.learned_keys(tenant).forgets))
-        return sorted(_parse_rows(ForgetRequest, rows), key=lambda request: request.asked_at, reverse=True)
+        requests = read_rows(ForgetRequest, enumerate(rows)).values()
+        return sorted(requests, key=lambda request: request.asked_at, reverse=True)
 
 
 def _things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thing, ...]:
     """The entities with their links, the most often seen first."""
-    linked = _rows_of(EntityLinks, links)
-    found = [Thing(row, linked.get(field, EntityLinks())) for field, row in _rows_of(KnownEntity, entities).items()]
+    linked, known = read_rows(EntityLinks, links.items()), read_rows(KnownEntity, entities.items())
+    found = [Thing(row, linked.get(field, EntityLinks())) for field, row in known.items()]
     return tuple(sorted(found, key=lambda thing: (-thing.entity.seen, -thing.entity.last_seen.timestamp())))
-
-
-def _rows_of(kind: type[Row], rows: Mapping[str, str]) -> dict[str, Row]:
-    return {field: found for field, row in rows.items() for found in _parse_rows(kind, [row])}
-
-
-def _parse_rows(kind: type[Row], rows: Iterable[str]) -> Iterator[Row]:
-    for row in rows:
-        try:
-            yield kind.model_validate_json(row)
-        except ValidationError as error:
-            log.warning("lesson_unreadable", kind=kind.__name__, errors=error.error_count())

@@ -23,7 +23,6 @@ from shared.domain.exact_json import loads
 from shared.ports.store import StoreUnavailable
 
 PATH = "/api/a2a/purple-agent"
-_RETRY_AFTER = "2"
 log = structlog.get_logger()
 
 
@@ -45,18 +44,12 @@ class SolverEndpoint:
         try:
             body = await read_object(request, self._max_body)
             return await self._solve(read_solver(body), self._identity.caller_of(let_in(request), {}))
-        except BadCall as bad:
-            return _error(bad.status, bad.message)
+        except (BadCall, StoppedTenant, TooManyRequests, StoreUnavailable):
+            raise  # answered here as on every path of our own
         except InvalidField as fault:
             return _field_error(fault)
-        except StoppedTenant as fault:
-            return JSONResponse({"error": str(fault)}, 503, {"Retry-After": _RETRY_AFTER})
-        except TooManyRequests as fault:
-            return JSONResponse({"error": str(fault)}, 429, {"Retry-After": str(fault.wait)})
         except GatewayRefusal as fault:
             return _error(409, str(fault))
-        except StoreUnavailable as fault:
-            return JSONResponse({"error": str(fault)}, 503, {"Retry-After": _RETRY_AFTER})
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
             return _error(500, FAILED)

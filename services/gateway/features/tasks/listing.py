@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import read_token, write_token
-from services.gateway.features.identity.model import Caller, may_read
+from services.gateway.features.identity.model import Caller, may_read, sees_all
 from shared.contracts.task import TaskRecord
-from shared.domain.words import Role, TaskState
+from shared.domain.words import TaskState
 
 MOST = 100
 USUAL = 50
@@ -79,9 +79,7 @@ class TaskListService:
 
 def owner_shown(caller: Caller) -> str | None:
     """Whose tasks a caller sees: its own; None for everybody's (approvers, operators, unverified callers)."""
-    principal = caller.principal
-    sees_all = not principal.verified or {Role.APPROVER, Role.OPERATOR} & set(principal.roles)
-    return None if sees_all else principal.id
+    return None if sees_all(caller.principal) else caller.principal.id
 
 
 def _parse_token(token: str) -> ListPlace | None:

@@ -99,7 +99,7 @@ class TaskService:
         message = message._replace(is_always_new=not self._rules.known_by_id)
         meant = await self._participating.read_assessment(message, caller) if self._participating else message
         if isinstance(meant, TaskRecord):
-            return _reply(meant)
+            return Ticket(meant, "", meant.task_id, "", meant.task_id, is_reply=True)
         await self._check_endpoint(meant, caller)
         self._check_webhook(meant)
         self.files.check(meant.files)
@@ -140,7 +140,9 @@ class TaskService:
             return ticket.record
         try:
             if ticket.turn_id not in ticket.record.turns_done:
-                await self._wait_for_end(ticket.record, self._limit_of(ticket.record), ticket.turn_id)
+                rules = self._rules
+                limit = rules.assessed_limit if is_turn(ticket.record) else rules.blocking_limit
+                await self._wait_for_end(ticket.record, limit, ticket.turn_id)
             return await self.now(ticket.record)
         except StoreUnavailable as error:
             known = f"task {ticket.client_id!r} was accepted, but its end could not be followed"
@@ -319,13 +321,6 @@ class TaskService:
             return None
         await self._wait_for_end(record, self._rules.cancel_limit, turn.turn_id)
         return await self.now(record)
-
-    def _limit_of(self, record: TaskRecord) -> float:
-        return self._rules.assessed_limit if is_turn(record) else self._rules.blocking_limit
-
-
-def _reply(record: TaskRecord) -> Ticket:
-    return Ticket(record, "", record.task_id, "", record.task_id, is_reply=True)
 
 
 def is_end_of(event: TaskEvent, turn_id: str) -> bool:

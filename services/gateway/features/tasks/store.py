@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
-from datetime import datetime
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
@@ -191,7 +190,7 @@ def _partitions(wanted: WantedTasks) -> Sequence[int]:
 
 def _list_call(wanted: WantedTasks, partition: int, count: int, after: ListPlace | None) -> Call:
     place = (str(after.micros), after.task) if after else ("", "")
-    since = _micros(wanted.since) if wanted.since else "-inf"
+    since = str(int(wanted.since.timestamp() * 1_000_000)) if wanted.since else "-inf"
     stems = keys.list_stems(partition, wanted.tenant, wanted.owner or "", wanted.session or "")
     stem = stems.session if wanted.session is not None else stems.tenant if wanted.owner is None else stems.owner
     return [stem + state.value for state in wanted.states], [count, *place, since]
@@ -200,10 +199,6 @@ def _list_call(wanted: WantedTasks, partition: int, count: int, after: ListPlace
 def _listed_rows(partition: int, tenant: str, reply: list[str]) -> Iterable[_Listed]:
     for member, micros in zip(reply[1::2], reply[2::2], strict=True):
         yield _Listed(ListPlace(int(micros), member), keys.listed_record(partition, tenant, member))
-
-
-def _micros(moment: datetime) -> str:
-    return str(int(moment.timestamp() * 1_000_000))
 
 
 class RedisStories(ScriptedStore, Stories):
@@ -220,14 +215,11 @@ class StoredEndpoints(OwnEndpoints):
         self._records = records
 
     async def has_connection(self, tenant: str, url: str) -> bool:
-        number = await self._records.latest(tenant)
-        found = await self._records.version(tenant, number) if number else None
-        if found is None or found.withdrawn:
-            return False
         try:
-            connections = found.record(tenant).connections
-        except (BadRecord, ValueError):  # written by another version of the gateway: the executor refuses it too
+            record = await self._records.current(tenant)
+        except BadRecord:  # written by another version of the gateway: the executor refuses it too
             return False
+        connections = record.connections if record else ()
         return any(one.url and one.url.rstrip("/") == url.rstrip("/") for one in connections)
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from services.gateway.features.webhooks.model import Failing, HookState, SignedPost, TaskHook
+from services.gateway.features.webhooks.model import Failing, HookState
 from shared.infra import keys
 from shared.infra.lua import Scripts
-from shared.infra.sealed import Seal
 
 
 class DeliveryRow(NamedTuple):
@@ -27,22 +26,6 @@ def read_row(text: str) -> DeliveryRow:
 
 def told_line(told: HookState) -> str:
     return told.model_dump_json(exclude=_BESIDE)
-
-
-def close_webhook(seal: Seal, webhook: TaskHook) -> str:
-    return seal.close(webhook.model_dump_json())
-
-
-def open_webhook(seal: Seal, sealed: str) -> TaskHook:
-    return TaskHook.model_validate_json(seal.open(sealed))
-
-
-def close_delivery(seal: Seal, delivery: SignedPost) -> str:
-    return seal.close(delivery.model_dump_json())
-
-
-def open_delivery(seal: Seal, sealed: str) -> SignedPost:
-    return SignedPost.model_validate_json(seal.open(sealed))
 
 
 _MOST = 1000  # of one tenant

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from services.gateway.edge.errors import InvalidField, MissingRole, NoVisibleTask, PushUnsupported, UnknownWebhook
-from services.gateway.features.identity.model import Caller, check_operator, may_have_told
+from services.gateway.features.identity.model import Caller, check_operator, may_have_told, sees_all
 from services.gateway.features.webhooks import model as hooks
 from services.gateway.features.webhooks.secrets import WebhookSecrets
 from shared.contracts.task import TaskRecord
 from shared.domain.outgoing import Reach, why_refused
-from shared.domain.words import Role
 
 _PATH = "pushNotificationConfig"
 
@@ -88,7 +87,7 @@ class WebhookService:
 
     def check_may_see_all(self, caller: Caller) -> None:
         """Raises ``MissingRole`` for a client, who sees only the webhooks of their own tasks."""
-        if not _sees_all(caller):
+        if not sees_all(caller.principal):
             raise MissingRole(
                 "you have neither the role operator nor approver, and see only webhooks of your own tasks"
             )
@@ -96,7 +95,7 @@ class WebhookService:
     async def failing(self, caller: Caller) -> Sequence[hooks.Failing]:
         """The tenant's webhooks and notices that fail or were given up; empty if the caller may not see all tasks."""
         registrar = self._offered_registrar()
-        return await registrar.webhooks.failing(caller.tenant) if _sees_all(caller) else ()
+        return await registrar.webhooks.failing(caller.tenant) if sees_all(caller.principal) else ()
 
     def secrets(self, caller: Caller) -> tuple[str, ...]:
         """The secrets with which the tenant's receivers verify, newest first. Raises ``NotAnOperator``."""
@@ -108,10 +107,6 @@ class WebhookService:
         if self._registrar is None:
             raise PushUnsupported
         return self._registrar
-
-
-def _sees_all(caller: Caller) -> bool:
-    return bool({Role.OPERATOR, Role.APPROVER} & {*caller.principal.roles}) or not caller.principal.verified
 
 
 def _check_may_set(record: TaskRecord, caller: Caller) -> None:

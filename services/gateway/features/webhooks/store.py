@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.features.webhooks import model as hooks
-from services.gateway.features.webhooks.rows import FailingWebhooks, close_webhook, open_webhook, read_row, told_line
+from services.gateway.features.webhooks.rows import FailingWebhooks, read_row, told_line
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
@@ -57,7 +57,8 @@ class RedisWebhooks(hooks.WebhookStore):
     ) -> None:
         task, partition = _task(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
-        arguments: list[Argument] = [member, told.cursor, told_line(told), close_webhook(self._seal, webhook), most]
+        sealed = self._seal.close(webhook.model_dump_json())
+        arguments: list[Argument] = [member, told.cursor, told_line(told), sealed, most]
         if await self._scripts.run("put_line", names, arguments) == -1:
             raise hooks.TooManyWebhooks(record.task_id)
 
@@ -65,7 +66,7 @@ class RedisWebhooks(hooks.WebhookStore):
         """The webhook in a row; None if no key decrypts it any more: it is given up when it is due."""
         try:
             row = read_row(text)
-            return hooks.RegisteredWebhook(open_webhook(self._seal, row.sealed), row.told)
+            return hooks.RegisteredWebhook(hooks.TaskHook.model_validate_json(self._seal.open(row.sealed)), row.told)
         except (CannotOpen, ValidationError, ValueError):
             return None
 

@@ -5,7 +5,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.features.approvals.views import Question
-from services.gateway.features.console.views.words import Badge, count_of, list_of, show_fields, show_json, title_of
+from services.gateway.features.console.views.words import (
+    Badge,
+    count_of,
+    list_of,
+    read_object,
+    show_fields,
+    show_json,
+    title_of,
+)
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound
 from shared.contracts.plan import Origin, PlannedCall
@@ -98,14 +106,18 @@ class ApprovalPage(NamedTuple):
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        return _values(self.record.metadata.get("values"))
+        return tuple((name, str(value)) for name, value in read_object(self.record.metadata.get("values")).items())
 
 
 def approval_page(question: Question, reader: Principal, now: datetime) -> ApprovalPage:
     approval, record = question
     calls = tuple(_block(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
     why = tuple(map(_without_code, approval.reasons))
-    return ApprovalPage(approval, record, calls, why, _rules(question), why_barred(approval, reader, now))
+    rules = tuple(
+        Ground(rule.rule_id, rule.reason, show_fields(loads(rule.values_json)), _asks(rule.action, rule.level))
+        for rule in approval.grounds.rules
+    )
+    return ApprovalPage(approval, record, calls, why, rules, why_barred(approval, reader, now))
 
 
 def level_title(level: str | None) -> str:
@@ -192,23 +204,6 @@ def _without_code(reason: str) -> str:
     return text if colon and code.replace("_", "").replace("-", "").replace(".", "").isalnum() else reason
 
 
-def _rules(question: Question) -> tuple[Ground, ...]:
-    """The rules that the approval froze, or those in the verdict if an older worker froze none."""
-    found = question.approval.grounds.rules
-    if found:
-        return tuple(
-            Ground(rule.rule_id, rule.reason, show_fields(loads(rule.values_json)), _asks(rule.action, rule.level))
-            for rule in found
-        )
-    verdict = question.record.metadata.get("verdict")
-    rules = verdict.get("triggeredRules") if isinstance(verdict, dict) else None
-    name_ref = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
-    return tuple(
-        Ground(str(rule.get("ruleId") or "rule"), str(rule.get("reason") or ""), _values(rule.get("values")))
-        for rule in name_ref
-    )
-
-
 def _asks(action: str, level: str | None) -> str:
     words = {"require_approval": "asks for an approval", "escalate": "escalates", "block": "blocks"}
     return f"{words.get(action, title_of(action).lower())}{f' by {level}' if level else ''}"
@@ -240,7 +235,3 @@ def read_fields(read: ReadFound) -> tuple[tuple[str, str], ...]:
     except ValueError:
         fields = None
     return show_fields(fields) or (("Answer", f"{read.shows}{' ...' if read.cut else ''}"),)
-
-
-def _values(values: object) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(value)) for name, value in values.items()) if isinstance(values, dict) else ()

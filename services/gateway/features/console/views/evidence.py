@@ -11,12 +11,14 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.approvals import ArgumentRow, figure_origin, in_words, name_ref
-from services.gateway.features.console.views.tasks import WRITES, dollars
+from services.gateway.features.console.views.tasks import WRITES, dollars, verdict_badge
 from services.gateway.features.console.views.words import (
     Badge,
     read_moment,
     read_object,
+    read_rows,
     read_text,
+    read_texts,
     show_fields,
     show_json,
     title_of,
@@ -85,12 +87,12 @@ def writes(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteLi
 
 def policy(record: TaskRecord) -> PolicyEvidence | None:
     """The verdict in the task's record; None before there is one."""
-    verdict = record.metadata.get("verdict")
-    if not isinstance(verdict, dict) or not verdict:
+    verdict = read_object(record.metadata.get("verdict"))
+    if not verdict:
         return None
-    rules = tuple(_rule(one) for one in _objects(verdict.get("triggeredRules")))
-    unknown, problems = _texts(verdict.get("indeterminate")), _texts(verdict.get("problems"))
-    return PolicyEvidence(_verdict(verdict), rules, unknown, problems)
+    rules = tuple(_rule(one) for one in read_rows(verdict.get("triggeredRules")))
+    unknown, problems = read_texts(verdict.get("indeterminate")), read_texts(verdict.get("problems"))
+    return PolicyEvidence(verdict_badge(verdict), rules, unknown, problems)
 
 
 def unenforced_policy(record: TaskRecord) -> str:
@@ -100,20 +102,18 @@ def unenforced_policy(record: TaskRecord) -> str:
 
 def figures(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...]:
     """The computed figures, with operation and operands if an approval has frozen them."""
-    told = {one.name: one for one in grounds.figures} if grounds else {}
-    values = record.metadata.get("values")
-    found = {one.name: one.value for one in told.values()}
-    found |= {name: str(value) for name, value in values.items()} if isinstance(values, dict) else {}
-    return tuple(FigureRow(title_of(name), value, _figure_origin(name, told, grounds)) for name, value in found.items())
+    frozen = grounds or _NOTHING
+    origins = {one.name: figure_origin(one, frozen) for one in frozen.figures}
+    found = {one.name: one.value for one in frozen.figures}
+    found |= {name: str(value) for name, value in read_object(record.metadata.get("values")).items()}
+    return tuple(FigureRow(title_of(name), value, origins.get(name, "")) for name, value in found.items())
 
 
 def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
     """The parts whose sum the score is: ``Baseline 0.50``, ``Idle -0.05``."""
-    parts = record.metadata.get("quality_parts")
-    items = parts.items() if isinstance(parts, dict) else ()
     return tuple(
         (title_of(name), f"{part:+.2f}" if name != "baseline" else f"{part:.2f}")
-        for name, part in items
+        for name, part in read_object(record.metadata.get("quality_parts")).items()
         if isinstance(part, int | float) and not isinstance(part, bool)
     )
 
@@ -137,9 +137,9 @@ def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsag
 
 def _write(row: JsonObject, grounds: Grounds) -> WriteLine:
     arguments, proof = read_object(row.get("arguments")), read_object(row.get("proof"))
-    sources = {str(one.get("argument")): one for one in _objects(row.get("provenance"))}
+    sources = {str(one.get("argument")): one for one in read_rows(row.get("provenance"))}
     tool, status, attempt = read_text(row.get("tool")), read_text(row.get("status")), row.get("attempt")
-    said = ([read_text(one.get(name)) for name in _OPERATORS_WORD] for one in _objects(row.get("operators")))
+    said = ([read_text(one.get(name)) for name in _OPERATORS_WORD] for one in read_rows(row.get("operators")))
     return WriteLine(
         call_id=read_text(row.get("call_id")),
         title=title_of(tool),
@@ -175,12 +175,6 @@ def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
     return in_words(read_text(source.get("source")), told)
 
 
-def _figure_origin(name: str, told: Mapping[str, object], grounds: Grounds | None) -> str:
-    if grounds is None or name not in told:
-        return ""
-    return figure_origin(next(figure for figure in grounds.figures if figure.name == name), grounds)
-
-
 def _rule(one: JsonObject) -> RuleRow:
     action, level = read_text(one.get("action")), read_text(one.get("level"))
     asks = f"{title_of(action)}{f' by {level}' if level else ''}"
@@ -191,24 +185,6 @@ def _rule(one: JsonObject) -> RuleRow:
         asks,
         show_fields(one.get("values")),
     )
-
-
-def _verdict(verdict: Mapping[str, JsonValue]) -> Badge:
-    if verdict.get("blocked"):
-        return Badge("Blocked", "bad")
-    if verdict.get("escalate"):
-        return Badge("Escalates", "warn")
-    if verdict.get("requiresApproval"):
-        return Badge("Asks for approval", "warn")
-    return Badge("Allowed", "good") if verdict.get("passed") else Badge("Not passed", "bad")
-
-
-def _objects(value: object) -> "list[JsonObject]":
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def _count(value: object) -> int:

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
 from services.gateway.features.approvals.views import Question
 from services.gateway.features.console.views.progress import Direction
 from services.gateway.features.console.views.tasks import dollars, span_of
@@ -26,12 +24,7 @@ LETTER_KINDS = {
 
 def dead_turn(letter: DeadLetter) -> DeadTurn | None:
     """The turn in a letter; None if it holds none that can be read."""
-    if letter.kind is not LetterKind.TURN or not letter.content:
-        return None
-    try:
-        return DeadTurn.model_validate_json(letter.content)
-    except ValidationError:
-        return None
+    return DeadTurn.read_row(letter.content) if letter.kind is LetterKind.TURN else None
 
 
 ENDS = (TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED)

@@ -1,18 +1,18 @@
 """Tasks as the console lists and shows them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
-
-from pydantic import JsonValue
 
 from services.gateway.features.console.views.words import (
     Badge,
     duration_words,
     read_moment,
     read_object,
+    read_rows,
     read_text,
+    show_fields,
     show_json,
     strategy_title,
     title_of,
@@ -20,7 +20,7 @@ from services.gateway.features.console.views.words import (
 from services.gateway.features.tasks.views import answer_of
 from services.gateway.features.webhooks.model import RegisteredWebhook, state_of
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import plain
+from shared.domain.exact_json import JsonObject, plain
 from shared.domain.words import Resolution, TaskState
 
 CHOICES = (
@@ -42,15 +42,12 @@ class Doubt(NamedTuple):
 
 def doubts_of(record: TaskRecord) -> tuple[Doubt, ...]:
     """The writes that an operator must judge; none once the task does not wait for that."""
-    found = record.metadata.get("doubts")
-    if record.state is not TaskState.INPUT_REQUIRED or not isinstance(found, list):
-        return ()
-    return tuple(_doubt(one) for one in found if isinstance(one, dict))
+    waits = record.state is TaskState.INPUT_REQUIRED
+    return tuple(map(_doubt, read_rows(record.metadata.get("doubts")))) if waits else ()
 
 
-def _doubt(one: Mapping[str, JsonValue]) -> Doubt:
-    arguments, tool = one.get("arguments"), str(one.get("tool") or "a call")
-    rows = arguments.items() if isinstance(arguments, dict) else ()
+def _doubt(one: JsonObject) -> Doubt:
+    tool = str(one.get("tool") or "a call")
     labels = (
         ("note", "What is known"),
         ("sent", "Sent"),
@@ -63,7 +60,7 @@ def _doubt(one: Mapping[str, JsonValue]) -> Doubt:
         call_id=str(one.get("call_id") or ""),
         title=title_of(tool),
         tool=tool,
-        arguments=tuple((name, show_json(plain(value))) for name, value in rows),
+        arguments=show_fields(plain(one.get("arguments"))),
         known=tuple((label, show_json(plain(one[key]))) for key, label in labels if one.get(key)),
         deadline=read_moment(one.get("deadline")),
     )
@@ -151,8 +148,7 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
 
 def _files(record: TaskRecord) -> Iterator[FileRow]:
     """Yields the task's files as they were sent, with what was found out when they were read."""
-    noted = record.metadata.get("files")
-    read = [row for row in noted if isinstance(row, dict)] if isinstance(noted, list) else []
+    read = read_rows(record.metadata.get("files"))
     for place, file in enumerate(record.request.files):
         row = read[place] if place < len(read) else {}
         kind, size = row.get("type") or file.media_type, row.get("bytes") or file.size
@@ -182,6 +178,8 @@ def dollars(nanos: int) -> str:
 def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     """Facts about the task: name, value, and a remark; unknown ones are left out."""
     data, spend = record.metadata, read_object(record.metadata.get("spend"))
+    verdict = read_object(data.get("verdict"))
+    rules = [str(rule.get("ruleId")) for rule in read_rows(verdict.get("triggeredRules"))]
     until = record.updated_at if record.state.is_terminal else now
     found = [
         ("Process", process_title(record), ""),
@@ -191,7 +189,7 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Tokens", _number(spend.get("tokens")), _phrase("limit ", _number(spend.get("token_limit")))),
         ("Model calls", _number(data.get("model_calls")), ""),
         ("Tool calls", _number(data.get("tool_calls")), ""),
-        ("Policy", *_verdict_fact(read_object(data.get("verdict")))),
+        ("Policy", verdict_badge(verdict).text if verdict else "", ", ".join(rules)),
         ("Approval", read_text(data.get("approval")), ""),
         ("Quality", _number(data.get("quality")), "of 1"),
     ]
@@ -216,20 +214,14 @@ def span_of(length: timedelta) -> str:
     return f"{seconds:.1f} s" if 0 <= seconds < 60 else duration_words(length)
 
 
-def _verdict_fact(verdict: Mapping[str, object]) -> tuple[str, str]:
-    if not verdict:
-        return "", ""
-    rules = verdict.get("triggeredRules")
-    named = [str(rule.get("ruleId")) for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+def verdict_badge(verdict: JsonObject) -> Badge:
     if verdict.get("blocked"):
-        word = "Blocked"
-    elif verdict.get("escalate"):
-        word = "Escalates"
-    elif verdict.get("requiresApproval"):
-        word = "Asks for approval"
-    else:
-        word = "Allowed" if verdict.get("passed") else "Not passed"
-    return word, ", ".join(named)
+        return Badge("Blocked", "bad")
+    if verdict.get("escalate"):
+        return Badge("Escalates", "warn")
+    if verdict.get("requiresApproval"):
+        return Badge("Asks for approval", "warn")
+    return Badge("Allowed", "good") if verdict.get("passed") else Badge("Not passed", "bad")
 
 
 def process_title(record: TaskRecord) -> str:

@@ -8,7 +8,14 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.tasks import dollars
-from services.gateway.features.console.views.words import count_of, duration_words, show_json, strategy_title, title_of
+from services.gateway.features.console.views.words import (
+    count_of,
+    duration_words,
+    read_texts,
+    show_json,
+    strategy_title,
+    title_of,
+)
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import loads, plain
 from shared.domain.words import FsmState, TaskState
@@ -98,7 +105,7 @@ def stages(told: TimedEvents) -> tuple[Stage, ...]:
             elif word != "EXECUTE":
                 groups.append(_Group(stream_id, word, [], event.at))
             continue
-        step = _step(stream_id, event)
+        step = None if event.kind == "turn_finished" else _MAKERS.get(event.kind, _plain)(stream_id, event)
         if step is not None:
             if not groups:
                 groups.append(_Group(stream_id, "", [], event.at))
@@ -129,20 +136,6 @@ def _visited_states(told: TimedEvents, record: TaskRecord) -> list[FsmState]:
 
 
 _STATE_WORDS = frozenset(state.value for state in FsmState)
-
-
-def _step(stream_id: str, event: TaskEvent) -> TaskStep | None:
-    make = _MAKERS.get(event.kind)
-    if make is not None:
-        return make(stream_id, event)
-    return None if event.kind in _SILENT else _plain(stream_id, event)
-
-
-_SILENT = frozenset({"turn_finished"})
-
-
-def _submission_step(stream_id: str, event: TaskEvent) -> TaskStep:
-    return TaskStep(stream_id, "person", "mute", "Message received", "", event.at)
 
 
 def _model(stream_id: str, event: TaskEvent) -> TaskStep:
@@ -181,17 +174,16 @@ def _arguments_line(arguments: JsonValue) -> str:
 
 
 def _plan(stream_id: str, event: TaskEvent) -> TaskStep:
-    calls = event.data.get("calls")
-    counts = Counter(map(str, calls)) if isinstance(calls, list) else {}
+    counts = Counter(read_texts(event.data.get("calls")))
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
     return TaskStep(stream_id, "list", "info", title, str(event.data.get("why_none") or ""), event.at)
 
 
 def _verdict(stream_id: str, event: TaskEvent) -> TaskStep:
-    rules, why, passed = event.data.get("rules"), event.data.get("why"), event.data.get("passed") is True
+    rules, passed = event.data.get("rules"), event.data.get("passed") is True
     named = ", ".join(dict.fromkeys(map(_rule, rules))) if isinstance(rules, list) else ""
-    said = " ".join(dict.fromkeys(map(str, why))) if isinstance(why, list) else ""
+    said = " ".join(dict.fromkeys(read_texts(event.data.get("why"))))
     text = f"{named}: {said}" if named and said else named
     if event.data.get("escalates") is True and not event.data.get("blocked"):
         return TaskStep(stream_id, "shield", "warn", "The policy hands it to a person", text, event.at)
@@ -278,7 +270,7 @@ def _rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ..
 
 
 _MAKERS: Mapping[str, Callable[[str, TaskEvent], TaskStep]] = {
-    "submitted": _submission_step,
+    "submitted": lambda stream_id, event: TaskStep(stream_id, "person", "mute", "Message received", "", event.at),
     "model": _model,
     "tool": _tool,
     "plan": _plan,

@@ -124,7 +124,8 @@ def _lines(value: Json, depth: int = 0) -> list[str]:
     lines: list[str] = []
     for label, item in rows:
         nested = isinstance(item, dict | list) and bool(item)
-        lines += [label, *_lines(item, depth + 1)] if nested else [f"{label} {_flat(item)}"]
+        flat = "none" if item in ({}, []) else show_json(item)
+        lines += [label, *_lines(item, depth + 1)] if nested else [f"{label} {flat}"]
     return lines
 
 
@@ -149,6 +150,15 @@ def read_text(value: object) -> str:
 
 def read_object(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
+
+
+def read_rows(value: object) -> list[JsonObject]:
+    """The objects in a list; empty for any other value."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def read_texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def read_moment(value: object) -> datetime | None:
