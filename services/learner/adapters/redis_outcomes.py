@@ -56,7 +56,10 @@ class RedisOutcomes(Outcomes):
         wanted = sorted(partitions)
         arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, AT_ONCE]
         arguments.append(" ".join(keys.OUTCOME_GROUPS))
-        calls = [([self._reader(number), self._partitions[number].outcomes], arguments) for number in wanted]
+        calls = [
+            ([self._reader(number), self._partitions[number].outcomes], [*arguments, int(number in self._newest)])
+            for number in wanted
+        ]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
         deliveries: list[Delivery] = []
         lost: set[int] = set()
@@ -64,6 +67,7 @@ class RedisOutcomes(Outcomes):
         for number, reply in zip(wanted, cast("list[list[Reply]]", replies), strict=True):
             if reply[0] == "other":
                 lost.add(number)
+                self._newest.pop(number, None)
                 continue
             self._newest[number] = str(reply[1])
             taken = [_delivery(number, entry) for entry in reply[2:]]

@@ -1,8 +1,9 @@
 -- Read one partition's outcomes as its only reader: first what was handed out and never settled, then what is new.
 -- A partition without a reader is taken over, and with it everything its last reader had in hand. What is new is handed
--- out in the group's name then, so that it is counted how often; later only what is not settled is: see settle_outcomes.
+-- out in the group's name, so that it is counted how often, unless the reader has outlived what it took here before: see
+-- settle_outcomes.
 local reader, outcomes = unpack(KEYS)
-local owner, lease_ms, group, consumer, count, groups = unpack(ARGV)
+local owner, lease_ms, group, consumer, count, groups, outlived = unpack(ARGV)
 
 local held = redis.call('GET', reader)
 if held and held ~= owner then return {'other'} end
@@ -31,7 +32,7 @@ local entries = taken('0')
 local tries = {}
 if #entries > 0 then
   for _, row in ipairs(redis.call('XPENDING', outcomes, group, '-', '+', count)) do tries[row[1]] = row[4] end
-elseif held then
+elseif outlived == '1' then
   for _, info in ipairs(redis.call('XINFO', 'GROUPS', outcomes)) do
     local of = {}
     for i = 1, #info, 2 do of[info[i]] = info[i + 1] end
