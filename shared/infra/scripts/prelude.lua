@@ -136,16 +136,17 @@ local function rests(open, inbox, signals, lease)
   return work == 0 and redis.call('HEXISTS', lease, 'owner') == 0
 end
 
--- A turn leaves its session; what is known of its beginning goes with it.
+-- A turn leaves its session; what is known of its beginning goes with it. Where no other waits, all leave at once.
 local function end_turn(inbox, signals, turns, begun, turn_id)
+  if redis.call('HLEN', turns) == redis.call('HEXISTS', turns, turn_id) then
+    redis.call('DEL', inbox, turns, begun)
+    redis.call('DEL', signals)  -- mostly there are none, and then this is not logged
+    return
+  end
   redis.call('LREM', inbox, 1, turn_id)
   redis.call('LREM', signals, 1, turn_id)
   redis.call('HDEL', turns, turn_id)
-  if redis.call('EXISTS', turns) == 0 then
-    redis.call('DEL', begun)
-  else
-    redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':waits', turn_id .. ':of', 'now')
-  end
+  redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':waits', turn_id .. ':of', 'now')
 end
 
 -- A session with work is in exactly one of the two sets: waiting, or leased.
