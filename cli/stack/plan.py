@@ -1,9 +1,10 @@
 """Plans a stack: which processes it has, and their arguments and environments. No I/O."""
 
+import random
 import socket
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from shared.contracts.credential import ENV_PREFIX
@@ -212,10 +213,15 @@ def _archive(options: StackOptions) -> dict[str, str]:
     return _copy_set(options, "ARCHIVE_KEY")
 
 
+# Below what systems give to outgoing connections (from 32,768 on): none of these takes a port between choice and use.
+_OWN_PORTS = range(10_240, 32_000)
+
+
 def free_ports(count: int) -> tuple[int, ...]:
-    """Different free ports. All are held until the last is found, so that none comes twice."""
-    with ExitStack() as held:
-        return tuple(_bind(held.enter_context(socket.socket()), 0) for _ in range(count))
+    """Different free ports, one behind the other from a random one on, so that two who choose at once seldom meet."""
+    first = random.randrange(len(_OWN_PORTS))  # noqa: S311  # no secret
+    rotated = (*_OWN_PORTS[first:], *_OWN_PORTS[:first])
+    return tuple(islice(filter(is_free, rotated), count))
 
 
 def is_free(port: int, host: str = HOST) -> bool:
