@@ -93,6 +93,7 @@ def _find(
         ("Do not forget to put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
         ("Put J-3001 on hold. Not to J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
         ("Inform E-1.", EDIT, {"employee_id": "E-1", "role": "as agreed"}, "says nothing of it"),
+        ("Setze E-1 auf erledigt.", EDIT, {"employee_id": "E-1", "role": "done"}, ""),
         ("E-1 leads now.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),
         ("Please accept the quote for J-3001.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, "accept_quote"),
         ("Please accept the quote for J-3001.", ACCEPT, {"job_id": "J-3001"}, ""),

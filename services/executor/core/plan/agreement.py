@@ -197,7 +197,7 @@ def _find_other_words(
 
 def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: PartWords) -> Iterator[Disagreement]:
     """A field that an edit sets and of which the user says nothing, neither its name nor its value: beside one of which
-    they do, or with a value that stands nowhere. What the records have there already is set to nothing new.
+    they do, or with several words that stand nowhere. What the records have there already is set to nothing new.
     """
     if words_of_tool(tool.name).verb not in EDITING:
         return
@@ -206,7 +206,10 @@ def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: Par
     told = [one for one in fields if one.origin == "task" or said_words.intersection(words(_name_of(one.path)))]
     is_beside = any(one.path not in tool.required for one in told)
     sets = [
-        one for one in fields if (is_beside and one.path not in tool.required) or (not told and one.origin == "none")
+        one
+        for one in fields
+        if (is_beside and one.path not in tool.required)
+        or (not told and one.origin == "none" and " " in as_text(one.value))
     ]
     present = _present_values(given, setting.facts) if sets else frozenset[tuple[tuple[str, ...], str]]()
     for one in sets:
