@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from secrets import token_hex
 from typing import NamedTuple
 from uuid import uuid4
@@ -44,7 +45,7 @@ from services.gateway.features.learning.store import RedisLearningFiles, RedisSt
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
 from services.gateway.features.memory.routes import MemoryEndpoints
 from services.gateway.features.memory.store import RedisForgets, RedisMemories
-from services.gateway.features.records.policy_check import HttpPolicyCheck, NoPolicyCheck
+from services.gateway.features.records.policy_check import find_problems
 from services.gateway.features.records.routes import RecordEndpoints
 from services.gateway.features.records.service import Addresses, RecordService
 from services.gateway.features.services import FeatureServices
@@ -244,9 +245,8 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
     """The paths of our own, with the services that only they need."""
     identity, state = opened.identity.identity, opened.state
     own = ApiRouterFactory(identity, settings.max_body_bytes)
-    policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), opened.webhooks.reach)
-    records = RecordService(RedisTenantRecords(state), policies, addresses, _now)
+    records = RecordService(RedisTenantRecords(state), partial(find_problems, settings.policy_url), addresses, _now)
     return [
         resolve_routes(services.tasks, settings.model_notice, own),
         TenantEndpoints(services.tenants, _now).routes(own),

@@ -13,7 +13,7 @@ import httpx
 from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import DialectBodies
-from services.gateway.features.approvals.notices import NoticeLoop, NoticeWebhooks, Notifier
+from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
 from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttp
 from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService
@@ -26,7 +26,7 @@ from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, Patience, SigningKeys
 from services.gateway.features.identity.throttle import Strictness, networks_in
 from services.gateway.features.identity.tokens import JwtIdentity, TokenDemands
-from services.gateway.features.participation.service import ParticipationService, PermittedWorlds
+from services.gateway.features.participation.service import ParticipationService
 from services.gateway.features.participation.store import RedisParticipations
 from services.gateway.features.tasks.store import RedisTaskLists
 from services.gateway.features.webhooks.service import WebhookRegistrar
@@ -154,7 +154,7 @@ async def noticing(
         console=console,
         clock=now,
     )
-    async with NoticeLoop(notifier, lambda: live.listen(NOTICES_CHANNEL)).running():
+    async with notifier.running(lambda: live.listen(NOTICES_CHANNEL)):
         yield
 
 
@@ -162,8 +162,7 @@ def participation(
     settings: GatewaySettings, state: Redis, tasks: Tasks, wakes: Wakes, now: Callable[[], datetime]
 ) -> ParticipationService:
     keys = settings.world_sealing_keys
-    loopback = settings.profile == "embedded"
-    guard = Guard(tools_reach(settings.tools_allowed_hosts, loopback=loopback))
+    reach = tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")
     return ParticipationService(
         participations=RedisParticipations(state, keys) if keys else None,
         tasks=tasks,
@@ -171,8 +170,8 @@ def participation(
         lists=RedisTaskLists(state),
         clock=now,
         new_id=lambda: str(uuid4()),
-        world=PermittedWorlds(settings.tools_allowed_hosts, loopback=loopback),
-        users=ChatWords(guard, settings.world_seconds),
+        worlds=reach,
+        users=ChatWords(Guard(reach), settings.world_seconds),
         endpoint=partial(world_endpoint, settings.worlds_base),
     )
 

@@ -254,7 +254,7 @@ def _endpoints(routes: Iterable[BaseRoute]) -> Iterable[object]:
 
 def _methods(app: FastAPI) -> frozenset[str]:
     (rpc,) = {one for one in _endpoints(app.routes) if isinstance(one, JsonRpcEndpoint)}
-    return rpc.method_names
+    return frozenset({*rpc.methods, *rpc.legacy.methods})
 
 
 async def _sent(play: Stage, token: str, task_id: str, text: str, **more: Json) -> JsonObject:

@@ -80,11 +80,7 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, Method]:
 
 class JsonRpcEndpoint:
     def __init__(self, methods: A2aMethods, legacy: LegacyMethods, profile: GatewayProfile) -> None:
-        self._methods, self._legacy, self._profile = rpc_methods(methods), legacy, profile
-
-    @property
-    def method_names(self) -> frozenset[str]:
-        return frozenset({*self._methods, *self._legacy.methods})
+        self.methods, self.legacy, self._profile = rpc_methods(methods), legacy, profile
 
     async def __call__(self, request: Request) -> Response:
         """A JSON-RPC call of any of the three protocols."""
@@ -97,7 +93,7 @@ class JsonRpcEndpoint:
                 check_body_size(len(body), self._profile.max_body, call)
             return await self._route(call, request)
         except BadCall as bad:
-            status = _BAD_REQUEST if bad.method in self._legacy.methods else 200
+            status = _BAD_REQUEST if bad.method in self.legacy.methods else 200
             return replies.fault_reply(bad.call_id, bad, detailed=replies.says_1(request), bad_input_status=status)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
@@ -107,7 +103,7 @@ class JsonRpcEndpoint:
             return replies.fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
 
     async def _route(self, call: RpcCall, request: Request) -> Response:
-        method, early = self._methods.get(call.method), self._legacy.methods.get(call.method)
+        method, early = self.methods.get(call.method), self.legacy.methods.get(call.method)
         if method:
             check = replies.check_1_0 if method.wording is NEW else replies.check_0_3
             check(replies.version_of(request), f"the method {call.method!r}")
@@ -116,7 +112,7 @@ class JsonRpcEndpoint:
         read = partial(method.read, call.params) if method else lambda: call.params
         asked = streams.MethodCall(read, request)
         if early is None and method and method.wording is OLD and not replies.version_of(request):
-            early = await self._legacy.find_shared(call.method, asked)
+            early = await self.legacy.find_shared(call.method, asked)
         if early:
             try:
                 return _respond(call, await early(asked), detailed=False)
@@ -131,7 +127,7 @@ class JsonRpcEndpoint:
 
     def _is_detailed(self, call: RpcCall, request: Request) -> bool:
         """Whether errors give their reason beside the code, as in 1.0."""
-        method = self._methods.get(call.method)
+        method = self.methods.get(call.method)
         return method.wording is NEW if method else replies.says_1(request)
 
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject
 
@@ -103,6 +105,12 @@ def count_at(source: JsonObject, key: str, path: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InvalidField(path, "must be a whole number, zero or more")
     return value
+
+
+def refused_field(error: ValidationError, *path: str) -> InvalidField:
+    """The first thing that is wrong with a message at ``path``. It repeats no value."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return InvalidField(".".join(map(str, (*path, *first["loc"]))), first["msg"])
 
 
 def kind_of(value: Json) -> str:

@@ -15,7 +15,6 @@ from typing_extensions import override
 from services.gateway.features.approvals.notices import (
     AddressedTarget,
     ApprovalNews,
-    NoticeLoop,
     NoticeWebhooks,
     Notifier,
     deliveries,
@@ -114,7 +113,7 @@ async def _told(
 ) -> tuple[list[SignedPost], ListedNotices]:
     notices, posts = ListedNotices(OwedNotice("n1", event, 0, "acme", "a1")), HeardPosts()
     notifier = _notifier(notices, OneApproval(_approval(*targets)), posts, environ or {})
-    for owed in await notifier.take_owed():
+    for owed in await notices.take():
         await notifier.tell(owed)
     return posts.heard, notices
 
@@ -253,7 +252,7 @@ async def test_an_approval_that_cannot_be_read_keeps_nobody_from_being_told_of_o
     broken = OwedNotice("n1", NoticeEvent.WAITING, 0, "acme", "broken")
     notices, posts = TakenOnce(broken, OwedNotice("n2", NoticeEvent.WAITING, 0, "acme", "a1")), HeardPosts()
     notifier = _notifier(notices, OneUnreadable(_approval(NoticeTarget(url=_HOOK))), posts)
-    async with asyncio.timeout(5), NoticeLoop(notifier, _listening).running():
+    async with asyncio.timeout(5), notifier.running(_listening):
         await notices.told.wait()
     assert ([one.url for one in posts.heard], notices.owed) == ([_HOOK], [broken])
 

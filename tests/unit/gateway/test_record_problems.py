@@ -27,14 +27,12 @@ BAD: JsonObject = {
 OLGA = Caller("acme", Principal(id="olga", verified=True))
 
 
-class _Judge(PolicyCheck):
-    def __init__(self, *, away: bool = False) -> None:
-        self._away = away
+async def _judged(policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+    return tuple(FieldProblem(f"policies.{one.id}", "no such word: and") for one in policies)
 
-    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
-        if self._away:
-            raise Unavailable("it is away")
-        return tuple(FieldProblem(f"policies.{one.id}", "no such word: and") for one in policies)
+
+async def _away(_: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+    raise Unavailable("it is away")
 
 
 class _NeverStored(TenantRecords):
@@ -61,11 +59,11 @@ async def _problems(judge: PolicyCheck, document: JsonObject) -> list[str]:
 
 @pytest.mark.promise("tenant.record_bad_fields")
 async def test_bad_fields_and_rules_that_cannot_be_understood_are_named_together() -> None:
-    assert await _problems(_Judge(), BAD) == ["max_runing", "policies.p"]
+    assert await _problems(_judged, BAD) == ["max_runing", "policies.p"]
 
 
 @pytest.mark.promise("tenant.record_bad_fields")
 async def test_bad_fields_are_named_while_nobody_can_judge_the_rules() -> None:
-    assert await _problems(_Judge(away=True), BAD) == ["max_runing"]
+    assert await _problems(_away, BAD) == ["max_runing"]
     with pytest.raises(Unavailable):
-        await _problems(_Judge(away=True), {"policies": BAD["policies"]})
+        await _problems(_away, {"policies": BAD["policies"]})

@@ -1,7 +1,7 @@
 """Notices about approvals: what a tenant's targets are told, and in which form."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -173,6 +173,11 @@ log = structlog.get_logger()
 _NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"
 
 
+Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
+_LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost, or a replica die
+_AGAIN_SECONDS = 1.0
+
+
 class NoticeWebhooks(NamedTuple):
     """How notices are delivered, and where they may go."""
 
@@ -183,7 +188,8 @@ class NoticeWebhooks(NamedTuple):
 class Notifier:
     """Sends notices about approvals. ``console``: the gateway's public URL, for links.
 
-    ``webhooks``: None where none are offered. A target that cannot be notified is logged and skipped.
+    ``webhooks``: None where none are offered. A target that cannot be notified is logged and skipped. Nothing is lost
+    when ``running`` is cancelled or killed.
     """
 
     def __init__(
@@ -198,9 +204,47 @@ class Notifier:
         self._notices, self._approvals, self._webhooks = notices, approvals, webhooks
         self._references, self._console, self._clock = references, console, clock
 
-    async def take_owed(self) -> Sequence[OwedNotice]:
-        """Claim notices that are due; another process takes them should this one die. Raises ``StoreUnavailable``."""
-        return await self._notices.take()
+    @asynccontextmanager
+    async def running(self, listen: Listen) -> AsyncIterator[None]:
+        """Sends due notices while the context lasts. ``listen``: an event that is set when one becomes due."""
+        async with asyncio.TaskGroup() as group:
+            loop = group.create_task(self._run(listen))
+            yield
+            loop.cancel()
+
+    async def _run(self, listen: Listen) -> None:
+        while True:
+            try:
+                async with listen() as news:
+                    await self._serve(news)
+            except StoreUnavailable as error:
+                log.warning("notices_wait", error=str(error))
+            except Exception:  # the outermost edge of a round: what broke it is looked at again, not for ever at once
+                log.exception("notices_failed")
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _serve(self, news: asyncio.Event) -> None:
+        while True:
+            news.clear()
+            if await self._round():
+                continue
+            try:
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await news.wait()
+            except TimeoutError:
+                continue
+
+    async def _round(self) -> int:
+        """Send the notices that are due; returns how many there were. A failure of one does not stop the others."""
+        owed = await self._notices.take()
+        for one in owed:
+            try:
+                await self.tell(one)
+            except StoreUnavailable:
+                raise
+            except Exception:  # the outermost edge of a notice: it is owed again after a while
+                log.exception("notice_failed", tenant=one.tenant, approval=one.approval_id)
+        return len(owed)
 
     async def tell(self, owed: OwedNotice) -> None:
         """Queue one notice for delivery; a repeat is harmless. Raises ``StoreUnavailable``."""
@@ -233,59 +277,3 @@ class Notifier:
         if secret and not is_secret(secret):
             raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")
         return AddressedTarget(target, url, secret)
-
-
-Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
-_LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost, or a replica die
-_AGAIN_SECONDS = 1.0
-
-
-class NoticeLoop:
-    """Sends due notices while its context lasts. ``listen``: an event that is set when one becomes due.
-
-    Nothing is lost when it is cancelled or killed.
-    """
-
-    def __init__(self, notifier: Notifier, listen: Listen) -> None:
-        self._notifier, self._listen = notifier, listen
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with asyncio.TaskGroup() as group:
-            loop = group.create_task(self._run())
-            yield
-            loop.cancel()
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                async with self._listen() as news:
-                    await self._serve(news)
-            except StoreUnavailable as error:
-                log.warning("notices_wait", error=str(error))
-            except Exception:  # the outermost edge of a round: what broke it is looked at again, not for ever at once
-                log.exception("notices_failed")
-            await asyncio.sleep(_AGAIN_SECONDS)
-
-    async def _serve(self, news: asyncio.Event) -> None:
-        while True:
-            news.clear()
-            if await self._round():
-                continue
-            try:
-                async with asyncio.timeout(_LOOK_SECONDS):
-                    await news.wait()
-            except TimeoutError:
-                continue
-
-    async def _round(self) -> int:
-        """Send the notices that are due; returns how many there were. A failure of one does not stop the others."""
-        owed = await self._notifier.take_owed()
-        for one in owed:
-            try:
-                await self._notifier.tell(one)
-            except StoreUnavailable:
-                raise
-            except Exception:  # the outermost edge of a notice: it is owed again after a while
-                log.exception("notice_failed", tenant=one.tenant, approval=one.approval_id)
-        return len(owed)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from pydantic import ValidationError
 
 from services.gateway.edge.errors import InvalidField, MissingRole, UnknownAssessment
-from services.gateway.edge.fields import object_at
+from services.gateway.edge.fields import object_at, refused_field
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.messages import JsonObject as Wire
 from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, card_of
@@ -96,8 +96,7 @@ def _parse_assessment(given: JsonObject) -> Assessment:
     try:
         return Assessment.model_validate_json(dumps(given))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise InvalidField(".".join(["assessment", *map(str, first["loc"])]), first["msg"]) from None
+        raise refused_field(error, "assessment") from None
 
 
 def _id_of(owner: str, assessment: Assessment) -> str:

@@ -217,9 +217,6 @@ class OperationsPages(ConsolePages):
             days_small=days_chart(days, small=True) if len(days) > 1 else "",
         )
 
-    async def letters(self, request: Request, visitor: Visitor) -> Response:
-        return await self._letters(request, visitor)
-
     async def requeue(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Requeue a dead letter; a turn that made writes only if the operator agrees to repeat them."""
         letter_id = request.path_params["letter_id"]
@@ -228,19 +225,19 @@ class OperationsPages(ConsolePages):
                 visitor.caller.tenant, letter_id, again=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
-            return await self._letters(request, visitor, _MADE_WRITES, 409)
+            return await self.letters(request, visitor, _MADE_WRITES, 409)
         except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
-            return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
+            return await self.letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return go_to(f"/console/tasks/{in_path(done.task_id)}" if done.task_id else f"{_PLACE}?done=requeued")
 
     async def drop(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
             await self._context.services.dead_letters.drop(visitor.caller.tenant, request.path_params["letter_id"])
         except NotFound as fault:
-            return await self._letters(request, visitor, f"Nothing was done: {fault}.", 409)
+            return await self.letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return go_to(f"{_PLACE}?done=dropped")
 
-    async def _letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+    async def letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         found = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _LETTERS)
         values = {"tabs": self._tabs(visitor), "letters": found, "problem": problem}
         done = request.query_params.get("done", "")

@@ -40,9 +40,6 @@ class InboxPages(ConsolePages):
         decides = visitor.has(Role.APPROVER)
         return await self._context.page(request, "inbox.html", visitor, mine=mine, others=others, decides=decides)
 
-    async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        return await self._one(request, visitor)
-
     async def answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Pass on an answer; one that does not count is refused with its reason, and the typed comment stays."""
         approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
@@ -50,15 +47,15 @@ class InboxPages(ConsolePages):
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
             _, heeded = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
-            return await self._one(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
+            return await self.show_page(request, visitor, f"Your answer does not count: {fault.why}.", comment, 409)
         except (errors.InvalidField, errors.MissingRole) as fault:
-            return await self._one(request, visitor, str(fault), comment, 400)
+            return await self.show_page(request, visitor, str(fault), comment, 400)
         finally:
             self._context.glance.forget(visitor.caller)
         said = "heard" if heeded else "handed"
         return go_to(f"/console/approvals/{approval_id}?said={said}")
 
-    async def _one(
+    async def show_page(
         self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
         approval_id, now = request.path_params["approval_id"], self._context.glance.clock()

@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from urllib.parse import quote
 
 import structlog
 from starlette.requests import Request
@@ -16,7 +15,7 @@ from services.gateway.edge.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.edge.replies import file_reply
 from services.gateway.features.audit.rows import audit_rows, rows_of_record
 from services.gateway.features.console.context import ConsolePages
-from services.gateway.features.console.pages import go_to
+from services.gateway.features.console.pages import go_to, in_path
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence
 from services.gateway.features.console.views import tasks as views
@@ -101,16 +100,13 @@ class TaskPages(ConsolePages):
     async def list_page(self, request: Request, visitor: Visitor) -> Response:
         """The tasks, the last changed first; ``q`` leads to the task of that id."""
         wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
-        if wanted:
-            try:
-                record = await self._context.services.tasks.read(wanted, visitor.caller)
-            except NoVisibleTask:
-                return await self._list_response(request, visitor, wanted)
-            return go_to(f"/console/tasks/{quote(record.task_id, safe='')}")
-        return await self._list_response(request, visitor)
-
-    async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        return await self._task_page(request, visitor)
+        if not wanted:
+            return await self._list_response(request, visitor)
+        try:
+            record = await self._context.services.tasks.read(wanted, visitor.caller)
+        except NoVisibleTask:
+            return await self._list_response(request, visitor, wanted)
+        return go_to(f"/console/tasks/{in_path(record.task_id)}")
 
     async def file(self, request: Request, visitor: Visitor) -> Response:
         """A file of the task's messages, for download."""
@@ -124,10 +120,10 @@ class TaskPages(ConsolePages):
         try:
             await self._context.services.tasks.cancel(task_id, visitor.caller)
         except NotCancelable:
-            return await self._task_page(request, visitor, "It had ended before your cancel came.", 409)
+            return await self.show_page(request, visitor, "It had ended before your cancel came.", 409)
         finally:
             self._context.glance.forget(visitor.caller)
-        return go_to(f"/console/tasks/{quote(task_id, safe='')}")
+        return go_to(f"/console/tasks/{in_path(task_id)}")
 
     async def resolve(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Pass an operator's decision on a write in doubt to its task."""
@@ -136,32 +132,18 @@ class TaskPages(ConsolePages):
             word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
             await self._context.services.tasks.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
-            return await self._task_page(request, visitor, f"Nothing was changed. {fault}", 409)
-        return go_to(f"/console/tasks/{quote(task_id, safe='')}")
+            return await self.show_page(request, visitor, f"Nothing was changed. {fault}", 409)
+        return go_to(f"/console/tasks/{in_path(task_id)}")
 
     async def _list_response(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         shown, token = views.filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
         query = TaskQuery(states=shown.states, size=_SIZE, token=token)
         found = await self._context.services.lists.tasks(query, visitor.caller)
-        values = {
-            "rows": found.records,
-            "total": found.total,
-            "more": found.next_token,
-        }
-        status = 404 if missed else 200
-        return await self._context.page(
-            request,
-            "tasks.html",
-            visitor,
-            status,
-            **values,
-            filters=views.FILTERS,
-            shown=shown,
-            missed=missed,
-            token=token,
-        )
+        values = {"rows": found.records, "total": found.total, "more": found.next_token, "token": token}
+        asked = {"filters": views.FILTERS, "shown": shown, "missed": missed}
+        return await self._context.page(request, "tasks.html", visitor, 404 if missed else 200, **values, **asked)
 
-    async def _task_page(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+    async def show_page(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         told, kept = await self._story_of(record)
         asked = kept.approvals if kept else ()

@@ -209,12 +209,6 @@ class KeyIdentity(identity.Identity):
             raise _unknown_key()
         return identity.AdmittedCaller(holder(key), check(standing), partial(self._count_message, key_id, digest))
 
-    def caller_of(self, let_in: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
-        if let_in is None:
-            raise Unauthenticated("nobody checked who sends the request")
-        identity.check_claim(let_in.principal, metadata)
-        return let_in
-
     async def _count_message(self, key_id: str, digest: str) -> RateLimitStatus:
         _, standing = await self._meter.of_key(key_id, digest, identity.RequestCost.MESSAGE, self._usual)
         return check(standing)
@@ -241,9 +235,6 @@ class EitherIdentity(identity.Identity):
     @override
     async def admit(self, headers: Mapping[str, str], cost: identity.RequestCost) -> identity.AdmittedCaller:
         return await self._identity_for(headers).admit(headers, cost)
-
-    def caller_of(self, let_in: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
-        return self._keys.caller_of(let_in, metadata)
 
     def _identity_for(self, headers: Mapping[str, str]) -> identity.Identity:
         given = headers.get("authorization", "")

@@ -5,7 +5,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.errors import InvalidField, NotAClient, NotAnOperator, NotFound, RateLimitStatus
+from services.gateway.edge.errors import (
+    InvalidField,
+    NotAClient,
+    NotAnOperator,
+    NotFound,
+    RateLimitStatus,
+    Unauthenticated,
+)
 from services.gateway.edge.fields import kind_of, list_at, object_at, required_id
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal, TaskRecord
@@ -36,6 +43,10 @@ class Identity(Protocol):
 
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         """The caller of an accepted request. ``metadata``: what it says of itself; raises ``InvalidField``."""
+        if let_in is None:
+            raise Unauthenticated("nobody checked who sends the request")
+        check_claim(let_in.principal, metadata)
+        return let_in
 
     async def admit(self, headers: Mapping[str, str], cost: RequestCost) -> "AdmittedCaller":  # noqa: ARG002  uncounted
         """Like ``identify``, and counts the request against the caller's limits, if there are any.

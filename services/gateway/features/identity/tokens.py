@@ -145,12 +145,6 @@ class JwtIdentity(identity.Identity):
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
         return caller_in(self._verify(token, key.key, algorithm), self._names)
 
-    def caller_of(self, let_in: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
-        if let_in is None:
-            raise Unauthenticated("nobody checked who sends the request")
-        identity.check_claim(let_in.principal, metadata)
-        return let_in
-
     async def _count_message(self, caller: identity.Caller) -> RateLimitStatus:
         if not any(self._usual):
             return RateLimitStatus()

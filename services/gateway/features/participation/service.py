@@ -1,7 +1,7 @@
 """Assessments that measure this worker: their beginning, each turn as a task of their session, and their end."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from pydantic import AwareDatetime, Field, ValidationError
 
 from services.gateway.edge.errors import InvalidField, Unsupported
+from services.gateway.edge.fields import refused_field
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client
 from services.gateway.features.tasks.intake import Participating, cancel_turn, pass_on
@@ -24,37 +25,22 @@ from shared.contracts.assessment.messages import (
 from shared.contracts.base import Contract
 from shared.contracts.task import Practice, TaskRecord, TaskRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.outgoing import Refused, check_url, tools_reach
+from shared.domain.outgoing import Reach, Refused, check_url
 from shared.domain.words import Dialect, TaskState
 from shared.ports.tasks import Tasks, Wakes
 
 
 class Participation(Contract):
-    """An assessment that a caller began in a session. ``sealed_key``: the encrypted key to its world."""
+    """An assessment that a caller began in a session. ``sealed_key``: the key to its world, encrypted where stored."""
 
-    assessment: str  # names this beginning; another one in the same session has another name
+    assessment: str  # names this beginning, a repeat too; another one in the same session has another name
     session_id: str
     caller: str  # the id of the principal who began it
     ues_url: str
-    sealed_key: str = Field(repr=False)
+    sealed_key: str = Field(default="", repr=False)
     since: datetime
     first: AwareDatetime  # when it began, by the time of its world
     turns: int = 0  # the highest turn that was begun
-
-
-class Beginning(NamedTuple):
-    """The beginning of an assessment. ``assessment``: its name; the same name is the same beginning.
-
-    ``api_key`` is stored encrypted.
-    """
-
-    assessment: str
-    session_id: str
-    caller: str
-    ues_url: str
-    api_key: str
-    since: datetime
-    first: datetime  # when it began, by the time of its world
 
 
 class BegunByOther(Exception):
@@ -68,10 +54,10 @@ class NoKey(Exception):
 class Participations(Protocol):
     """The assessments that run. Every method may raise ``StoreUnavailable``."""
 
-    async def begin(self, tenant: str, beginning: Beginning) -> Participation:
+    async def begin(self, tenant: str, begun: Participation, api_key: str) -> Participation:
         """Store an assessment as its session's and its caller's latest, replacing the caller's earlier one there.
 
-        Raises ``BegunByOther``.
+        ``api_key`` is stored encrypted, in what is returned too. Raises ``BegunByOther``.
         """
 
     async def find(self, tenant: str, session_id: str) -> Participation | None: ...
@@ -183,9 +169,7 @@ def _check_shape(shape: type[_T], data: JsonObject) -> _T:
     try:
         return shape.model_validate(plain_values({"message_type": kind, **data}))
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        path = ".".join(map(str, (kind, *first["loc"])))
-        raise InvalidField(path, first["msg"]) from None
+        raise refused_field(error, str(kind)) from None
 
 
 _OPEN = tuple(state for state in TaskState if not state.is_terminal)
@@ -196,13 +180,6 @@ _NO_ASSESSMENT = (
     "all, in each message"
 )
 OVER = "The assessment is over; the key to its world is forgotten."
-
-
-class PermittedWorlds(NamedTuple):
-    """The worlds that may be named: the operator's list, and this machine's own if ``loopback``."""
-
-    allowed_hosts: Collection[str] = ()
-    loopback: bool = False
 
 
 class UserUnheard(Exception):
@@ -217,7 +194,7 @@ class UsersWords(Protocol):
 class ParticipationService(Participating):
     """Handles assessors' messages. ``participations``: None if no key to encrypt with is configured.
 
-    ``endpoint``: the URL at which executors find the world of a tenant's session and assessment.
+    ``worlds``: where a world may be. ``endpoint``: the URL at which executors find that of a session and assessment.
     """
 
     def __init__(
@@ -228,12 +205,12 @@ class ParticipationService(Participating):
         lists: TaskLists,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
-        world: PermittedWorlds,
+        worlds: Reach,
         users: UsersWords,
         endpoint: Callable[[str, str, str], str],
     ) -> None:
         self._kept, self._tasks, self._wakes, self._lists = participations, tasks, wakes, lists
-        self._clock, self._new_id, self._world = clock, new_id, world
+        self._clock, self._new_id, self._worlds = clock, new_id, worlds
         self._users, self._endpoint = users, endpoint
 
     async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
@@ -268,9 +245,16 @@ class ParticipationService(Participating):
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or own_session(caller, name)
         before = await (kept.find(caller.tenant, session) if message.session_id else kept.latest(*_names_of(caller)))
-        beginning = Beginning(name, session, caller.principal.id, start.ues_url, start.api_key, now, start.current_time)
+        begun = Participation(
+            assessment=name,
+            session_id=session,
+            caller=caller.principal.id,
+            ues_url=start.ues_url,
+            since=now,
+            first=start.current_time,
+        )
         try:
-            begun = await kept.begin(caller.tenant, beginning)
+            begun = await kept.begin(caller.tenant, begun, start.api_key)
         except BegunByOther:
             raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
         if before and before.assessment != begun.assessment and _gives_way(before, caller, begun):
@@ -328,9 +312,8 @@ class ParticipationService(Participating):
 
     def _check_world(self, url: str) -> None:
         """Raises ``InvalidField`` for a world that may not be named; executors check its address again."""
-        reach = tools_reach(self._world.allowed_hosts, loopback=self._world.loopback)
         try:
-            check_url(url, reach)
+            check_url(url, self._worlds)
         except Refused as error:
             raise InvalidField(f"{WordKind.START}.ues_url", error.message) from None
 

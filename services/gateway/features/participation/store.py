@@ -6,7 +6,6 @@ from typing import cast
 from redis.asyncio import Redis
 
 from services.gateway.features.participation.service import (
-    Beginning,
     BegunByOther,
     NoKey,
     Participation,
@@ -23,21 +22,13 @@ class RedisParticipations(Participations):
     def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
         self._scripts, self._seal, self._seconds = Scripts(redis), Seal(keys), seconds
 
-    async def begin(self, tenant: str, beginning: Beginning) -> Participation:
-        begun = Participation(
-            assessment=beginning.assessment,
-            session_id=beginning.session_id,
-            caller=beginning.caller,
-            ues_url=beginning.ues_url,
-            sealed_key=self._seal.close(beginning.api_key),
-            since=beginning.since,
-            first=beginning.first,
-        )
-        if not await self._write_row(tenant, begun, json=begun.model_dump_json()):
+    async def begin(self, tenant: str, begun: Participation, api_key: str) -> Participation:
+        stored = begun.model_copy(update={"sealed_key": self._seal.close(api_key)})
+        if not await self._write_row(tenant, begun, json=stored.model_dump_json()):
             raise BegunByOther
         pointer = participant_key(tenant, begun.caller)
         await self._scripts.command("SET", pointer, begun.session_id, "EX", self._seconds)
-        return begun
+        return stored
 
     async def find(self, tenant: str, session_id: str) -> Participation | None:
         name = participation_key(tenant, session_id)

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 import httpx
-from typing_extensions import override
 
 from services.gateway.edge.errors import Unavailable
-from services.gateway.features.records.service import PolicyCheck
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.tenant_document import FieldProblem
 from shared.infra.tls import trusted_certificates
@@ -14,31 +12,21 @@ from shared.infra.tls import trusted_certificates
 _TIMEOUT = httpx.Timeout(5.0, connect=2.0)
 
 
-class HttpPolicyCheck(PolicyCheck):
-    """Asks the policy service over HTTP, with a client for each question: they are rare."""
+async def find_problems(url: str, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+    """What is wrong with the policies' rules; raises ``Unavailable``. ``url``: the policy service's.
 
-    def __init__(self, url: str) -> None:
-        self._url = f"{url.rstrip('/')}/v1/evaluate"
-
-    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
-        if not policies:
-            return ()
-        request = EvaluateRequest(policies=tuple(policies), text="")
-        headers = {"content-type": "application/json"}
-        try:
-            async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
-                answer = await client.post(self._url, content=request.to_json(), headers=headers)
-        except httpx.HTTPError as error:
-            raise Unavailable(f"the policy service does not answer ({type(error).__name__})") from error
-        return _read_problems(policies, answer)
-
-
-class NoPolicyCheck(PolicyCheck):
-    """Checks nothing, for gateways without a policy service: an invalid rule then blocks when it is applied."""
-
-    @override
-    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+    Without a policy service nothing is: an invalid rule then blocks when it is applied.
+    """
+    if not policies or not url:
         return ()
+    request = EvaluateRequest(policies=tuple(policies), text="")
+    headers = {"content-type": "application/json"}
+    try:
+        async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
+            answer = await client.post(f"{url.rstrip('/')}/v1/evaluate", content=request.to_json(), headers=headers)
+    except httpx.HTTPError as error:
+        raise Unavailable(f"the policy service does not answer ({type(error).__name__})") from error
+    return _read_problems(policies, answer)
 
 
 def _read_problems(policies: Sequence[Policy], answer: httpx.Response) -> tuple[FieldProblem, ...]:

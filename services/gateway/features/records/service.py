@@ -1,8 +1,8 @@
 """Operators' actions on a tenant's record: read, replace, look back, restore, withdraw."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -22,12 +22,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import Reach, why_refused
 from shared.ports.tenant_records import TenantRecords
 
-
-class PolicyCheck(Protocol):
-    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
-        """What is wrong with the policies' rules; raises ``Unavailable``."""
-
-
+PolicyCheck = Callable[[Sequence[Policy]], Awaitable[tuple[FieldProblem, ...]]]  # may raise ``Unavailable``
 _LONGEST_COMMENT = 500
 
 
@@ -69,9 +64,9 @@ class RecordService:
     """Operators' actions on the record of their tenant."""
 
     def __init__(
-        self, records: TenantRecords, policies: PolicyCheck, addresses: Addresses, clock: Callable[[], datetime]
+        self, records: TenantRecords, check_policies: PolicyCheck, addresses: Addresses, clock: Callable[[], datetime]
     ) -> None:
-        self._records, self._policies, self._addresses, self._clock = records, policies, addresses, clock
+        self._records, self._check_policies, self._addresses, self._clock = records, check_policies, addresses, clock
 
     async def show(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
@@ -112,7 +107,7 @@ class RecordService:
         """What is wrong with the record's fields and rules; where the rules cannot be checked now, bad fields alone."""
         fields = self._field_problems(document, tenant)
         try:
-            return (*fields, *await self._policies.problems(readable_policies(document)))
+            return (*fields, *await self._check_policies(readable_policies(document)))
         except Unavailable:
             if fields:
                 return fields

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue, ValidationError
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, required_id, text_at
+from services.gateway.edge.fields import id_at, kind_of, list_at, object_at, refused_field, required_id, text_at
 from services.gateway.features.files.service import ClientFile, is_file, read_file
 from services.gateway.features.webhooks.model import TaskHook, webhook_in_send
 from shared.contracts.task import Practice, SolverRequest
@@ -123,8 +123,7 @@ def _practice(metadata: JsonObject) -> Practice | None:
     try:
         return Practice() if given is True else Practice.model_validate({**plain_values(given), "turn": 0})
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        raise InvalidField(".".join(map(str, ("metadata.practice", *first["loc"]))), first["msg"]) from None
+        raise refused_field(error, "metadata.practice") from None
 
 
 def _message(params: JsonObject) -> JsonObject:
