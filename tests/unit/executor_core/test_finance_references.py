@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.figures.calculator import CalculatorResult, split
+from services.executor.core.figures.calculator import split
 from services.executor.core.figures.finance import CALCULATORS, amortize_loan, cumulative, quantile, run_calculator
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
@@ -48,7 +48,7 @@ def test_a_calculator_agrees_with_its_reference(operation: str, data: st.DataObj
     reference = REFERENCES[operation]
     operands = data.draw(reference.operands)
     exact = reference.value([Fraction(operand) for operand in operands])
-    places = 2 if CALCULATORS[operation].result is CalculatorResult.MONEY else 6
+    places = 2 if CALCULATORS[operation].is_money else 6
 
     found = run_calculator(operation, operands, 2)
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.tools.paginate import ListBounds, page_in
-from services.executor.core.tools.paginate_walk import Listing, listing, report
+from services.executor.core.tools.paginate import ListBounds, Listing, listing, page_in, report
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry

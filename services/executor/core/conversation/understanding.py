@@ -318,7 +318,7 @@ def known_of_kind(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
         return {}
     limits = with_thresholds(with_process(ctx, progress)).sections["thresholds"]
     told = ctx.sections.get("primer")
-    learned = learned_sections(ctx.experience, ctx.task, progress.process_type, ctx.journal, told)
+    learned = learned_sections(ctx.experience, ctx.journal, told)
     known: dict[str, Json] = {**learned, "thresholds": limits}
     news = {name: said for name, said in known.items() if said and said != ctx.sections.get(name)}
     return {"known": {**news}} if news else {}

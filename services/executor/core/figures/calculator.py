@@ -6,9 +6,7 @@ from the sandbox alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, localcontext
-from enum import StrEnum
 from inspect import signature
 from typing import NamedTuple
 
@@ -24,23 +22,18 @@ class CannotCalculate(ValueError):
     """The operation does not fit its operands; the message says why."""
 
 
-class CalculatorResult(StrEnum):
-    MONEY = "money"  # rounded half up to the currency's minor unit
-    RATIO = "ratio"  # rounded half up to six places
+class Calculator(NamedTuple):
+    """A formula. ``arguments``: names, in brackets if optional, with ``...`` if repeated; ``dates``: of days.
 
-
-@dataclass(frozen=True)
-class Calculator:
-    """A formula. ``arguments``: names, in brackets if optional, with ``...`` if repeated; ``dates``: of days."""
+    ``is_money``: the answer is rounded half up to the currency's minor unit, else to six places. ``rounds_parts``: the
+    formula takes the places of the minor unit, so that rounded parts sum to the whole.
+    """
 
     arguments: str
-    result: CalculatorResult
-    function: _Formula
-    dates: bool
-    rounds_parts: bool  # takes the places of the minor unit, so that rounded parts sum to the whole
-
-    def __call__(self, *figures: Decimal, places: int = 2) -> Decimal:
-        return self.function(*figures, places=places) if self.rounds_parts else self.function(*figures)
+    formula: _Formula
+    is_money: bool = False
+    rounds_parts: bool = False
+    dates: bool = False
 
 
 def takes(arguments: str, number: int) -> bool:
@@ -52,16 +45,12 @@ def takes(arguments: str, number: int) -> bool:
 
 def money(arguments: str, formula: _Formula) -> Calculator:
     """A calculator of money."""
-    return _make_calculator(arguments, CalculatorResult.MONEY, formula)
+    return Calculator(arguments, formula, is_money=True, rounds_parts="places" in signature(formula).parameters)
 
 
 def ratio(arguments: str, formula: _Formula, *, dates: bool = False) -> Calculator:
     """A calculator of a ratio, a count or a length of time."""
-    return _make_calculator(arguments, CalculatorResult.RATIO, formula, dates)
-
-
-def _make_calculator(arguments: str, result: CalculatorResult, formula: _Formula, dates: bool = False) -> Calculator:
-    return Calculator(arguments, result, formula, dates, "places" in signature(formula).parameters)
+    return Calculator(arguments, formula, dates=dates)
 
 
 def to_minor_unit(amount: Decimal, places: int) -> Decimal:

@@ -13,6 +13,7 @@ from services.executor.core.figures.dates import (
     DateOrder,
     has_time,
     name_the_same_day,
+    parse_moment,
     read_date,
     read_moment,
     read_possible_dates,
@@ -294,7 +295,6 @@ def _says_paid(name: str, value: Json) -> bool:
     return amount is not None and amount.number == 0
 
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 
 
@@ -302,8 +302,8 @@ def same(shown: Json, claimed: Json) -> bool:
     """Whether two values are equal: as figures of one unit, moments, days, or texts but for case and space."""
     if shown == claimed:
         return True
-    moment = _moment(shown)
-    if (moment is not None and moment == _moment(claimed)) or name_the_same_day(shown, claimed):
+    moment = parse_moment(shown)
+    if (moment is not None and moment == parse_moment(claimed)) or name_the_same_day(shown, claimed):
         return True
     number, other = figure(shown), figure(claimed)
     if number is not None and other is not None:
@@ -311,16 +311,6 @@ def same(shown: Json, claimed: Json) -> bool:
     return (
         isinstance(shown, str) and isinstance(claimed, str) and shown.strip().casefold() == claimed.strip().casefold()
     )
-
-
-def _moment(value: Json) -> datetime | None:
-    """A date with a time, however it and its zone are written; None for anything else."""
-    if not isinstance(value, str) or not _MOMENT.match(value):
-        return None
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError:
-        return None
 
 
 _SIGNS = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"

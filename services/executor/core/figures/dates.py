@@ -51,12 +51,18 @@ def _day(year: int, month: int, day: int) -> date | None:
         return None
 
 
+def _near(periods: Iterable[Period], today: date) -> list[Period]:
+    return [period for period in periods if abs(period.first - today) <= _NEAR]
+
+
+def _years_around(today: date) -> list[int]:
+    return [year for year in (today.year, today.year + 1, today.year - 1) if MINYEAR <= year <= MAXYEAR]
+
+
 def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Period]:
     """The days that a day and month without a year can mean: the next one, and the last one if that is near too."""
-    years = (today.year, today.year + 1, today.year - 1)
-    days = _days_written([(year, month, day) for month, day in written for year in years if MINYEAR <= year <= MAXYEAR])
-    near = [period for period in days if abs(period.first - today) <= _NEAR]
-    return near or days[:1]
+    days = _days_written([(year, month, day) for month, day in written for year in _years_around(today)])
+    return _near(days, today) or days[:1]
 
 
 def _months_written(written: Sequence[tuple[int, int]]) -> list[Period]:
@@ -97,11 +103,7 @@ def _month(group: _DateWords) -> Sequence[Period]:
             for one in _months_written([(year, month) for year in years])
             if ("n" in group.signs) == (one.first > today)
         ][:1]
-    near = [
-        one
-        for one in _months_written([(today.year + shift, month) for shift in (0, 1, -1)])
-        if abs(one.first - today) <= _NEAR
-    ]
+    near = _near(_months_written([(year, month) for year in _years_around(today)]), today)
     return sorted(near, key=lambda one: one.last < today)
 
 
@@ -593,15 +595,20 @@ def find_date_order(values: Iterable[Json]) -> DateOrder:
 
 def read_moment(value: Json, order: DateOrder = "") -> datetime | None:
     """A value's date and time of day in UTC, midnight if it has no time; None if it is no date."""
-    if isinstance(value, str) and has_time(value):
-        try:
-            moment = datetime.fromisoformat(value.strip())
-        except ValueError:
-            moment = None
-        if moment is not None:
-            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if (moment := parse_moment(value)) is not None:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     day = read_date(value, order)
     return datetime.combine(day, time(), UTC) if day else None
+
+
+def parse_moment(value: Json) -> datetime | None:
+    """A date with a time, however it and its zone are written; None for anything else."""
+    if not isinstance(value, str) or not has_time(value):
+        return None
+    try:
+        return datetime.fromisoformat(value.strip())
+    except ValueError:
+        return None
 
 
 def has_time(value: Json) -> bool:

@@ -43,7 +43,7 @@ from services.executor.core.figures.operations import (
 )
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.session.values import NamedValue, Operand, RowCondition
-from services.executor.core.tools.record_tree import NoSuchPath, is_empty
+from services.executor.core.tools.record_tree import PARTIAL, NoSuchPath, is_empty
 from shared.domain.exact_json import Json, as_text, dumps, loads_object
 
 _MOST_GROUPS = 500
@@ -275,7 +275,7 @@ def _note_left_out(columns: Sequence[ListColumn], asked: NamedValue, known: Know
     notes = [f"{one.missing} rows have nothing in {one.written} and are left out" for one in columns if one.missing]
     refs = dict.fromkeys(one.operand.ref for one in columns if one.is_list and one.operand.source == "result")
     facts = [fact for ref in refs if (fact := known.fact(ref)) is not None]
-    notes += [fact.note for fact in facts if fact.note.startswith("NOT all")]
+    notes += [fact.note for fact in facts if fact.note.startswith(PARTIAL)]
     if asked.where and not any(one.cells for one in columns if one.is_list):
         notes.append("no row meets the conditions")
     return notes

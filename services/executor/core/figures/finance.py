@@ -22,7 +22,6 @@ from services.executor.core.figures.calculator import (
     HUNDRED,
     RATIO_PLACES,
     Calculator,
-    CalculatorResult,
     CannotCalculate,
     Figures,
     check_operands,
@@ -538,8 +537,8 @@ def run_calculator(name: str, operands: Sequence[Decimal], places: int = 2) -> D
     check_operands(name, calculator.arguments, operands)
     try:
         with localcontext(_ROUNDING):
-            result = calculator(*operands, places=places)
-            return to_minor_unit(result, places if calculator.result is CalculatorResult.MONEY else RATIO_PLACES)
+            result = calculator.formula(*operands, **({"places": places} if calculator.rounds_parts else {}))
+            return to_minor_unit(result, places if calculator.is_money else RATIO_PLACES)
     except ArithmeticError as error:
         figures = ", ".join(map(decimal_text, operands))
         raise CannotCalculate(f"{name} of {figures[:120]}: {type(error).__name__}") from None

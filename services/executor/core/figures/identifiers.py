@@ -44,6 +44,7 @@ _CODE = re.compile(r"(?<!\w)#?[^\W_]+(?:[-_/.#]+[^\W_]+)*")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|er|re|ème)")
 _DURATION = re.compile(r"P(?:\d{1,3}D)?T(?:\d{1,3}[HMS])+|P\d{1,3}D")  # of ISO 8601
 _DIGIT = re.compile(r"\d")
+_PARTICULAR = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")
 _PARTS = re.compile(r"[^\W\d_]+|\d+")
 ADDRESSES = frozenset({IdentifierForm.LINK, IdentifierForm.EMAIL})  # one mark more or less is another address
 _LOOSE = frozenset({IdentifierForm.IBAN, IdentifierForm.PHONE})
@@ -74,6 +75,11 @@ def _joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
         for part in parts:
             yield WrittenIdentifier(start, start + len(part), part, IdentifierForm.CODE)
             start += len(part) + 1
+
+
+def find_particulars(text: str) -> frozenset[str]:
+    """The identifiers, amounts, dates and addresses of a text: what belongs to one case."""
+    return frozenset(word.strip(".-+").lower() for word in _PARTICULAR.findall(text))
 
 
 def is_duration(text: str) -> bool:

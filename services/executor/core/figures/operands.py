@@ -18,7 +18,6 @@ from services.executor.core.figures.columns import (
     is_paid,
     parse_condition,
     plain_name,
-    rank_naming_field,
 )
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
@@ -26,7 +25,7 @@ from services.executor.core.figures.numbers import WrittenAmount, read_amount, r
 from services.executor.core.figures.vocabulary import is_currency, one_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paginate import list_names, page_in
-from services.executor.core.tools.record_tree import NoSuchPath, is_empty, is_keyed, write_condition
+from services.executor.core.tools.record_tree import NoSuchPath, is_empty, is_keyed, item_key, write_condition
 from shared.domain.exact_json import Json, as_text, dumps
 
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
@@ -381,17 +380,10 @@ def _states(value: Json, number: object, days: tuple[date, ...], wanted: str) ->
 
 
 def _write_row_step(rows: Sequence[Json], index: int) -> str:
-    """The path step to a row by its own identifier, which holds in any order; empty if none is unique."""
-    row = rows[index]
-    if not isinstance(row, dict):
-        return ""
-    for _, key in sorted((rank, key) for key in row if (rank := rank_naming_field(key)) is not None):
-        value = row[key]
-        if not isinstance(value, str | int) or isinstance(value, bool) or set(str(value)) & set("[]"):
-            continue
-        if sum(isinstance(one, dict) and one.get(key) == value for one in rows) == 1:
-            return f"[{write_condition(key, '=', value)}]"
-    return ""
+    """The path step to a row by the field that tells the rows apart, which holds in any order; empty if none does."""
+    key, row = item_key(rows), rows[index]
+    value = row[key] if key and isinstance(row, dict) else None
+    return f"[{write_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 
 
 def _find_writing(asked: str, text: str, today: date) -> str | None:

@@ -12,7 +12,6 @@ from dateutil.relativedelta import relativedelta
 from services.executor.core.figures.calculator import (
     RATIO_PLACES,
     Calculator,
-    CalculatorResult,
     CannotCalculate,
     MadeToolResults,
     decimal_text,
@@ -144,9 +143,8 @@ def perform(call: CalculationCall, made: MadeToolResults) -> OperationResult:
         return OperationResult(made.calculate(call.operation, figures, places(currency)), currency, keeps_places=True)
     if call.operation in CALCULATORS:
         return _perform_calculator(call)
-    operation = OPERATIONS.get(call.operation)
-    if operation is None:
-        raise CannotCalculate(f"unknown operation {call.operation!r}; known: {', '.join([*OPERATIONS, *CALCULATORS])}")
+    if (operation := OPERATIONS.get(call.operation)) is None:
+        raise CannotCalculate(f"unknown operation {call.operation!r}")
     number = len(call.columns if operation.takes_currency else find_figure_columns(call.columns))
     if not takes(operation.arguments, number):
         raise CannotCalculate(f"{call.operation} needs {operation.arguments}; got {number} operands")
@@ -169,9 +167,7 @@ def _perform_calculator(call: CalculationCall) -> OperationResult:
     except CannotCalculate as error:
         raise CannotCalculate(f"{error} (operands in this order: {calculator.arguments})") from None
     note = f"taken as {_describe_arguments(calculator.arguments, amounts)}" if len(amounts) <= 8 else ""
-    return OperationResult(
-        value, currency if calculator.result is CalculatorResult.MONEY else "", "", note, keeps_places=True
-    )
+    return OperationResult(value, currency if calculator.is_money else "", "", note, keeps_places=True)
 
 
 def _describe_arguments(arguments: str, amounts: Sequence[WrittenAmount]) -> str:

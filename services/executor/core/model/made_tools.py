@@ -15,6 +15,7 @@ from services.executor.core.figures.calculator import (
     parse_outcome,
 )
 from services.executor.core.figures.finance import CALCULATORS
+from services.executor.core.figures.identifiers import find_particulars
 from services.executor.core.figures.operations import CALCULATORS_TOLD, OPERATIONS
 from services.executor.core.model.made_code import (
     BadSpec,
@@ -272,6 +273,7 @@ def decimal(text: str) -> Decimal:
 
 _GAP_SECONDS, _MAKE_SECONDS = 8.0, 10.0
 _MOST_GAPS = 2
+_LONGEST_FACTOR = 2  # characters of a number that any definition may have: 12
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
@@ -328,15 +330,10 @@ def _generalize(gap: _Gap, task: str) -> Spec:
     """The gap as a description that later tasks may be told: it has nothing of this task in it. Raises ``BadSpec``."""
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
-    if marked_values(purpose) or _particulars_of(task) & _particulars_of(f"{purpose} {names}"):
+    shared = find_particulars(task) & find_particulars(f"{purpose} {names}")
+    if marked_values(purpose) or any(len(one) > _LONGEST_FACTOR for one in shared):
         raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
-
-
-def _particulars_of(text: str) -> frozenset[str]:
-    """The words of three or more characters with a digit: identifiers, amounts, dates."""
-    words = (word.strip(".,:;()'\"").lower() for word in text.split())
-    return frozenset(word for word in words if len(word) > 2 and any(mark.isdigit() for mark in word))
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:

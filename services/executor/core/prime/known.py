@@ -58,11 +58,10 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
     except StoreUnavailable as error:
         journal.tell("note", problem=f"no primer was available: {error}")
         return Experience()
-    cases = tuple(primer_cases(experience.cases, task, journal.now))
-    arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
-    recalled = [f'"cases":{_CASES.dump_json(cases).decode()}']
-    noted = [f'"arms":{{{arms}}}']
     shown = select_experience(experience, task, process_type, journal.now)
+    arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
+    recalled = [f'"cases":{_CASES.dump_json(shown.cases).decode()}']
+    noted = [f'"arms":{{{arms}}}']
     if shown.entities:
         recalled.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
     if shown.knowledge:
@@ -71,7 +70,7 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
         noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
     journal.record_input("experience", "{" + ",".join(noted) + "}")
     journal.record_input("recalled", "{" + ",".join(recalled) + "}")  # the same whatever the process
-    return shown._replace(cases=cases)
+    return shown
 
 
 def read_experience(text: str, recalled: str | None) -> Experience:
@@ -117,19 +116,6 @@ async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journ
         journal.tell("note", problem=f"the tools found were not counted: {error}")
 
 
-def primer(experience: Experience, task: str, journal: Journal, told: Json = None) -> list[Json]:
-    """The three past cases most relevant to the task, for prompts, and noted. ``told``: those of an earlier prompt."""
-    found = primer_cases(experience.cases, task, journal.now)
-    if found and [_describe_case(case) for case in found] != told:
-        journal.tell("note", primer=[{"case": case.case_id, "use": _USE[case.outcome]} for case in found])
-    return [_describe_case(case) for case in found]
-
-
-def primer_cases(cases: tuple[CaseEntry, ...], task: str, now: datetime) -> list[CaseEntry]:
-    """The most relevant cases among those that are not out of date."""
-    return relevant(prune_log(cases, now), keywords(task))
-
-
 def _describe_case(case: CaseEntry) -> Json:
     return {
         "use": _USE[case.outcome],
@@ -142,22 +128,27 @@ def _describe_case(case: CaseEntry) -> Json:
     }
 
 
-def learned_sections(
-    experience: Experience, task: str, process_type: str, journal: Journal, told: Json = None
-) -> dict[str, Json]:
-    """The prompt sections of the most relevant cases, facts and entities. ``told``: an earlier prompt's cases."""
-    facts = select_experience(experience, task, process_type, journal.now)
+def learned_sections(experience: Experience, journal: Journal, told: Json = None) -> dict[str, Json]:
+    """The prompt sections of recalled cases, which are noted, facts, entities. ``told``: an earlier prompt's cases."""
+    cases: list[Json] = [_describe_case(case) for case in experience.cases]
+    if cases and cases != told:
+        noted: list[JsonValue] = [{"case": case.case_id, "use": _USE[case.outcome]} for case in experience.cases]
+        journal.tell("note", primer=noted)
     return {
-        "primer": primer(experience, task, journal, told),
-        "knowledge": [_describe_known_fact(fact) for fact in facts.knowledge],
-        "entities": [{"kind": one.kind, "value": one.value, "seen": one.seen} for one in facts.entities],
+        "primer": cases,
+        "knowledge": [_describe_known_fact(fact) for fact in experience.knowledge],
+        "entities": [{"kind": one.kind, "value": one.value, "seen": one.seen} for one in experience.entities],
     }
 
 
 def select_experience(experience: Experience, task: str, process_type: str, now: datetime) -> Experience:
-    """The experience with only the facts and entities that this task is shown."""
-    facts = known_facts(experience.knowledge, task, keywords(task), process_type)
-    return experience._replace(knowledge=tuple(facts), entities=tuple(known_entities(experience.entities, task, now)))
+    """The experience with only what this task is shown: the most relevant cases, facts and entities not out of date."""
+    words = keywords(task)
+    return experience._replace(
+        cases=tuple(relevant(prune_log(experience.cases, now), words)),
+        knowledge=tuple(known_facts(experience.knowledge, task, words, process_type)),
+        entities=tuple(known_entities(experience.entities, task, now)),
+    )
 
 
 def _describe_known_fact(fact: KnownFact) -> Json:

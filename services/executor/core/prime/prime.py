@@ -97,7 +97,7 @@ async def prime(
         sections={
             "task": request.text,
             "files": files_section(files, limits.file_characters),
-            **learned_sections(experience, request.text, process_type, opened.journal),
+            **learned_sections(experience, opened.journal),
             "policy_advice": asked.advice,
             "constraints": "\n".join((*constraints, *(() if names else (NO_TOOLS,)))),
         },

@@ -27,7 +27,7 @@ from services.executor.core.states.machine import (
     parse_governed,
 )
 from services.executor.core.tools.classes import verb_of
-from services.executor.core.tools.paginate import PARTIAL
+from services.executor.core.tools.record_tree import PARTIAL
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json

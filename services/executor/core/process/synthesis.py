@@ -1,12 +1,12 @@
 """Processes that a model proposes or a tenant's file brings, checked before anything follows them."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from services.executor.core.figures.finance import CALCULATORS
+from services.executor.core.figures.identifiers import find_particulars
 from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states.machine import (
     GENERAL,
@@ -104,7 +104,6 @@ def _bad_pattern(name: str, text: str, reading: Callable[[str], object] = patter
 
 
 _INSTRUCTION_MOST, _OUTPUT_MOST, _OUTPUTS_MOST = 600, 80, 12
-_OF_THE_TASK = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")  # an identifier, an amount, a date, an address
 
 
 class Instruction(BaseModel):
@@ -201,12 +200,8 @@ def _asks_a_person(process_type: str, proposed: ProposedProcess) -> Rule:
 def _refuse_of_one_case(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts tell of the example task, or something that the guard marks."""
     said = " ".join(texts)
-    if marked_values(said) or _particulars(example) & _particulars(said):
+    if marked_values(said) or find_particulars(example) & find_particulars(said):
         raise BadTemplate("it speaks of the one task that it was made for")
-
-
-def _particulars(text: str) -> frozenset[str]:
-    return frozenset(word.strip(".-+").lower() for word in _OF_THE_TASK.findall(text))
 
 
 _MOST_PROBLEMS = 20

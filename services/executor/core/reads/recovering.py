@@ -27,8 +27,8 @@ from services.executor.core.tools.failures import (
     with_wanted_types,
 )
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import PARTIAL
-from services.executor.core.tools.paginate_walk import listing, read_to_end, report
+from services.executor.core.tools.paginate import listing, read_to_end, report
+from services.executor.core.tools.record_tree import PARTIAL
 from services.executor.core.tools.recover import check_proposal, may_be_proposed, singles, synonyms
 from services.executor.core.tools.schema_drift import PARAMETER, TABLES, ColumnMatch, Corrections, rename_arguments
 from services.executor.core.tools.toolbox import problems_with

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from services.executor.core.figures.numbers import figure, number_bearing_tokens
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import singular, words_of
-from services.executor.core.tools.paginate import PARTIAL
-from services.executor.core.tools.record_tree import is_keyed, names_a_record, own_id, write_condition
+from services.executor.core.tools.record_tree import PARTIAL, is_keyed, names_a_record, own_id, write_condition
 from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 

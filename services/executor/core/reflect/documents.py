@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
+from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.near_names import stems_of
@@ -135,7 +136,6 @@ def mark_unverified(text: str, tokens: Sequence[str]) -> str:
 
 
 _ROWS = 50
-_DATE = re.compile(r"\A\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?\Z")
 
 
 class Material(NamedTuple):
@@ -275,19 +275,11 @@ def _dates(material: Material) -> Json:
         for fact in material.dossier.facts
         for record in (_find_objects(fact.result) if fact.ok else ())
         for key, value in record.items()
-        if isinstance(value, str) and _DATE.match(value) and _is_date(value)
+        if isinstance(value, str) and (moment := read_machine_moment(value, None)) and moment.day
     }
     sent = {(e.sending_at.isoformat(), e.call.tool, e.call.call_id) for e in material.writes if e.sending_at}
     ordered = sorted(rows | sent)[:_ROWS]
     return [{"when": when, "what": what.replace("_", " "), "of": of} for when, what, of in ordered]
-
-
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text[:10])
-    except ValueError:
-        return False
-    return True
 
 
 def _records(material: Material, words: frozenset[str]) -> Json:

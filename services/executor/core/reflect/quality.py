@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import figure, normal, number_bearing_tokens
+from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.records.called_records import is_like_an_id
 from services.executor.core.reflect.documents import asked_documents
 from services.executor.core.session.dossier import Dossier, Progress
@@ -34,7 +35,6 @@ _SAID_BY: dict[str, str] = {
 }
 SUMMARY = "summary"  # an output that any answer is
 _MINOR = frozenset({"cents", "cent", "minor", "pence"})
-_LETTERS = re.compile(r"[^\W_]+")
 _SHORT = 3  # a word of a record shorter than that says nothing by standing in an answer
 
 
@@ -114,24 +114,24 @@ def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
 
 def says_something(text: str, known: FoundSources) -> bool:
     """Whether a text has at least one value that was found and that the task did not say already."""
-    asked = _plain(known.task)
-    said = _plain(text)
+    asked = spaced_words(known.task)
+    said = spaced_words(text)
     tokens, given = _tokens_in(text), _tokens_in(known.task)
     return any(_is_said(item, said, tokens) and not _is_said(item, asked, given) for item in known.named)
 
 
 def tells_what_was_found(text: str, known: FoundSources) -> bool:
     """Whether a text has any value that was found, or a list's length; what the task said counts too."""
-    said, tokens = _plain(text), _tokens_in(text)
+    said, tokens = spaced_words(text), _tokens_in(text)
     if not known.counts.isdisjoint(tokens):
         return True
     codes = (text for item in known.named if is_like_an_id(text := str(item.value)))  # however short they are
-    return any(_is_said(item, said, tokens) for item in known.named) or any(_plain(code) in said for code in codes)
+    return any(spaced_words(code) in said for code in codes) or any(_is_said(one, said, tokens) for one in known.named)
 
 
 def names_said(text: str, known: FoundSources) -> frozenset[str]:
     """The names of the known values that the text has."""
-    said, tokens = _plain(text), _tokens_in(text)
+    said, tokens = spaced_words(text), _tokens_in(text)
     return frozenset(item.name for item in known.named if item.name and _is_said(item, said, tokens))
 
 
@@ -152,12 +152,7 @@ def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     if figures:
         return bool(figures & tokens)
     text = str(value)
-    return len(text) > _SHORT and _plain(text) in plain
-
-
-def _plain(text: str) -> str:
-    """The words of a text between single spaces, so that one text can be looked for in another word by word."""
-    return f" {' '.join(_LETTERS.findall(text.casefold()))} "
+    return len(text) > _SHORT and spaced_words(text) in plain
 
 
 def _tokens_in(text: str) -> set[str]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.identifiers import find_special_identifiers
 from services.executor.core.figures.numbers import number_bearing_tokens
+from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.model.model_calls import (
     HelperUnavailable,
     UnusableAnswer,
@@ -120,11 +121,8 @@ def _faults(run: ReflectedRun) -> tuple[str, ...]:
 def _claims_too_much(run: ReflectedRun, text: str) -> bool:
     """Whether a text speaks of proof where a write has none, and the answer before it did not."""
     unproven = any(entry.status is not WriteStatus.VERIFIED for entry in run.writes)
-    return unproven and "verified" in _words(text) and "verified" not in _words(run.answer)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip(".,;:()").lower() for word in text.split()]
+    speaks, spoke = (" verified " in spaced_words(one) for one in (text, run.answer))
+    return unproven and speaks and not spoke
 
 
 _PATIENCE_SECONDS = 20.0  # neither is worth more of a client's time

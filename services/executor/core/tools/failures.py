@@ -5,7 +5,7 @@ The wordings are those of databases, validators and people. A value is only writ
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
@@ -372,39 +372,28 @@ def _text_of(error: Json) -> str:
 
 def _convert(value: Json, wanted: str) -> Json:
     """The value in that type; None if it is of that type already, or would not stay the same."""
+    if isinstance(value, bool):
+        return None
     if wanted == "array":
-        return [value] if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
-    if not isinstance(value, list):
-        return _CONVERSIONS[wanted](value)
-    if len(value) != 1 or isinstance(value[0], list | dict):
-        return None
-    return value[0] if type(value[0]) in _OF_TYPE[wanted] else _CONVERSIONS[wanted](value[0])
+        return [value] if isinstance(value, str | int | Decimal) else None
+    if isinstance(value, list):
+        if len(value) != 1 or isinstance(value[0], list | dict):
+            return None
+        return value[0] if type(value[0]) in _OF_TYPE[wanted] else _convert(value[0], wanted)
+    if isinstance(value, str):
+        return _read_as(value.strip(), wanted)
+    if isinstance(value, int | Decimal) and wanted == "string":
+        return dumps(value)
+    is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
+    return int(value) if isinstance(value, Decimal) and is_whole and wanted == "integer" else None
 
 
-def _to_integer(value: Json) -> Json:
-    if isinstance(value, Decimal) and value == value.to_integral_value():
-        return int(value)
-    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value.strip()) else None
-
-
-def _to_number(value: Json) -> Json:
-    if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):
-        return None
-    return _to_integer(value) if "." not in value else Decimal(value.strip())
-
-
-def _to_string(value: Json) -> Json:
-    return dumps(value) if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
-
-
-def _to_boolean(value: Json) -> Json:
-    return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
+def _read_as(text: str, wanted: str) -> Json:
+    if wanted == "boolean":
+        return {"true": True, "false": False}.get(text.lower())
+    if wanted in ("integer", "number") and _INTEGER.fullmatch(text):
+        return int(text)
+    return Decimal(text) if wanted == "number" and _NUMBER.fullmatch(text) else None
 
 
 _OF_TYPE = {"integer": (int,), "number": (int, Decimal), "string": (str,), "boolean": (bool,)}
-_CONVERSIONS: Mapping[str, Callable[[Json], Json]] = {
-    "integer": _to_integer,
-    "number": _to_number,
-    "string": _to_string,
-    "boolean": _to_boolean,
-}

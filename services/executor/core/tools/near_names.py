@@ -49,14 +49,10 @@ _OTHER_THING = frozenset(
 
 def words_of(name: str) -> list[str]:
     """The words of a name or text, in lower case and without accents: two in ``vendorIban`` and in ``Vendor IBAN``."""
-    return [*(_words_of_name(name) if len(name) <= _LONGEST_NAME else _split_words(name))]
+    return [*(_split_words if len(name) <= _LONGEST_NAME else _split_words.__wrapped__)(name)]
 
 
 @lru_cache(maxsize=4_096)  # the same few names of tools and fields, over and over
-def _words_of_name(name: str) -> tuple[str, ...]:
-    return _split_words(name)
-
-
 def _split_words(name: str) -> tuple[str, ...]:
     plain = name if name.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
     return tuple(word.lower() for word in _PARTS.findall(plain))

@@ -4,7 +4,7 @@ Items of a list are known by their own ids, not by their positions; so are the e
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,6 +23,9 @@ def names_a_record(key: str) -> bool:
 
 _ITEM = ("sku", "code", "key", "number", "name")  # by which an item without an id is known
 _UNNAMED = "[]"
+
+
+PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
 
 
 class NoSuchPath(LookupError):
@@ -91,7 +94,7 @@ def _leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], items: f
             else:
                 yield from _leaves(inner, (*path, name), (*names, name), items)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        known_by = _item_key(value)
+        known_by = item_key(value)
         for item in value:
             own = str(item[known_by]) if known_by and isinstance(item, dict) else _UNNAMED
             yield from _leaves(item, (*path, own), names, items | {own})
@@ -105,7 +108,7 @@ def _is_field(value: Json) -> bool:
     return not isinstance(value, dict)
 
 
-def _item_key(items: list[Json]) -> str | None:
+def item_key(items: Sequence[Json]) -> str | None:
     """The field by which the items of a list are told apart; None if no field has a different value in each."""
     records = [item for item in items if isinstance(item, dict)]
     if len(records) != len(items):

@@ -15,7 +15,7 @@ from services.executor.core.session.ledger import plan_results, with_attempt
 from services.executor.core.tools.classes import ToolWords, subject_of, words_of_tool
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, failure_of, says_absent
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate_walk import listing, read_to_end
+from services.executor.core.tools.paginate import listing, read_to_end
 from services.executor.core.tools.record_tree import Leaf, NoSuchPath, leaves_of, names_a_record
 from services.executor.core.tools.toolbox import MOST_SENDINGS
 from services.executor.core.write.field_proof import WriteEvidence, find_proof, participles, shows_already
