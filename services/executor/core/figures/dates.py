@@ -51,7 +51,7 @@ def _day(year: int, month: int, day: int) -> date | None:
         return None
 
 
-def _near(periods: Iterable[Period], today: date) -> list[Period]:
+def _select_near(periods: Iterable[Period], today: date) -> list[Period]:
     return [period for period in periods if abs(period.first - today) <= _NEAR]
 
 
@@ -62,7 +62,7 @@ def _years_around(today: date) -> list[int]:
 def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Period]:
     """The days that a day and month without a year can mean: the next one, and the last one if that is near too."""
     days = _days_written([(year, month, day) for month, day in written for year in _years_around(today)])
-    return _near(days, today) or days[:1]
+    return _select_near(days, today) or days[:1]
 
 
 def _months_written(written: Sequence[tuple[int, int]]) -> list[Period]:
@@ -103,7 +103,7 @@ def _month(group: _DateWords) -> Sequence[Period]:
             for one in _months_written([(year, month) for year in years])
             if ("n" in group.signs) == (one.first > today)
         ][:1]
-    near = _near(_months_written([(year, month) for year in _years_around(today)]), today)
+    near = _select_near(_months_written([(year, month) for year in _years_around(today)]), today)
     return sorted(near, key=lambda one: one.last < today)
 
 
