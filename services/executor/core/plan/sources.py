@@ -217,40 +217,29 @@ class SourceFinder:
         return (
             *find_disagreements(tool, given, setting),
             *self._find_repeated(call, tool, leaves, part),
-            *self._find_stale(call, tool, leaves),
+            *self._find_stale(call, leaves),
             *strange,
         )
 
-    def _find_stale(self, call: PlannedCall, tool: Tool, leaves: Sequence[Trace]) -> Iterator[Disagreement]:
-        """Yields the amounts that rest on a figure which only an answer of an earlier turn tells: a record may have
+    def _find_stale(self, call: PlannedCall, leaves: Sequence[Trace]) -> Iterator[Disagreement]:
+        """Yields the amounts worked out from a figure which only an answer of an earlier turn tells: a record may have
         another one since.
         """
-        for leaf in leaves if self._has_answers else ():
-            value = value_at(call.arguments, leaf.path)
-            if leaf.kind is not ArgumentKind.AMOUNT:
-                continue
-            if leaf.origin is OriginKind.CALCULATED:
-                operands = (one for _, one in trace_operands(self._values[leaf.where], self._values))
-                told = [one.literal for one in operands if one.source == "task"]
-                stale = next((one for one in told if not self._figures_of_user.is_in_texts(one)), "")
-            else:
-                schema = tool.parameters.get(leaf.path.partition(".")[0].partition("[")[0], {})
-                by_user = trace_scalar(leaf.path, schema, value, self._sources_of_user).origin
-                is_told = leaf.origin is not OriginKind.TASK or by_user is OriginKind.TASK
-                stale = "" if is_told else _format_value(value)
-            if stale:
+        calculated = [
+            leaf for leaf in leaves if (leaf.kind, leaf.origin) == (ArgumentKind.AMOUNT, OriginKind.CALCULATED)
+        ]
+        for leaf in calculated if self._has_answers else ():
+            operands = (one for _, one in trace_operands(self._values[leaf.where], self._values))
+            told = (one.literal for one in operands if one.source == "task")
+            if stale := next((one for one in told if not self._figures_of_user.is_in_texts(one)), ""):
+                value = _format_value(value_at(call.arguments, leaf.path))
                 yield Disagreement(
-                    leaf.path, f"{leaf.path} {_format_value(value)}: only an earlier answer says {stale}: read it again"
+                    leaf.path, f"{leaf.path} {value}: only an earlier answer says {stale}: read it again"
                 )
 
     @cached_property
     def _figures_of_user(self) -> OperandSources:
         return OperandSources(KnownFigures((), (), self._told, self._sources.now.date()))
-
-    @cached_property
-    def _sources_of_user(self) -> trace.TraceSources:
-        task, *earlier = (find_mentions(text, self._sources.now) for text in self._told)
-        return trace.TraceSources(task, index_facts((), self._sources.now), self._sources.now, tuple(earlier))
 
     def _present_values(self, leaf: Trace, call: PlannedCall) -> Iterator[Decimal]:
         """Yields the numbers that the records which the call names have in a field of the argument's name."""
