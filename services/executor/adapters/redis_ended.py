@@ -77,11 +77,11 @@ class RedisEndedTasks(EndedTasks):
         read = read_rows((row_id, _pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
         own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
-        steps = [_encode(_step(step, texts)) for step in read if step.kind != OWN_TEXT]
+        steps = _encode([_step(step, texts) for step in read if step.kind != OWN_TEXT])
         writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in _pairs(ledger).items()]
         asked = [row for key, row in _pairs(approvals).items() if key != "latest"]
         told = [events_json(_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
-        parts = [f'"v":{VERSION}', f'"record":{record_json(str(record))}', f'"journal":[{",".join(steps)}]']
+        parts = [f'"v":{VERSION}', f'"record":{record_json(str(record))}', f'"journal":{steps}']
         parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]']
         return ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
 

@@ -85,11 +85,11 @@ def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str
     named = {
         given for entry in about for given in loads_object(entry.arguments_json).values() if isinstance(given, str)
     }
-    for fact in dossier.facts:
-        records = [found for _, found in walk_json(fact.result) if isinstance(found, dict)] if fact.ok else []
-        for record in records:
-            number = figure(record.get(name))
-            if number is not None and any(isinstance(value, str) and value in named for value in record.values()):
+    results = (fact.result for fact in dossier.facts if fact.ok) if named else ()
+    for record in (found for result in results for _, found in walk_json(result) if isinstance(found, dict)):
+        if name in record and any(isinstance(value, str) and value in named for value in record.values()):
+            number = figure(record[name])
+            if number is not None:
                 yield number
 
 

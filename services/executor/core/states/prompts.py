@@ -60,7 +60,8 @@ def render(sections: Mapping[str, Json]) -> str:
     """Each section that has content as ``<name>`` ... ``</name>``, text or canonical JSON; closing tags in it are
     defused.
     """
-    return "\n\n".join(_section(name, sections[name]) for name in ORDER if _has_content(sections.get(name)))
+    named = (name for name in ORDER if name in sections)
+    return "\n\n".join(_section(name, sections[name]) for name in named if _has_content(sections[name]))
 
 
 def _has_content(value: Json) -> bool:
