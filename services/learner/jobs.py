@@ -1,11 +1,11 @@
 """Joins the jobs beside learning: memory (facts, requests to forget), and learning files."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
+import structlog
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
@@ -24,8 +24,6 @@ from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import (
-    Cache,
-    LearnedCache,
     SeedingStatus,
     keep_finding,
     keep_following,
@@ -46,7 +44,9 @@ from shared.infra.starting import CannotStart
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import Tier
+from shared.ports.store import StoreUnavailable
 
+log = structlog.get_logger()
 _MODEL_SECONDS = 30.0
 _NOBODY = NoMeter()
 
@@ -128,6 +128,64 @@ def _model(settings: MemorySettings) -> ClosableModel:
 
 
 _HANDED_ON_SECONDS = 3600.0  # an executor may be started long after the learner
+_LAST_SECONDS = 5.0
+
+
+class Cache:
+    """Keeps what is learned of one tenant, and the files of a folder, in step."""
+
+    def __init__(
+        self, folder: CacheFolder, redis: Redis, importer: Importer, tenant: str, every_seconds: float
+    ) -> None:
+        self._folder, self._redis, self._importer = folder, redis, importer
+        self._tenant, self._every = tenant, every_seconds
+        self._waiting: dict[LearningFile, JsonValue] = {}  # what is still to be imported
+        self._in_step = False
+
+    async def run(self) -> None:
+        """Keep the files in step until cancelled. Failures are logged and tried again."""
+        while True:
+            await self._log_failure_of(self._step)
+            await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
+
+    async def close(self) -> None:
+        """Write the files a last time, if they were ever in step."""
+        if self._in_step:
+            await self._log_failure_of(self._step)
+
+    async def _step(self) -> None:
+        """Import the files if Redis has lost its content, then write them."""
+        if not self._waiting and await self._is_new():
+            found = await asyncio.to_thread(self._folder.read)
+            self._waiting = {file: content for file, content in found.items() if content}
+        for file, content in list(self._waiting.items()):
+            await self._bring_in(FileRequest(tenant=self._tenant, file=file, content=content))
+            del self._waiting[file]
+        files = await learned_files(self._redis, self._tenant)
+        if not (self._in_step and await self._is_new()):  # lost meanwhile: the next step fills it again
+            await asyncio.to_thread(self._folder.write, files)
+        self._in_step = True
+
+    async def _is_new(self) -> bool:
+        """Whether nothing was ever learned of the tenant, or forgotten."""
+        names = keys.learned_keys(self._tenant)
+        told = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
+        return await Scripts(self._redis).command("EXISTS", *told) == 0
+
+    async def _bring_in(self, request: FileRequest) -> None:
+        """Import one file. One that cannot be imported is skipped: its problems are logged, the folder keeps it."""
+        if request.file is LearningFile.SYNTHESIZED:  # the executor keeps processes
+            await RpcQueue(self._redis, "executor").post(request.model_dump_json(), _HANDED_ON_SECONDS)
+            return
+        report = await self._importer.carry_out(request)
+        log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
+
+    async def _log_failure_of(self, act: Callable[[], Awaitable[None]]) -> None:
+        try:
+            async with asyncio.timeout(_LAST_SECONDS + self._every):
+                await act()
+        except (StoreUnavailable, OSError) as error:  # a time-out is an OSError, too
+            log.warning("cache_not_kept", error=f"{type(error).__name__}: {error}")
 
 
 @dataclass
@@ -181,30 +239,15 @@ class FileJobs:
 def build_file_jobs(settings: LearnerSettings, redis: Redis, owner: str) -> FileJobs:
     """The file jobs. Raises ``CannotStart`` for a folder that cannot be used."""
     importer = Importer(RedisImportRepository(redis), _now)
-    folder = settings.rl_cache_dir
-    cache = None if folder is None else _cache(settings, folder, redis, importer)
-    return FileJobs(redis, settings, owner, cache, importer)
-
-
-def _cache(settings: LearnerSettings, path: Path, redis: Redis, importer: Importer) -> Cache:
-    folder, tenant = CacheFolder(path), settings.rl_cache_tenant
+    if settings.rl_cache_dir is None:
+        return FileJobs(redis, settings, owner, None, importer)
+    folder = CacheFolder(settings.rl_cache_dir)
     try:
         folder.prepare()
     except OSError as error:
         raise CannotStart(f"RL_CACHE_DIR cannot be used: {error}") from error
-
-    async def is_new() -> bool:
-        names = keys.learned_keys(tenant)
-        told = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
-        return await Scripts(redis).command("EXISTS", *told) == 0
-
-    async def files() -> Mapping[LearningFile, JsonValue]:
-        return await learned_files(redis, tenant)
-
-    async def hand_on(request: FileRequest) -> None:
-        await RpcQueue(redis, "executor").post(request.model_dump_json(), _HANDED_ON_SECONDS)
-
-    return Cache(folder, LearnedCache(tenant, is_new, files, hand_on), importer, settings.rl_cache_seconds)
+    cache = Cache(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)
+    return FileJobs(redis, settings, owner, cache, importer)
 
 
 def _now() -> datetime:

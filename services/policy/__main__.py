@@ -39,13 +39,10 @@ def main(arguments: list[str]) -> int:
         return refuse_start(problem)
     configure_logging("policy", settings.log_level, settings.log_format)
     with tracing(settings, "policy") as tracer:
-        serve_until_stopped(trace_requests(_build_counted(settings), tracer), settings.host, settings.port)
+        metrics = Metrics("policy")
+        app = CountedApp(build(settings, metrics), metrics, MetricsPage(metrics))
+        serve_until_stopped(trace_requests(app, tracer), settings.host, settings.port)
     return 0
-
-
-def _build_counted(settings: PolicySettings) -> CountedApp:
-    metrics = Metrics("policy")
-    return CountedApp(build(settings, metrics), metrics, MetricsPage(metrics))
 
 
 def _backtest(arguments: list[str]) -> int:

@@ -20,7 +20,6 @@ VOCABULARY: Mapping[str, object] = {
     "figure_origin": approvals.figure_origin,
     "letter_kinds": health.LETTER_KINDS,
     "level_title": approvals.level_title,
-    "list_of": words.list_of,
     "number": assessments.number,
     "outcomes": memory.OUTCOMES,
     "passes_text": assessments.passes_text,

@@ -121,7 +121,8 @@ class TaskService:
 
     async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         fingerprint = fingerprint_of(message, caller)
-        name, thread, known = await self._find_known(message, caller, fingerprint)
+        nothing = NamedTask(None, Thread(), None)
+        name, thread, known = await self._find(message.task_id, caller, fingerprint) if message.task_id else nothing
         meant = message._replace(task_id=name) if message.dialect is Dialect.LEGACY else message
         intake = take_in(meant, caller, known, thread, IntakeTime(self._clock(), self._new_id()))
         goes_on = known is not None and intake.record.task_id == known.task_id
@@ -251,11 +252,6 @@ class TaskService:
                     "pushNotificationConfig", "only who began the task, or an operator, may set one"
                 )
             await self.webhooks.enter(record, message.webhook, from_start=from_start)
-
-    async def _find_known(self, message: ClientMessage, caller: Caller, fingerprint: str) -> NamedTask:
-        if message.task_id is None:
-            return NamedTask(None, Thread(), None)
-        return await self._find(message.task_id, caller, fingerprint)
 
     async def _find(self, task_id: str, caller: Caller, fingerprint: str) -> NamedTask:
         """The task that a client means. A task of that id that it may not see is passed over."""

@@ -64,7 +64,8 @@ def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime
     lasting = [record for record in new if now - record.entity.last_seen <= ENTITY_LASTS]
     better = [record for record in lasting if _sees_more(stored, record)]
     replaced = [record for record in better if record.field in stored.entities]
-    fresh = sorted((record for record in better if record.field not in stored.entities), key=_last_seen, reverse=True)
+    fresh = [record for record in better if record.field not in stored.entities]
+    fresh.sort(key=lambda record: record.entity.last_seen, reverse=True)
     free = max(0, ENTITIES_KEPT - len(stored.entities))
     taken = [*replaced, *fresh[:free]]
     return FileDecision(FileChanges(entities=taken), len(taken), len(new) - len(lasting) + len(fresh[free:]))
@@ -72,7 +73,8 @@ def with_entities(stored: StoredFile, new: Sequence[EntityRecord], now: datetime
 
 def with_statistics(stored: StoredFile, new: formats.Statistics) -> FileDecision:
     more = new.totals.counts.get("events", 0) > stored.events
-    accuracy = {name: row for name, row in new.accuracy.items() if row.attempts > _attempts(stored, name)}
+    known = {name: row.attempts for name, row in stored.accuracy.items()}
+    accuracy = {name: row for name, row in new.accuracy.items() if row.attempts > known.get(name, 0)}
     return FileDecision(FileChanges(totals=new.totals if more else None, accuracy=accuracy), more + len(accuracy))
 
 
@@ -84,15 +86,6 @@ def _is_known(fact: KnownFact, known: Sequence[KnownFact]) -> bool:
 def _sees_more(stored: StoredFile, record: EntityRecord) -> bool:
     known = stored.entities.get(record.field)
     return known is None or record.entity.seen > known.seen
-
-
-def _last_seen(record: EntityRecord) -> datetime:
-    return record.entity.last_seen
-
-
-def _attempts(stored: StoredFile, name: str) -> int:
-    known = stored.accuracy.get(name)
-    return known.attempts if known else 0
 
 
 _TRIES = 100  # every event that is learned meanwhile changes what is stored

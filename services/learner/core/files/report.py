@@ -276,7 +276,6 @@ def _row(
     return {"messages": [{"role": "user", "content": text}], "metadata": metadata}
 
 
-_TAUGHT = ("top_failures", "brainos_training_signals")
 _MOST = 20
 _TEXT, _PART = 240, 80  # characters
 _UNSCORED = 0.5  # the worth of a fact whose failure has no score, as of any imported fact
@@ -304,8 +303,11 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
     except BadReport:
         return []
     at = report.at if report.at > _LONG_AGO else now
-    facts = (_fact(entry, min(at, now), name) for part in _TAUGHT for entry in report.part(part))
-    return [*_first_of_each(fact for fact in facts if fact is not None)][:_MOST]
+    found = (_fact(entry, min(at, now), name) for part in (_FAILURES, _SIGNALS) for entry in report.part(part))
+    facts: dict[JsonValue, dict[str, JsonValue]] = {}
+    for fact in filter(None, found):
+        facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
+    return [*facts.values()][:_MOST]
 
 
 def _on_one_scale(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
@@ -347,15 +349,6 @@ def _fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | Non
         "attribute": _FAILS_OF,
         "value": cause[:_PART],
     }
-
-
-def _first_of_each(facts: Iterator[dict[str, JsonValue]]) -> Iterator[dict[str, JsonValue]]:
-    """The first fact of each subject: reports list the most important failure first."""
-    subjects: set[JsonValue] = set()
-    for fact in facts:
-        if fact["subject"] not in subjects:
-            subjects.add(fact["subject"])
-            yield fact
 
 
 def _scenario(entry: Entry) -> str:

@@ -1,7 +1,7 @@
 """One run of an assessment, turn by turn: the state of the world, what the agent did, and what time brought."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.assessments import NOTHING, cut, show_value
-from services.gateway.features.console.views.words import Badge, count_of, title_of
+from services.gateway.features.console.views.words import Badge, count_of, read_moment, title_of
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldChange, WorldLook
 from shared.domain.instants import in_utc
@@ -134,7 +134,7 @@ class ReplayedTurn(NamedTuple):
 
 def stops_of(run: Run) -> tuple[TurnStop, ...]:
     """Every turn of a run. A run may have very many, so each of its parts is scanned once."""
-    looks, begins = _looks_by_turn(run), _begins(run)
+    looks, begins = {look.turn: look for look in run.results.world}, _begins(run)
     log = run.results.action_log
     done = Counter(entry.turn for entry in log)
     wrong = {entry.turn for entry in log if not entry.success} | {_turn_number(one) for one in run.results.failed_turns}
@@ -158,7 +158,7 @@ def stops_near(stops: Sequence[TurnStop], turn: int) -> Sequence[TurnStop]:
 
 def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
     """The turn of that number, or the nearest one."""
-    looks = _looks_by_turn(run)
+    looks = {look.turn: look for look in run.results.world}
     turn = min(max(turn, 0), len(stops) - 1)
     look, before = looks.get(turn), looks.get(turn - 1)
     changes = look.changes if look else ()
@@ -167,8 +167,8 @@ def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
         began=stops[turn - 1].at if turn else None,
         known=look is not None,
         counts=_counts(look, before),
-        own=_changes_by(changes, "participant"),
-        others=_changes_by(changes, "others"),
+        own=tuple(change for change in changes if change.by == "participant"),
+        others=tuple(change for change in changes if change.by == "others"),
         left_out=look.left_out if look else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _titles(run)),
         told=_lines_of(run, turn),
@@ -181,10 +181,6 @@ def criteria_of(run: Run) -> list[CriterionResult]:
     return sorted(run.results.criteria_results, key=lambda one: (one.unjudged, one.score / one.max_score))
 
 
-def _looks_by_turn(run: Run) -> Mapping[int, WorldLook]:
-    return {look.turn: look for look in run.results.world}
-
-
 def _titles(run: Run) -> Mapping[str, str]:
     """The names of the rows that changed, by their ids."""
     return {change.key: change.title for look in run.results.world for change in look.changes if change.title}
@@ -193,14 +189,7 @@ def _titles(run: Run) -> Mapping[str, str]:
 def _begins(run: Run) -> Mapping[int, datetime]:
     """When each turn began, as the assessor told it, for results without the world's state."""
     told = [update for update in run.updates if update.get("message_type") == _TURN_BEGINS]
-    return {_turn_number(update): at for update in told if (at := _moment(update.get("current_time"))) is not None}
-
-
-def _moment(said: JsonValue) -> datetime | None:
-    try:
-        return in_utc(datetime.fromisoformat(str(said))) if said else None
-    except ValueError:
-        return None
+    return {_turn_number(update): in_utc(at) for update in told if (at := read_moment(update.get("current_time")))}
 
 
 def _updates(run: Run, turn: int) -> list[JsonObject]:
@@ -218,8 +207,7 @@ def _updates(run: Run, turn: int) -> list[JsonObject]:
 
 
 def _turn_number(told: JsonObject) -> int:
-    value = told.get("turn_number")
-    return int(value) if isinstance(value, int | float) else -1
+    return _whole(told, "turn_number", -1)
 
 
 def _speech_of(run: Run, turn: int) -> str:
@@ -252,9 +240,9 @@ def _sentence(update: JsonObject) -> SaidLine | None:
             return None
 
 
-def _whole(update: JsonObject, name: str) -> int:
+def _whole(update: JsonObject, name: str, unknown: int = 0) -> int:
     value = update.get(name)
-    return int(value) if isinstance(value, int | float) else 0
+    return int(value) if isinstance(value, int | float) else unknown
 
 
 def _duration(written: str) -> str:
@@ -268,19 +256,14 @@ def _counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str
     if look is None:
         return ()
     old = before.counts if before else look.counts
-    groups = [
+    return tuple(
         (title_of(modality), tuple(_turn_count(name, value, old.get(modality, {})) for name, value in found.items()))
         for modality, found in look.counts.items()
         if any(found.values()) or any(old.get(modality, {}).values())
-    ]
-    return tuple(groups)
+    )
 
 
 def _turn_count(name: str, value: int, old: Mapping[str, int]) -> TurnCount:
     moved = value - old.get(name, value)
     words = name.removesuffix("_count").removeprefix("total_")
     return TurnCount(title_of(words), value, f"{moved:+d}" if moved else "")
-
-
-def _changes_by(changes: Iterable[WorldChange], by: str) -> tuple[WorldChange, ...]:
-    return tuple(change for change in changes if change.by == by)
