@@ -60,7 +60,7 @@ from services.gateway.features.tasks.store import (
     RedisStories,
     RedisTaskLists,
     RedisThreads,
-    StoredEndpoints,
+    has_connection,
 )
 from services.gateway.features.tenants.routes import TenantEndpoints
 from services.gateway.features.tenants.store import RedisTenantStates
@@ -178,10 +178,10 @@ def _build_tasks(
         threads=RedisThreads(state, opened.reads),
         clock=_now,
         new_id=lambda: str(uuid4()),
-        rules=_rules(settings)._replace(own_endpoints=StoredEndpoints(RedisTenantRecords(state))),
+        rules=_rules(settings)._replace(has_connection=partial(has_connection, RedisTenantRecords(state))),
         webhooks=opened.webhooks.registrar,
         leaving=leaving,
-        participating=participation(settings, state, tasks, wakes, _now),
+        read_assessment=participation(settings, state, tasks, wakes, _now).read_assessment,
         files=message_files(settings),
     )
 
@@ -233,7 +233,7 @@ def _add_a2a_routes(
     methods = A2aMethods(parts)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, LegacyMethods(parts), profile)
     readiness = RedisReadiness(state, opened.queue, leaving, allow_volatile=settings.allow_volatile_redis)
-    own = RestEndpoints(tasks, identity, readiness, profile.notice, rest.task)
+    own = RestEndpoints(tasks, identity, readiness.problems, profile.notice, rest.task)
     # Described like any path; a request takes the short way of ``RpcFirst``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for routes in (card_routes(card, _now(), profile.card.usual, profile.keys), rest.routes(), own.routes()):

@@ -12,9 +12,9 @@ from uuid import uuid4
 import httpx
 from redis.asyncio import Redis
 
-from services.gateway.a2a.webhook_bodies import DialectBodies
+from services.gateway.a2a.webhook_bodies import webhook_body
 from services.gateway.features.approvals.notices import NoticeWebhooks, Notifier
-from services.gateway.features.approvals.store import EnvironmentReferences, RedisApprovals, RedisOwedNotices
+from services.gateway.features.approvals.store import RedisApprovals, RedisOwedNotices, read_reference
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttp
 from services.gateway.features.deliveries.service import ClockAndChance, DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
@@ -34,7 +34,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.addresses import world_endpoint
-from services.gateway.worlds.calls import ChatWords
+from services.gateway.worlds.calls import read_words
 from shared.domain.outgoing import files_reach, tools_reach, webhook_reach
 from shared.infra.guard import Guard
 from shared.infra.installation import InstallationReading
@@ -124,7 +124,8 @@ class WebhookWiring:
         rules = _rules(self._settings)
         async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
             edge = ClockAndChance(self._now, random.random)
-            service = DeliveryService(self.posts, post, DialectBodies(notice), self._settings.secrets, edge, rules)
+            write_body = partial(webhook_body, notice)
+            service = DeliveryService(self.posts, post, write_body, self._settings.secrets, edge, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
             async with loop.running():
                 yield
@@ -150,7 +151,7 @@ async def noticing(
         notices=RedisOwedNotices(state),
         approvals=RedisApprovals(state),
         webhooks=NoticeWebhooks(push.posts, push.reach) if push.posts else None,
-        references=EnvironmentReferences(),
+        read_reference=read_reference,
         console=console,
         clock=now,
     )
@@ -171,7 +172,7 @@ def participation(
         clock=now,
         new_id=lambda: str(uuid4()),
         worlds=reach,
-        users=ChatWords(Guard(reach), settings.world_seconds),
+        read_words=partial(read_words, Guard(reach), settings.world_seconds),
         endpoint=partial(world_endpoint, settings.worlds_base),
     )
 

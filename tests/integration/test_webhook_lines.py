@@ -5,6 +5,7 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.gateway.a2a.webhook_bodies import DialectBodies
+from services.gateway.a2a.webhook_bodies import webhook_body
 from services.gateway.features.deliveries.news import (
     ClaimedDelivery,
     DeliveryStep,
@@ -230,7 +231,7 @@ class World(HttpPoster):
         lines = RedisDeliveryQueue(self._redis, SEAL)
         rules = DeliveryRules(first_pause=0, tries=1000)
         edge = ClockAndChance(lambda: datetime.now(UTC), random.random)
-        courier = DeliveryService(lines, self, DialectBodies(""), read_secrets(SECRET), edge, rules)
+        courier = DeliveryService(lines, self, partial(webhook_body, ""), read_secrets(SECRET), edge, rules)
         while due := (await lines.look(10, 10)).due:
             for claim in await lines.claim(due, 60):
                 try:

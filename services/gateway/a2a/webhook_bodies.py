@@ -6,31 +6,24 @@ from pydantic import JsonValue
 
 from services.gateway.a2a.views import OLD, task_view, update_view
 from services.gateway.features.deliveries.news import HookWork, News
-from services.gateway.features.deliveries.service import Bodies
 from services.gateway.features.streams.updates import StatusUpdate, Update
 from services.gateway.features.tasks.views import legacy_view
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect
 
 
-class DialectBodies(Bodies):
-    """Writes webhook bodies: a ``StreamResponse`` in 1.0; in older protocols the task as it was then."""
-
-    def __init__(self, notice: str) -> None:
-        self._notice = notice
-
-    def body(self, work: HookWork, news: News) -> str:
-        return json.dumps(self._shape(work, news), ensure_ascii=False)
-
-    def _shape(self, work: HookWork, news: News) -> dict[str, JsonValue]:
-        record = _as_of(work.record, news.update)
-        match work.webhook.dialect:
-            case Dialect.LEGACY:
-                return legacy_view(record, work.webhook.shown_id or record.task_id, None, self._notice)
-            case Dialect.A2A_0_3:
-                return OLD.task(task_view(record, self._notice))
-            case Dialect.A2A_1_0:
-                return update_view(news.update, news.name, work.record, self._notice)
+def webhook_body(notice: str, work: HookWork, news: News) -> str:
+    """The body of a webhook: a ``StreamResponse`` in 1.0; in older protocols the task as it was then."""
+    record = _as_of(work.record, news.update)
+    shape: dict[str, JsonValue]
+    match work.webhook.dialect:
+        case Dialect.LEGACY:
+            shape = legacy_view(record, work.webhook.shown_id or record.task_id, None, notice)
+        case Dialect.A2A_0_3:
+            shape = OLD.task(task_view(record, notice))
+        case Dialect.A2A_1_0:
+            shape = update_view(news.update, news.name, work.record, notice)
+    return json.dumps(shape, ensure_ascii=False)
 
 
 def _as_of(record: TaskRecord, update: Update) -> TaskRecord:

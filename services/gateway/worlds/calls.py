@@ -11,7 +11,7 @@ import httpx
 from pydantic import Field, ValidationError
 from typing_extensions import override
 
-from services.gateway.features.participation.service import UsersWords, UserUnheard
+from services.gateway.features.participation.service import UserUnheard
 from services.gateway.worlds.appointments import APPOINTMENTS
 from services.gateway.worlds.mail import MAIL
 from services.gateway.worlds.texts import TEXTS
@@ -259,18 +259,13 @@ _MOST = 1000  # messages
 _LONGEST = 20_000  # characters
 
 
-class ChatWords(UsersWords):
-    """Reads what users said in the chats of worlds. ``guard``: limits where it connects."""
-
-    def __init__(self, guard: Guard, seconds: float) -> None:
-        self._guard, self._seconds = guard, seconds
-
-    async def read_words(self, ues_url: str, key: str) -> str:
-        async with WorldCalls(self._guard) as calls:
-            reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, self._seconds)
-        if reply.result is not CallResult.DONE:
-            raise UserUnheard(f"the assessed world cannot be asked: {reply.content}")
-        return users_words(reply.content)
+async def read_words(guard: Guard, seconds: float, ues_url: str, key: str) -> str:
+    """What the user said in the chat of a world, in order. Raises ``UserUnheard``."""
+    async with WorldCalls(guard) as calls:
+        reply = await calls.call(BridgedWorld(ues_url, key), _TOOL, {"limit": _MOST}, seconds)
+    if reply.result is not CallResult.DONE:
+        raise UserUnheard(f"the assessed world cannot be asked: {reply.content}")
+    return users_words(reply.content)
 
 
 def users_words(chat: Json) -> str:

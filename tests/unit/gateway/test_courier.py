@@ -25,7 +25,6 @@ from services.gateway.features.deliveries.news import (
     Work,
 )
 from services.gateway.features.deliveries.service import (
-    Bodies,
     ClockAndChance,
     DeliveryRules,
     DeliveryService,
@@ -84,15 +83,13 @@ class Answering(HttpPoster):
         return ReceiverAnswer(self._answer, self._retry_after)
 
 
-class NoBodies(Bodies):
-    @override
-    def body(self, work: HookWork, news: News) -> str:
-        raise NotImplementedError
+def _write_nothing(_work: HookWork, _news: News) -> str:
+    raise NotImplementedError
 
 
 def _courier(lines: DeliveryQueue, post: HttpPoster, luck: float = 1.0) -> DeliveryService:
     edge = ClockAndChance(lambda: NOON, lambda: luck)
-    return DeliveryService(lines, post, NoBodies(), read_secrets("bmV3" * 8), edge, RULES)
+    return DeliveryService(lines, post, _write_nothing, read_secrets("bmV3" * 8), edge, RULES)
 
 
 @pytest.mark.promise("push.retried")

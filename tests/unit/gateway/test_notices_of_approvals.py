@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import cast
 
@@ -20,7 +21,7 @@ from services.gateway.features.approvals.notices import (
     deliveries,
 )
 from services.gateway.features.approvals.service import Approvals, OwedNotice, OwedNotices
-from services.gateway.features.approvals.store import EnvironmentReferences
+from services.gateway.features.approvals.store import read_reference
 from services.gateway.features.approvals.views import Question
 from services.gateway.features.deliveries.news import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
@@ -123,7 +124,7 @@ def _notifier(
 ) -> Notifier:
     webhooks, references = (
         NoticeWebhooks(posts, Reach(public=True, schemes=frozenset({"https"}))),
-        EnvironmentReferences(environ),
+        partial(read_reference, environ=environ),
     )
     return Notifier(notices, approvals, webhooks, references, "https://purple.example/", lambda: _NOW)
 

@@ -13,7 +13,7 @@ from services.gateway.features.approvals.service import (
     Approvals,
     OwedNotice,
     OwedNotices,
-    References,
+    ReadReference,
     UnreadableReference,
 )
 from services.gateway.features.approvals.views import Question
@@ -197,12 +197,12 @@ class Notifier:
         notices: OwedNotices,
         approvals: Approvals,
         webhooks: NoticeWebhooks | None,
-        references: References,
+        read_reference: ReadReference,
         console: str,
         clock: Callable[[], datetime],
     ) -> None:
         self._notices, self._approvals, self._webhooks = notices, approvals, webhooks
-        self._references, self._console, self._clock = references, console, clock
+        self._read_reference, self._console, self._clock = read_reference, console, clock
 
     @asynccontextmanager
     async def running(self, listen: Listen) -> AsyncIterator[None]:
@@ -271,7 +271,7 @@ class Notifier:
         await webhooks.posts.enqueue(deliveries(told, addressed, self._console, self._clock()))
 
     def _read_target(self, target: NoticeTarget, tenant: str, reach: Reach) -> AddressedTarget:
-        url, secret = self._references.read(target.url, tenant), self._references.read(target.secret, tenant)
+        url, secret = self._read_reference(target.url, tenant), self._read_reference(target.secret, tenant)
         if problem := why_refused(url, reach):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):

@@ -52,11 +52,7 @@ class UnreadableReference(Exception):
     """A target refers to a variable that is not set or not permitted; the message names it, and no secret."""
 
 
-class References(Protocol):
-    def read(self, text: str, tenant: str) -> str:
-        """The value that a target's field refers to, or the field itself; raises ``UnreadableReference``."""
-
-
+ReadReference = Callable[[str, str], str]  # of a target's field and its tenant; may raise ``UnreadableReference``
 _LONGEST_COMMENT = 2000
 
 

@@ -89,17 +89,14 @@ def _read_owed(name: str) -> approvals.OwedNotice:
 _ENV = "env:"
 
 
-class EnvironmentReferences(approvals.References):
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        self._environ = os.environ if environ is None else environ
-
-    def read(self, text: str, tenant: str) -> str:
-        if not text.startswith(_ENV):
-            return text
-        named = parse_reference(text)
-        if wall := beyond_walls(named, tenant):
-            raise approvals.UnreadableReference(f"{text} may not be used: {wall}")
-        found = self._environ.get(named.name, "").strip()
-        if not found:
-            raise approvals.UnreadableReference(f"{text} is not set in the gateway's environment")
-        return found
+def read_reference(text: str, tenant: str, environ: Mapping[str, str] = os.environ) -> str:
+    """The value that a target's field refers to, or the field itself; raises ``UnreadableReference``."""
+    if not text.startswith(_ENV):
+        return text
+    named = parse_reference(text)
+    if wall := beyond_walls(named, tenant):
+        raise approvals.UnreadableReference(f"{text} may not be used: {wall}")
+    found = environ.get(named.name, "").strip()
+    if not found:
+        raise approvals.UnreadableReference(f"{text} is not set in the gateway's environment")
+    return found

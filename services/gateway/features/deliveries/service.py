@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import structlog
 
@@ -55,9 +55,7 @@ class DeliveryRules(NamedTuple):
         return 2 * self.timeout + 1
 
 
-class Bodies(Protocol):
-    def body(self, work: deliveries.HookWork, news: deliveries.News) -> str:
-        """The update as JSON, in the webhook's protocol."""
+WriteBody = Callable[[deliveries.HookWork, deliveries.News], str]  # the update as JSON, in the webhook's protocol
 
 
 class ClockAndChance(NamedTuple):
@@ -94,12 +92,12 @@ class DeliveryService:
         self,
         lines: deliveries.DeliveryQueue,
         post: deliveries.HttpPoster,
-        bodies: Bodies,
+        write_body: WriteBody,
         secrets: WebhookSecrets,
         edge: ClockAndChance,
         rules: DeliveryRules,
     ) -> None:
-        self._lines, self._post, self._bodies = lines, post, bodies
+        self._lines, self._post, self._write_body = lines, post, write_body
         self._secrets, self._edge, self._rules = secrets, edge, rules
 
     async def carry(self, claim: deliveries.ClaimedDelivery) -> None:
@@ -149,7 +147,7 @@ class DeliveryService:
         secrets, headers = self._secrets.secrets_of(claim.tenant), _headers(work.webhook)
         for news in deliveries.news_of(work):
             name = delivery_id(claim.member, work.webhook.url, news.name)
-            yield _PreparedPost(name, work.webhook.url, headers, self._bodies.body(work, news), secrets, news.told)
+            yield _PreparedPost(name, work.webhook.url, headers, self._write_body(work, news), secrets, news.told)
 
     async def _send_post(self, prepared: _PreparedPost) -> _Outcome:
         stamp = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, self._edge.now())

@@ -1,7 +1,7 @@
 """Assessments that measure this worker: their beginning, each turn as a task of their session, and their end."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
@@ -12,7 +12,7 @@ from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.fields import refused_field
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client
-from services.gateway.features.tasks.intake import Participating, cancel_turn, pass_on
+from services.gateway.features.tasks.intake import cancel_turn, pass_on
 from services.gateway.features.tasks.listing import TaskLists, WantedTasks
 from services.gateway.features.tasks.message import ClientMessage, plain_values
 from services.gateway.features.tasks.views import is_turn
@@ -186,12 +186,10 @@ class UserUnheard(Exception):
     """The user's messages in a world cannot be read; the message says why."""
 
 
-class UsersWords(Protocol):
-    async def read_words(self, ues_url: str, key: str) -> str:
-        """What the user said in the world's chat, in order. Raises ``UserUnheard``."""
+ReadWords = Callable[[str, str], Awaitable[str]]  # what the user said in the chat of a world, by its URL and key
 
 
-class ParticipationService(Participating):
+class ParticipationService:
     """Handles assessors' messages. ``participations``: None if no key to encrypt with is configured.
 
     ``worlds``: where a world may be. ``endpoint``: the URL at which executors find that of a session and assessment.
@@ -206,12 +204,12 @@ class ParticipationService(Participating):
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         worlds: Reach,
-        users: UsersWords,
+        read_words: ReadWords,
         endpoint: Callable[[str, str, str], str],
     ) -> None:
         self._kept, self._tasks, self._wakes, self._lists = participations, tasks, wakes, lists
         self._clock, self._new_id, self._worlds = clock, new_id, worlds
-        self._users, self._endpoint = users, endpoint
+        self._read_words, self._endpoint = read_words, endpoint
 
     async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
         found = read_assessment_word(message)
@@ -278,7 +276,7 @@ class ParticipationService(Participating):
             raise Unsupported(_NO_ASSESSMENT)
         practice = brief_turn(turn.turn_number, turn.current_time, running.first)
         try:
-            words = await self._users.read_words(running.ues_url, kept.key_of(running))
+            words = await self._read_words(running.ues_url, kept.key_of(running))
         except (UserUnheard, NoKey) as error:
             return self._fail_turn(message, caller, running.session_id, practice, str(error))
         legacy = message.dialect is Dialect.LEGACY

@@ -14,7 +14,6 @@ from services.gateway.edge.replies import RETRY_LATER, asks_for_1_0, file_reply
 from services.gateway.features.identity.middleware import let_in
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
-from services.gateway.features.tasks.model import Readiness
 from services.gateway.features.tasks.service import TaskService, ends_task
 from services.gateway.features.tasks.views import public_view
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -92,14 +91,15 @@ def _rests(event: TaskEvent, past: frozenset[str]) -> bool:
 
 
 TaskOf1_0 = Callable[[Request], Awaitable[Response]]
+FindProblems = Callable[[], Awaitable[tuple[str, ...]]]  # why this replica should get no requests; empty if it is ready
 
 
 class RestEndpoints:
     def __init__(
-        self, tasks: TaskService, identity: Identity, readiness: Readiness, notice: str, task_of_1_0: TaskOf1_0
+        self, tasks: TaskService, identity: Identity, problems: FindProblems, notice: str, task_of_1_0: TaskOf1_0
     ) -> None:
         self._task_of_1_0 = task_of_1_0
-        self._tasks, self._identity, self._readiness, self._notice = tasks, identity, readiness, notice
+        self._tasks, self._identity, self._problems, self._notice = tasks, identity, problems, notice
 
     def routes(self) -> APIRouter:
         router = APIRouter()
@@ -134,8 +134,7 @@ class RestEndpoints:
 
     async def ready(self) -> Response:
         """Whether requests should come here; 503 with the reasons otherwise."""
-        problems = await self._readiness.problems()
-        if problems:
+        if problems := await self._problems():
             return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER)
         return JSONResponse({"status": "ready"})
 

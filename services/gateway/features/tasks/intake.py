@@ -1,7 +1,8 @@
 """Turns a client's message into what is stored: a turn of a new task, of a known one, or a decision."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.fields import id_at, text_at
@@ -47,17 +48,11 @@ def _claimed_decision(claims: list[JsonObject]) -> DecisionWord:
     return DecisionWord(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))
 
 
-class Participating(Protocol):
-    async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
-        """The message from which a task is made; or, for an assessor's message, its answer.
-
-        The answer is the record of a task that is not stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
-        """
-
-
-class OwnEndpoints(Protocol):
-    async def has_connection(self, tenant: str, url: str) -> bool:
-        """Whether the tenant's record has a connection with that URL. May raise ``StoreUnavailable``."""
+# The message from which a task is made; or, for an assessor's message, its answer: the record of a task that is not
+# stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
+ReadAssessment = Callable[[ClientMessage, Caller], Awaitable[ClientMessage | TaskRecord]]
+# Whether the record of a tenant has a connection with a URL. May raise ``StoreUnavailable``.
+HasConnection = Callable[[str, str], Awaitable[bool]]
 
 
 class IntakeTime(NamedTuple):

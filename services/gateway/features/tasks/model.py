@@ -41,8 +41,3 @@ class ClientThreads(Protocol):
     async def note_signal(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None: ...
 
     async def note_answer(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None: ...
-
-
-class Readiness(Protocol):
-    async def problems(self) -> tuple[str, ...]:
-        """Why this replica should get no requests, one sentence each; empty if it is ready."""

@@ -11,11 +11,11 @@ from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller, check_operator, may_have_told, may_read, may_stop
 from services.gateway.features.tasks.intake import (
     Accept,
+    HasConnection,
     Intake,
     IntakeTime,
     Join,
-    OwnEndpoints,
-    Participating,
+    ReadAssessment,
     Signal,
     cancel_turn,
     fingerprint_of,
@@ -46,7 +46,7 @@ class Rules(NamedTuple):
     assessed_limit: float = 600
     cancel_limit: float = 15
     endpoints: Reach = Reach()
-    own_endpoints: OwnEndpoints | None = None
+    has_connection: HasConnection | None = None
     limits: MessageLimits = MessageLimits()
     known_by_id: bool = True
 
@@ -85,11 +85,11 @@ class TaskService:
         rules: Rules,
         webhooks: WebhookRegistrar | None = None,
         leaving: ShutdownState | None = None,
-        participating: Participating | None = None,
+        read_assessment: ReadAssessment | None = None,
         files: MessageFiles | None = None,
     ) -> None:
         self._tasks, self._wakes, self._threads = tasks, wakes, threads
-        self._leaving, self._participating = leaving or ShutdownState(), participating
+        self._leaving, self._read_assessment = leaving or ShutdownState(), read_assessment
         self._clock, self._new_id, self._rules, self.webhooks = clock, new_id, rules, webhooks
         self.files = files or MessageFiles(None, Reach())
 
@@ -97,7 +97,7 @@ class TaskService:
         """Accept a message durably, once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
         message = message._replace(is_always_new=not self._rules.known_by_id)
-        meant = await self._participating.read_assessment(message, caller) if self._participating else message
+        meant = await self._read_assessment(message, caller) if self._read_assessment else message
         if isinstance(meant, TaskRecord):
             return Ticket(meant, "", meant.task_id, "", meant.task_id, is_reply=True)
         await self._check_endpoint(meant, caller)
@@ -226,9 +226,9 @@ class TaskService:
 
     async def _check_endpoint(self, message: ClientMessage, caller: Caller) -> None:
         """Raises ``InvalidField`` for a tools endpoint that neither the operator nor the tenant's record permits."""
-        url, own = message.tools_endpoint, self._rules.own_endpoints
+        url, has_own = message.tools_endpoint, self._rules.has_connection
         problem = why_refused(url, self._rules.endpoints) if url else None  # the executor checks the address again
-        if url and problem and not (own and await own.has_connection(caller.tenant, url)):
+        if url and problem and not (has_own and await has_own(caller.tenant, url)):
             raise errors.InvalidField("metadata.tools_endpoint", problem)
 
     def _check_webhook(self, message: ClientMessage) -> None:

@@ -8,9 +8,8 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
-from services.gateway.features.tasks.intake import OwnEndpoints
 from services.gateway.features.tasks.listing import ListPlace, Page, TaskLists, WantedTasks
-from services.gateway.features.tasks.model import ClientThreads, Readiness, Stories, Thread
+from services.gateway.features.tasks.model import ClientThreads, Stories, Thread
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
 from shared.domain.lru_cache import LruCache
@@ -208,29 +207,25 @@ class RedisStories(ScriptedStore, Stories):
         return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
 
 
-class StoredEndpoints(OwnEndpoints):
-    """Looks connections up in stored records; asked only about endpoints that nothing else permits."""
-
-    def __init__(self, records: TenantRecords) -> None:
-        self._records = records
-
-    async def has_connection(self, tenant: str, url: str) -> bool:
-        try:
-            record = await self._records.current(tenant)
-        except BadRecord:  # written by another version of the gateway: the executor refuses it too
-            return False
-        connections = record.connections if record else ()
-        return any(one.url and one.url.rstrip("/") == url.rstrip("/") for one in connections)
+async def has_connection(records: TenantRecords, tenant: str, url: str) -> bool:
+    """Whether the tenant's record has a connection with that URL; asked only where nothing else permits it."""
+    try:
+        record = await records.current(tenant)
+    except BadRecord:  # written by another version of the gateway: the executor refuses it too
+        return False
+    connections = record.connections if record else ()
+    return any(one.url and one.url.rstrip("/") == url.rstrip("/") for one in connections)
 
 
 _SECONDS = 3.0
 
 
-class RedisReadiness(Readiness):
+class RedisReadiness:
     def __init__(self, state: Redis, queue: Redis, leaving: ShutdownState, *, allow_volatile: bool) -> None:
         self._state, self._queue, self._leaving, self._allow_volatile = state, queue, leaving, allow_volatile
 
     async def problems(self) -> tuple[str, ...]:
+        """Why this replica should get no requests, one sentence each; empty if it is ready."""
         if self._leaving.announced:
             return ("draining: this replica was told to stop, and finishes what it has begun",)
         found = await asyncio.gather(self._state_problem(), self._queue_problem())
