@@ -1021,6 +1021,16 @@ async def test_a_call_that_one_reply_proposes_twice_is_made_once(rounds: list[li
 
 
 @pytest.mark.promise("writes.proposed_twice")
+async def test_a_part_that_may_ask_for_several_has_a_person_see_the_second_call() -> None:
+    stage = Stage("Book claim C-1 twice, as two bookings.")
+    stage.talk.parts = [("Book claim C-1 twice, as two bookings.", "do")]
+    stage.talk.rounds = [[READ], [APPROVE, APPROVE]]
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "the same call twice for this part" in str(record.answer)
+
+
+@pytest.mark.promise("writes.proposed_twice")
 async def test_for_two_parts_the_same_call_is_made_twice_with_ids_of_their_own() -> None:
     """A task that asks for two says so in two parts; a repetition among them takes nobody's id."""
     stage = Stage("Send a note to Ann. Send another note to Ann. Approve claim C-1")

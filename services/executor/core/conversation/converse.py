@@ -253,7 +253,7 @@ class Conversation:
         if wrong := {**made.proposed.wrong, **self._draft.list_left(self.progress.dossier.parts)}:
             self._draft.correct(wrong)
             return None
-        fresh = await self._draft.take(made.proposed.proposals)
+        fresh = await self._draft.take(made.proposed.proposals, self.progress.dossier.parts)
         is_whole = not fresh or not self._draft.parts_without_calls(self.progress.dossier.parts)
         if self._draft.held and is_whole and not reply.is_cut:
             return await self._close_plan()

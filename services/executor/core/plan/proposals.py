@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.model.talk import Exchange
+from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
 from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
@@ -278,13 +279,28 @@ class PlanDraft:
         left = {part.number: why_left(part) for part in parts if part.unmet}
         return {one.use_id: f"Not made: {left[one.call.part]}" for one in self.held if one.call.part in left}
 
-    async def take(self, proposals: Sequence[Proposal]) -> list[Proposal]:
-        """Holds the new proposals and returns them; one that is held or was made already is answered at once."""
+    async def take(self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask]) -> list[Proposal]:
+        """Holds the new proposals and returns them; one that is held or was made already is answered at once.
+
+        The same call twice in a reply is one call, too, unless the part's words may ask for several: a person sees it
+        then.
+        """
+        quotes = {part.number: part.quote for part in parts}
         fresh: list[Proposal] = []
-        for one in proposals:  # one by one: the same call twice in a reply is one call, too
-            if not await self._is_answered(one):
-                self.held.append(one)
+        for one in proposals:
+            twin = next(
+                (held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part), None
+            )
+            if twin and twin.reply == one.reply and asks_for_several(quotes.get(one.call.part or 0, "")):
+                fresh.append(_mark(one, "the same call twice for this part"))
+            elif twin:
+                self._exchange.answer(one.use_id, {"held": twin.name, "note": "proposed already: it will be made once"})
+                continue
+            elif await self._is_answered(one):
+                continue
+            else:
                 fresh.append(one)
+            self.held.append(fresh[-1])
         return fresh
 
     def hold(self, fresh: Sequence[Proposal]) -> None:
@@ -339,10 +355,6 @@ class PlanDraft:
         return [{**_call(proposals[use_id]), "result": outcome} for use_id, outcome in told.items()]
 
     async def _is_answered(self, one: Proposal) -> bool:
-        same = next((held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part), None)
-        if same is not None:
-            self._exchange.answer(one.use_id, {"held": same.name, "note": "proposed already: it will be made once"})
-            return True
         made = [entry for plan in self.plans for entry in (await plan_entries(self._ctx.store, plan)).values()]
         # One that was refused, or never went out, may be proposed again.
         taken = (entry for entry in made if entry.status not in (*SENDABLE, WriteStatus.REFUSED))
