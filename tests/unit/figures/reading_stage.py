@@ -46,7 +46,9 @@ def sources(
     earlier: tuple[str, ...] = (),
     calculated: Mapping[str, Calculated] | None = None,
 ) -> TraceSources:
-    return TraceSources(read(task), index_facts(as_facts(facts or {}), NOW), NOW, tuple(map(read, earlier)), calculated)
+    return TraceSources(
+        read(task), index_facts(as_facts(facts or {}), NOW), NOW, tuple(map(read, earlier)), calculated or {}
+    )
 
 
 def trace(name: str, value: Json, known: TraceSources, schema: JsonObject | None = None) -> Trace:

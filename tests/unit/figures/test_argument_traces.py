@@ -1,6 +1,5 @@
 """Each argument of a call is traced to the task, an answer's field, a calculation or nothing."""
 
-from datetime import date
 from decimal import Decimal
 
 from services.executor.core.figures.arguments import hints_of
@@ -93,7 +92,7 @@ def test_objects_keyed_by_an_identifier_are_records() -> None:
         ("amount", 80, sources("Pay EUR 80.00", {"c1": _CLAIMS}), None, (OriginKind.TASK, "")),
         ("claim_id", "EXP-5", sources("do it", earlier=("It is about EXP-5",)), None, (OriginKind.TASK, "")),
         ("amount", Decimal("41.50"), sources(calculated={"rest": Decimal("41.5")}), None, _REST),
-        ("date", "2026-05-01", sources(calculated={"rest": date(2026, 5, 1)}), None, _REST),
+        ("date", "2026-05-01", sources(calculated={"rest": "2026-05-01"}), None, _REST),
         ("amount_cents", 4150, sources(calculated={"rest": "41.50"}), None, _REST),
         ("status", "approved", sources(), {"enum": ["approved", "denied"]}, (OriginKind.SCHEMA, "")),
         ("amount", 77, sources("Pay EXP-1", {"c1": _CLAIMS}), None, (OriginKind.NONE, "")),

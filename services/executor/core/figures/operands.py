@@ -286,12 +286,7 @@ class OperandSources:
             return None
         if not fact.ok:
             raise CannotCalculate(f"{fact.ref} is an error and states no figures")
-        path = match["rest"].removeprefix(".").removesuffix("}")
-        try:
-            select_cells(self.result(fact.ref), path)
-        except (NoSuchPath, ValueError) as error:
-            raise CannotCalculate(f"{fact.ref}: {error}") from None
-        return Operand(source="result", ref=fact.ref, path=path)
+        return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
     def _check_stated(self, asked: str, free: frozenset[int], as_percent: bool) -> Operand | None:
         """The operand for a plain figure, date or currency: said, calculated, read, or so by definition."""

@@ -496,7 +496,7 @@ class OriginKind(StrEnum):
     NONE = "none"
 
 
-Calculated = Decimal | int | str | date
+Calculated = Decimal | str
 
 
 @dataclass(frozen=True)
@@ -506,8 +506,8 @@ class TraceSources:
     task: Mentions
     facts: FactsIndex
     now: datetime
-    earlier: Sequence[Mentions] = ()
-    calculated: Mapping[str, Calculated] | None = None
+    earlier: Sequence[Mentions]
+    calculated: Mapping[str, Calculated]
 
     @property
     def texts(self) -> tuple[Mentions, ...]:
@@ -615,13 +615,13 @@ def _is_enough(origin: ReadField, kind: ArgumentKind) -> bool:
 
 def _calculated_as(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:
     """The name of the calculated value that is this one; None if there is none."""
-    calculated = (sources.calculated or {}).items()
-    return next((name for name, figure in calculated if _equals(value, figure, hints, sources.now)), None)
+    same = (name for name, figure in sources.calculated.items() if _equals(value, figure, hints, sources.now))
+    return next(same, None)
 
 
 def _equals(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> bool:
     """Whether a value equals a calculated one, exactly or in another writing."""
-    text = figure.isoformat() if isinstance(figure, date) else str(figure)
+    text = str(figure)
     if str(value) == text:
         return True
     number, calculated = read_number(value), read_number(text)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal
-from typing import Generic, NamedTuple, NoReturn, TypeVar, cast
+from typing import NamedTuple, NoReturn, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -36,7 +36,6 @@ from shared.domain.identity_cache import IdentityCache
 from shared.domain.model_price import NANO
 from shared.ports.models import (
     Block,
-    Effort,
     ImageBlock,
     Message,
     ModelAway,
@@ -57,7 +56,8 @@ from shared.ports.models import (
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import Span, SpanKind
 
-T = TypeVar("T", bound=BaseModel)
+Shape = TypeVar("Shape", bound=BaseModel)
+Checked = TypeVar("Checked")
 _LOOK_SECONDS = 1.0  # at least between two looks whether the task is to stop, while the model thinks
 
 
@@ -271,7 +271,7 @@ def sections_message(sections: Mapping[str, Json]) -> Message:
     return Message("user", (StableText(stable), text) if stable else (text,))
 
 
-def parse_reply(reply: ModelReply, shape: type[T]) -> T:
+def parse_reply(reply: ModelReply, shape: type[Shape]) -> Shape:
     """The reply's JSON as ``shape``; raises ``UnusableAnswer``, which says what does not fit."""
     try:
         return shape.model_validate_json(reply.text)
@@ -401,39 +401,23 @@ def affords_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: Budge
     return all(most is None or used <= share.portion_of(most) for used, most in bounds)
 
 
-Checked = TypeVar("Checked")
-Shape = TypeVar("Shape", bound=BaseModel)
 ATTEMPTS = 2
 
 
 class ModelQuestion(NamedTuple):
-    """A question to a model; ``sections`` become the user message, ``schema`` the form of the answer."""
+    """A question to a small model; ``sections`` become the user message, ``schema`` the form of the answer."""
 
     step: str
-    tier: Tier
     system: tuple[str, ...]
     sections: dict[str, Json]
     schema: Mapping[str, JsonValue]
-    max_tokens: int = 2048
+    max_tokens: int
     share: BudgetShare = BudgetShare.READING
-    effort: Effort | None = None
 
     def request(self, problem: str = "") -> ModelRequest:
         """The request for the question; ``problem``: what was wrong with the answer before."""
-        return ModelRequest(
-            self.tier,
-            self.system,
-            (sections_message({**self.sections, "correction": problem}),),
-            (),
-            self.schema,
-            self.max_tokens,
-            self.effort,
-        )
-
-
-class StructuredAnswer(NamedTuple, Generic[Checked]):
-    value: Checked
-    model_calls: int
+        message = sections_message({**self.sections, "correction": problem})
+        return ModelRequest(Tier.HAIKU, self.system, (message,), (), self.schema, self.max_tokens)
 
 
 class Unanswered(RunEnds):
@@ -442,14 +426,16 @@ class Unanswered(RunEnds):
 
 async def ask_checked(
     ctx: TurnContext, question: ModelQuestion, shape: type[Shape], check: Callable[[Shape], Checked]
-) -> StructuredAnswer[Checked]:
-    """The result of ``check`` on the answer, which is asked for once more if unusable. Then raises ``Unanswered``."""
+) -> tuple[Checked, int]:
+    """The result of ``check`` on the answer, and the number of calls: an unusable answer is asked for once more. Then
+    raises ``Unanswered``.
+    """
     problem = ""
     for attempt in range(ATTEMPTS):
         request = question.request(problem)
         reply = await ask(ctx, f"{question.step}:try{attempt}:model", request, question.share)
         try:
-            return StructuredAnswer(check(parse_reply(reply, shape)), attempt + 1)
+            return check(parse_reply(reply, shape)), attempt + 1
         except UnusableAnswer as error:
             problem = str(error)
         ctx.journal.tell("note", step=question.step, problem=problem)

@@ -34,7 +34,6 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, PlanAudit, ToolClass
-from shared.ports.models import Tier
 
 _RISKS = ("medium", "high")
 
@@ -70,11 +69,11 @@ async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, 
     try:
         known = frozenset(part.number for part in progress.dossier.parts)
         question = _question(ctx, progress, plan, key)
-        answer = await ask_checked(ctx, question, Coverage, partial(_check_answer, known))
+        answer, asked = await ask_checked(ctx, question, Coverage, partial(_check_answer, known))
     except Unanswered as unusable:
         reason = f"whether the plan does what the task asks was not judged, so nothing was written: {unusable.reason}"
         raise Failed(reason, "model") from unusable
-    wrong = {one.part: one.why for one in answer.value.problems}
+    wrong = {one.part: one.why for one in answer.problems}
     if wrong:
         ctx.journal.tell("note", coverage=[f"{part}: {why}" for part, why in wrong.items()])
     by_call = {
@@ -82,7 +81,7 @@ async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, 
         for call in plan.calls
         if call.part in wrong
     }
-    return Objections(by_call, answer.model_calls)
+    return Objections(by_call, asked)
 
 
 def _check_answer(parts: Container[int], said: Coverage) -> Coverage:
@@ -104,7 +103,6 @@ def _question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -
     ]
     return ModelQuestion(
         step=key,
-        tier=Tier.HAIKU,
         system=(ctx.prompts.coverage,),
         sections={"task": ctx.task, "now": ctx.sections.get("now"), "parts": parts, "values": values, "calls": calls},
         schema=COVERAGE_SCHEMA,

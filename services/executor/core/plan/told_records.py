@@ -55,7 +55,7 @@ class ToldRecords:
         if not leaves_open(part.quote) and self._is_other_told(as_text(value), call, part):
             return True
         named = reference_of(leaf.path.rpartition(".")[2].partition("[")[0], value, noun_of_tool(tool.name))
-        calculated = {str(one).casefold() for one in (self._sources.calculated or {}).values()}
+        calculated = {str(one).casefold() for one in self._sources.calculated.values()}
         if named is None or named.text in calculated:
             return False
         nodes = [node for node in self._read_nodes if node.names[0] and agree(named.noun, node.kind)]

@@ -17,7 +17,6 @@ from shared.contracts.policy import Policy, Rule, ToolRule
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, digest
-from shared.ports.models import Tier
 from shared.ports.store import StoreUnavailable
 
 UNENFORCED = "policy_unenforced"  # where the task's metadata says it
@@ -186,13 +185,12 @@ async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[Know
     ]
     question = ModelQuestion(
         step=f"prose:{key}:asked",
-        tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.translate),
         sections={"source": source.text, "tools": described},
         schema=TRANSLATION_SCHEMA,
         max_tokens=4096,
     )
-    proposals = (await ask_checked(ctx, question, Proposals, lambda found: found)).value
+    proposals, _ = await ask_checked(ctx, question, Proposals, lambda found: found)
     candidates = tuple(_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
     fields = tuple(sorted({field for tool in tools for field in tool.fields}))
     return await ctx.ports.policy.check_prose(

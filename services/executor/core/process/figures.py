@@ -83,7 +83,7 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
             if figure.name in names:
                 continue
             try:
-                found = _values(figure, FigureInputs(subject.anchors, records, task, links), subject.id, sources, known)
+                found = _values(figure, FigureInputs(subject.anchors, task, links), subject.id, sources, known)
             except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
                 missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(why), subject.id))
                 continue
@@ -325,7 +325,7 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
         return []
     links = Links(record_graph(progress.dossier.facts))
     named = [record for record in links.records if is_named(record, task)]
-    around = FigureInputs(named, links.records, task, links)
+    around = FigureInputs(named, task, links)
     try:
         rows = rows_of(pattern(template.routed), around)
     except (Ambiguous, NotThere):

@@ -28,10 +28,7 @@ class Links:
 
     def __init__(self, graph: RecordGraph) -> None:
         self._graph = graph
-
-    @property
-    def records(self) -> list[Seen]:
-        return [node.seen for node in self._graph.nodes]
+        self.records = [node.seen for node in graph.nodes]
 
     def nearest(self, anchors: Sequence[Seen], wanted: Callable[[Seen], bool]) -> list[Seen]:
         """The wanted records that are the fewest links away from the anchors, all of that distance; empty if no path
@@ -128,10 +125,9 @@ def ids_of_kind(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
 
 
 class FigureInputs(NamedTuple):
-    """What a figure is computed from: the records that it is about, all records, the task and the links."""
+    """What a figure is computed from: the records that it is about, the task, and the links between all records."""
 
     anchors: Sequence[Seen]
-    records: Sequence[Seen]
     task: str
     links: Links
 
@@ -225,7 +221,7 @@ def row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> li
 
 
 def _one_match(pattern: Pattern, around: FigureInputs) -> tuple[Seen, str]:
-    of_kind = kind_test(around.records, pattern.kinds)
+    of_kind = kind_test(around.links.records, pattern.kinds)
 
     def is_wanted(record: Seen) -> bool:
         return record.field(pattern.fields) is not None and of_kind(record)
@@ -245,7 +241,7 @@ def _one_match(pattern: Pattern, around: FigureInputs) -> tuple[Seen, str]:
 
 def _unlinked_records(around: FigureInputs, wanted: Callable[[Seen], bool]) -> list[Seen]:
     """The wanted records that do not say that they belong to another record than the anchors."""
-    found = [record for record in around.records if wanted(record)]
+    found = [record for record in around.links.records if wanted(record)]
     strangers = [record for record in found if any(around.links.denies(record, anchor) for anchor in around.anchors)]
     return [record for record in found if record not in strangers]
 
@@ -272,9 +268,9 @@ def _field(rows: ChosenRows) -> str:
 
 def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
     """The rows of the one list of this kind: within the subject's record, else the list that has all rows."""
-    of_kind = kind_test(around.records, pattern.kinds)
+    of_kind = kind_test(around.links.records, pattern.kinds)
     lists: dict[tuple[str, str], list[Seen]] = {}
-    for record in around.records:
+    for record in around.links.records:
         if record.rows is not None and of_kind(record):
             lists.setdefault((record.fact.ref, record.rows), []).append(record)
     fields = pattern.fields

@@ -36,7 +36,6 @@ from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
-from shared.ports.models import Tier
 
 _MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
 _MOST_OFFERED = 30
@@ -251,7 +250,6 @@ class ServerRead:
         missing: JsonObject = {"tool": gone.name, "arguments": arguments}
         question = ModelQuestion(
             step=f"{self._key}:advice",
-            tier=Tier.HAIKU,
             system=(ctx.prompts.role, ctx.prompts.stand_in),
             sections={"task": ctx.task, "read_tools": listed, "missing": missing},
             schema=STAND_IN_SCHEMA,
@@ -262,7 +260,7 @@ class ServerRead:
             return _call(advice, gone, arguments, shown.get(advice.tool or ""))
 
         try:
-            return (await ask_checked(ctx, question, Advice, call)).value
+            return (await ask_checked(ctx, question, Advice, call))[0]
         except Unanswered as none:
             ctx.journal.tell("note", tool=gone.name, problem=none.reason)
             return None
