@@ -17,7 +17,7 @@ from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
 from tests.doubles.scripted_participant import ScriptedParticipant
-from tests.e2e.commands import call_purple, purple
+from tests.e2e.commands import call_purple, purple, run_purple
 from tests.serving import serving
 
 
@@ -39,20 +39,24 @@ async def test_an_agent_is_measured_twice_and_the_results_are_compared(tmp_path:
 
 
 @pytest.mark.promise("assess.new", "assess.check")
-async def test_an_author_begins_a_scenario_draws_days_and_has_them_checked(tmp_path: Path) -> None:
+def test_an_author_begins_a_scenario_draws_days_and_has_them_checked(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Days are drawn and checked by a process of the assessor, which writes to the output that it inherits."""
     where = ("--scenarios-dir", str(tmp_path))
-    begun = await call_purple("assess", "new", "my_day", *where)
-    again = await call_purple("assess", "new", "my_day", *where)
-    drawn = await purple("assess", "days", "--seed", "one", "--count", "1", *where)
-    day = drawn.out.partition(":")[0]
-    checked = await purple("assess", "check", *where)
-    missing = await purple("assess", "check", "nowhere", *where)
+    begun = run_purple("assess", "new", "my_day", *where)
+    again = run_purple("assess", "new", "my_day", *where)
+    drawn = run_purple("assess", "days", "--seed", "one", "--count", "1", *where)
+    day = capfd.readouterr().out.partition(":")[0]
+    checked = run_purple("assess", "check", *where)
+    shown = capfd.readouterr()
+    missing = run_purple("assess", "check", "nowhere", *where)
 
-    assert (begun.code, drawn.code, checked.code) == (0, 0, 0), checked.out + checked.err
+    assert (begun.code, drawn.code, checked.code) == (0, 0, 0), shown
     assert (again.code, again.err.strip()) == (1, f"There is {tmp_path / 'my_day'} already.")
-    assert {f"{name}: gold earns 100 of 100 points" for name in (day, "my_day")} <= set(checked.out.splitlines())
+    assert {f"{name}: gold earns 100 of 100 points" for name in (day, "my_day")} <= set(shown.out.splitlines())
     assert missing.code == 1
-    assert "there is no scenario nowhere" in missing.out
+    assert "there is no scenario nowhere" in capfd.readouterr().out
 
 
 @pytest.mark.promise("assess.command")
