@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import httpx
@@ -11,7 +10,6 @@ import httpx
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
 PATIENCE = 60.0  # a busy machine may take long; nothing waits for it to be over
-NO_HEADERS = MappingProxyType[str, str]({})
 
 
 class SseEvent(NamedTuple):

@@ -26,12 +26,6 @@ class Visitor(NamedTuple):
         await self.page.get_by_role("button", name="Sign in").click()
         await expect(self.page.get_by_role("heading", name="Overview")).to_be_visible()
 
-    async def sign_in_unverified(self, name: str) -> None:
-        await self.go("/console/")
-        await self.page.get_by_label("Your name").fill(name)
-        await self.page.get_by_role("button", name="Go on").click()
-        await expect(self.page.get_by_role("heading", name="Overview")).to_be_visible()
-
 
 @asynccontextmanager
 async def visiting(

@@ -34,16 +34,6 @@ def in_order(replies: Iterable[ModelReply]) -> Script:
     return script
 
 
-def by_state(**scripts: Script | ModelReply) -> Script:
-    """A script for each state: ``by_state(assess=..., write_plan=...)``."""
-
-    def script(request: ModelRequest) -> ModelReply:
-        chosen = scripts[state_of(request).lower().replace(" ", "_")]
-        return chosen if isinstance(chosen, ModelReply) else chosen(request)
-
-    return script
-
-
 def state_of(request: ModelRequest) -> str:
     """The state whose text a request carries; empty if none."""
     lines = (line for block in request.system for line in block.splitlines() if line.startswith("# State: "))

@@ -14,7 +14,7 @@ import pytest
 
 from cli.stack.plan import free_ports
 from tests.deployment.dockerfile import ROOT
-from tests.e2e.commands import Done, bare_environment
+from tests.e2e.commands import Done, bare_environment, call_purple
 
 _BLOCKS = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 COMMANDS = [line.split("   #")[0].rstrip() for block in _BLOCKS for line in block.splitlines() if line.strip()]
@@ -36,7 +36,8 @@ async def test_the_first_command_shows_the_main_job() -> None:
 @pytest.mark.timeout(400)
 @pytest.mark.promise("readme.commands", "cli.finds_the_stack")
 async def test_a_stack_is_given_work_and_a_person_decides() -> None:
-    """Nothing but a port and a folder is changed, by variables; the commands find the stack by themselves.
+    """Nothing but a port and a folder is changed, by variables; the commands find the stack by themselves, and so do
+    those that the page does not show.
 
     ``ID`` stands for what the list of approvals has shown.
     """
@@ -46,13 +47,11 @@ async def test_a_stack_is_given_work_and_a_person_decides() -> None:
         environ = _environ(Path(folder))
         async with _up(environ):
             await _follow(COMMANDS[2:], environ, said)
-            task = json.loads((await _run("purple audit --json", environ)).out)["writes"][0]["task_id"]
-            for further in (
-                f"purple replay {task}",
-                "purple dlq list",
-                "purple policy backtest cli/defaults/company_tenant.json",
-            ):
-                said[further] = await _run(further, environ)
+            audit = await call_purple("audit", "--json", environ=environ)
+            task = json.loads(audit.out)["writes"][0]["task_id"]
+            backtest = "policy backtest cli/defaults/company_tenant.json"
+            for further in (f"replay {task}", "dlq list", backtest):
+                said[further] = await call_purple(*further.split(), environ=environ)
     assert {command: done.err for command, done in said.items() if done.code} == {}
     assert "EXP-1001" in _out(said, 'purple send "Which')
     assert "manager" in _out(said, 'purple send "Approve')
@@ -64,7 +63,7 @@ async def test_a_stack_is_given_work_and_a_person_decides() -> None:
 async def _follow(commands: list[str], environ: Mapping[str, str], said: dict[str, Done]) -> None:
     for command in commands:
         if re.search(r"\bID\b", command):
-            listed = json.loads((await _run("purple approvals list --json", environ)).out)
+            listed = json.loads((await call_purple("approvals", "list", "--json", environ=environ)).out)
             assert listed["approvals"], said
             command = re.sub(r"\bID\b", listed["approvals"][0]["approval_id"], command)
         if not command.startswith("source "):  # each runs in a shell of its own, which has done that

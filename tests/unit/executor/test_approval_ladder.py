@@ -13,7 +13,6 @@ from tests.unit.executor.begun_as import run_with_deaths
 from tests.unit.executor.stage import MANAGER, Stage, deadline, decision
 
 FINANCE = Principal(id="fay", roles=(Role.APPROVER,), levels=("finance",))
-CFO = Principal(id="cleo", roles=(Role.APPROVER,), levels=("cfo",))
 OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
 LADDER = (Rung(level="manager", hours=2), Rung(level="finance", hours=4), Rung(level="cfo"))
 

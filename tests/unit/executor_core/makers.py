@@ -14,7 +14,6 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass, WriteStatus
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
-OFFICE = Connection(id="office", url="http://office")
 
 
 def fact(result: Json, ref: str = "f1", tool: str = "get_claim", ok: bool = True) -> Fact:
