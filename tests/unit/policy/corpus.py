@@ -10,6 +10,7 @@ import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -79,6 +80,7 @@ def asked(count: int, seed: int) -> Iterator[Asked]:
         yield made.request()
 
 
+@cache
 def kept(file: Path = KEPT) -> tuple[Kept, ...]:
     lines = gzip.decompress(file.read_bytes()).decode().splitlines()
     return tuple(Kept(*_row(loads_object(line))) for line in lines)
