@@ -23,8 +23,8 @@ from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     Understanding,
     before_process,
+    choose_process,
     known_of_kind,
-    settle_task,
     still_missing,
     whole_task,
     with_parts,
@@ -92,7 +92,7 @@ class Conversation:
         mind, prefix = (
             (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx, conversation_id(ctx)), f"talk:{MARK}")
         )
-        self._settled = False  # whether a reply with calls was heard: it says what the task's parts are
+        self._is_understood = False  # whether a reply with calls was heard: it says what the task's parts are
         self._talk = Talk(mind, sections, self._offered_tools(), prefix)
         self._exchange = Exchange(self._talk)
         self._draft = PlanDraft(ctx, self._exchange)
@@ -214,8 +214,8 @@ class Conversation:
         uses = self._whole_calls(reply)
         # ``understand`` fixes the parts, and so does any call that a server may have to do with.
         settles = any(use.name == UNDERSTAND or not self._local.has(use.name) for use in uses)
-        is_first = not self._settled and settles
-        self._settled |= is_first
+        is_first = not self._is_understood and settles
+        self._is_understood |= is_first
         understood = await self._understand(uses) if is_first else {}
         uses = tuple(use for use in uses if use.id not in understood)
         if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
@@ -242,7 +242,7 @@ class Conversation:
         if not reply.is_cut:
             return reply.tool_uses
         whole = reply.tool_uses[:-1]
-        return whole if self._settled or any(use.name == UNDERSTAND for use in whole) else ()
+        return whole if self._is_understood or any(use.name == UNDERSTAND for use in whole) else ()
 
     async def _propose(self, made: DispatchedReply, reply: ModelReply) -> PlanClosed | None:
         """Takes the reply's proposals; returns the plan if every part has its calls now, or nothing was added to it.
@@ -350,7 +350,7 @@ class Conversation:
         said = self._local.understanding or whole_task(self.ctx.task)
         if not said.parts:
             said = said._replace(parts=whole_task(self.ctx.task).parts)
-        await self._settle_parts(said)
+        await self._fix_parts(said)
         self._reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = drafting_for(self.ctx, self.progress)
         await self._make_tools()
@@ -367,10 +367,10 @@ class Conversation:
             result = result._replace(content=dumps(self._talk.understood))
         return {use.id: result}
 
-    async def _settle_parts(self, said: Understanding) -> None:
+    async def _fix_parts(self, said: Understanding) -> None:
         """Fixes the task's parts, process and strategy, unless an earlier attempt did."""
         if self._is_new:
-            self.ctx, self.progress = await settle_task(self.ctx, self.progress, said)
+            self.ctx, self.progress = await choose_process(self.ctx, self.progress, said)
         self.progress = with_parts(self.ctx, self.progress, said)
 
     async def _make_tools(self) -> None:
@@ -381,7 +381,7 @@ class Conversation:
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools of a request. Until the parts are known, and in a task that only asks, nothing can be proposed."""
-        acts = self._settled and bool(parts_to_do(self.progress.dossier.parts))
+        acts = self._is_understood and bool(parts_to_do(self.progress.dossier.parts))
         local, is_remote = self._local.definitions(), not self._local_thinks
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (acts or is_remote), is_remote=is_remote)
 
@@ -396,13 +396,13 @@ class Conversation:
     async def _conclude(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; if not, the model was told what is wrong with it."""
         self._learn()
-        lacking = self._draft.without_effect(self.progress.dossier.parts) if self._settled else None
+        lacking = self._draft.without_effect(self.progress.dossier.parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed.keys()
         if problem := await self._answers.problem_with(self.key, reply, self.progress, lacking, self.unnamed):
             self._talk.say(problem)
             return False
-        if not self._settled:
-            await self._settle_parts(whole_task(self.ctx.task))
+        if not self._is_understood:
+            await self._fix_parts(whole_task(self.ctx.task))
         await self._take_answer(reply.text)
         return True
 

@@ -258,7 +258,7 @@ async def _design(ctx: TurnContext, kind: str) -> Template:
     return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
 
 
-async def settle_task(ctx: TurnContext, progress: Progress, said: Understanding) -> tuple[TurnContext, Progress]:
+async def choose_process(ctx: TurnContext, progress: Progress, said: Understanding) -> tuple[TurnContext, Progress]:
     """The progress with process and strategy, and the context with what is known of tasks of that kind."""
     acts = bool(parts_to_do(said.parts))
 

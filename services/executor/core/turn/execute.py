@@ -48,7 +48,6 @@ from services.executor.core.write.agent_calls import AgentAtWork
 from services.executor.core.write.mutations import send_plan_calls
 from services.executor.core.write.notices import (
     append_missing_notice,
-    leave_out_early_notices,
     left_out_calls,
     not_made,
     quiet_rest,
@@ -316,8 +315,6 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsFo
             if not isinstance(released, Progress):
                 return released
             progress = released
-        if progress.state is FsmState.SCHEDULE_NOTIFY:
-            await leave_out_early_notices(ctx, progress)
         if pause := await quiet_rest(ctx, progress):
             return Resting(progress, pause)
         try:
@@ -338,14 +335,15 @@ async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | Wait
     """
     if progress.dossier.verdict is None:
         raise Failed("there is no policy verdict on the plan; nothing was written")
-    waits = not is_let_through(progress) and needs_person(ctx, progress)
-    if waits and not progress.confirmed:
+    asks_person = not is_let_through(progress) and needs_person(ctx, progress)
+    if asks_person and not progress.confirmed:  # none of the process's confirmations was given yet
         return WaitsForDecision(progress)
-    if not waits and not is_let_through(progress):
+    if not asks_person and not is_let_through(progress):
         progress = let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
-    if (waits or progress.state is FsmState.MUTATE) and (stale := await check_inputs_still_hold(ctx, progress)):
+    # Before a further confirmation is asked for, and before the first change: what was approved has to hold still.
+    if (asks_person or progress.state is FsmState.MUTATE) and (stale := await check_inputs_still_hold(ctx, progress)):
         return stale
-    return WaitsForDecision(progress) if waits else progress
+    return WaitsForDecision(progress) if asks_person else progress
 
 
 async def _work_in_state(ctx: TurnContext, progress: Progress) -> Progress:
@@ -368,7 +366,6 @@ async def _make_changes(ctx: TurnContext, progress: Progress) -> Progress:
     await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
     if FsmState.SCHEDULE_NOTIFY in progress.path:
         return _count_calls(progress, (ToolClass.CHANGE,))
-    await leave_out_early_notices(ctx, progress)
     await send_plan_calls(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
     return _count_calls(progress, (ToolClass.CHANGE, ToolClass.NOTIFY))
 

@@ -244,13 +244,14 @@ class Worker:
         self,
         opened: OpenedTurn,
         ended: FinishedRun,
-        approval: Approval | None,
-        before: Approval | None,
+        asked_now: Approval | None,
+        asked_before: Approval | None,
         charges: Sequence[DayCharges],
     ) -> None:
         """Stores what the turn leaves: record, answer, events, approval, timer and outcome, in one step.
 
-        ``before``: the task's approval as the turn found it.
+        ``asked_before`` and ``asked_now``: the task's approval as the turn found it, and as it leaves it. One that was
+        asked for before and is not any more is stored as it ended.
         """
         if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
             opened.journal.tell("phase", phase=Phase.REFLECT.value)
@@ -260,14 +261,14 @@ class Worker:
         now = opened.journal.now
         entries, events, _ = opened.journal.take_unstored()
         hidden, rules = opened.journal.hidden, self._limits.answers
-        written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
-        over = ended_approval(before, _decided_approval(opened), approval, written)
-        end = turn_end(_as_begun(opened), ended, session, approval, events, now, hidden, rules, over)
+        written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if asked_before else ()
+        over = ended_approval(asked_before, _decided_approval(opened), asked_now, written)
+        end = turn_end(_as_begun(opened), ended, session, asked_now, events, now, hidden, rules, over)
         tell_end(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.span(names.STORE):
-            end = end._replace(entries=entries, settled=over, notices=approval_notices(before, approval, over))
+            end = end._replace(entries=entries, settled=over, notices=approval_notices(asked_before, asked_now, over))
             await opened.store.finish(end._replace(charges=tuple(charges)))
-        opened.journal.counts.count_end(end, before)
+        opened.journal.counts.count_end(end, asked_before)
 
 
 def _charges(work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()) -> tuple[DayCharges, ...]:

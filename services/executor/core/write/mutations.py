@@ -1,5 +1,12 @@
 """MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through what may refuse it, the read before it, intent,
-call, result and proof (I3, I4).
+call, result and proof (I3, I4). The way of one write:
+
+    send_plan_calls        the plan's calls in order, and what a failure stops or takes back
+      _carry_out_call      one call, made or left out
+        _make_and_settle   from one status of its entry to the next, until that is settled
+          _send_call       the verdict renewed; refuse_too_early, refuse_out_of_turn and prepare may refuse it
+            send           _open stores the intent, call_tool makes the request, store_answer keeps the answer
+          settle_open_call the agent's word, or settle_by_reading: the proof
 """
 
 import asyncio
@@ -34,7 +41,14 @@ from services.executor.core.tools.toolbox import (
     require_permitted,
 )
 from services.executor.core.write.agent_calls import hear_reply, is_answer_overdue, is_with_agent, settle_by_agent
-from services.executor.core.write.notices import is_left_out, leave_out, may_go_out, text_place, with_sentence
+from services.executor.core.write.notices import (
+    is_left_out,
+    leave_out,
+    may_go_out,
+    text_place,
+    why_not_told,
+    with_sentence,
+)
 from services.executor.core.write.settling import (
     effect_since,
     is_found_done,
@@ -304,12 +318,14 @@ async def settle_open(ctx: TurnContext, *, ends: bool = True) -> None:
 
 
 async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
-    """A sentence on the earlier failed call that shares its part of the task with this one, or whose answer this one
-    needs; empty if there is none.
+    """Why a call that was not made is left out: it tells of a change that may not be done, or an earlier call failed
+    that shares its part of the task or whose answer it needs. Empty if it may go out.
     """
     known = await plan_entries(ctx.store, plan)
     if call.call_id in known and known[call.call_id].status not in SENDABLE:
         return ""
+    if call.tool_class is ToolClass.NOTIFY and (untold := why_not_told(ctx, call, plan, known)):
+        return untold
     needed = frozenset(references(call.arguments))
     for one in plan.calls[: plan.calls.index(call)]:
         failed = is_left_out(ctx, plan, one) or (one.call_id in known and known[one.call_id].status in DID_NOTHING)

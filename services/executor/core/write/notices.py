@@ -233,17 +233,12 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
     return not given.isdisjoint(_texts_of_party(party, facts))
 
 
-async def leave_out_early_notices(ctx: TurnContext, progress: Progress) -> None:
-    """Leaves out the unsent notices that tell of a change which is neither verified nor acknowledged."""
-    plan = progress.dossier.plan
-    known = await plan_entries(ctx.store, plan) if plan else {}
-    for call in plan.calls if plan else ():
-        unsent = call.call_id not in known or known[call.call_id].status in SENDABLE
-        if plan is None or call.tool_class is not ToolClass.NOTIFY or not unsent or is_left_out(ctx, plan, call):
-            continue
-        going = may_go_out(call, plan, known, after_proof=ctx.tenant.notices_after_proof)
-        if not going.allowed:
-            await leave_out(ctx, plan, call, f"nobody is told of a change that is not verified: {going.why_not}")
+def why_not_told(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, known: Mapping[str, LedgerEntry]) -> str:
+    """A sentence on the change that a notice tells of and that is neither verified nor acknowledged; empty if the
+    notice may go out. ``known``: the plan's entries by call id.
+    """
+    going = may_go_out(notice, plan, known, after_proof=ctx.tenant.notices_after_proof)
+    return "" if going.allowed else f"nobody is told of a change that is not verified: {going.why_not}"
 
 
 def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
@@ -339,8 +334,9 @@ async def quiet_rest(ctx: TurnContext, progress: Progress) -> Rest | None:
     if plan is None or until is None:
         return None
     known = await plan_entries(ctx.store, plan)
-    left = (call for call in notices if not is_left_out(ctx, plan, call))
-    held = [call for call in left if call.call_id not in known or known[call.call_id].status in SENDABLE]
+    unsent = (call for call in notices if call.call_id not in known or known[call.call_id].status in SENDABLE)
+    left = (call for call in unsent if not is_left_out(ctx, plan, call))
+    held = [call for call in left if not why_not_told(ctx, call, plan, known)]
     if not held:
         return None
     local = until.astimezone(ZoneInfo(ctx.tenant.time_zone))
