@@ -74,7 +74,7 @@ def put(
       purple tenant record set default record.json --comment "the ERP has a new address"
     """
     document = _document(file)
-    _check_record(file, document, tenant_id)
+    _check_policies(file, document, tenant_id)
     document["version"] = _base(url, tenant_id, name, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **speaker_claim(name)}
     stored = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
@@ -183,7 +183,7 @@ def _document(file: Path) -> JsonObject:
         raise Complaint(f"{file} cannot be read as a record: {error}") from error
 
 
-def _check_record(file: Path, document: JsonObject, tenant_id: str) -> None:
+def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
     """Check the record and its rules by the policy service's command, since the gateway may have no such service."""
     if not document.get("policies"):  # the gateway names all that is wrong with the rest
         return

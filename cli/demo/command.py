@@ -128,7 +128,7 @@ _TIERS = ("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL")
 _TOOL_SECONDS = "3"  # a lost reply is settled once a call's time has passed; nobody should wait long for that
 
 
-class DemoProtocol(StrEnum):
+class DemoToolProtocol(StrEnum):
     """The protocol over which the company's tools are served."""
 
     MCP = "mcp"
@@ -138,8 +138,9 @@ class DemoProtocol(StrEnum):
 
 def demo(
     protocol: Annotated[
-        DemoProtocol, typer.Option(help="What the example company's tools are served over; the worker finds it out.")
-    ] = DemoProtocol.MCP,
+        DemoToolProtocol,
+        typer.Option(help="What the example company's tools are served over; the worker finds it out."),
+    ] = DemoToolProtocol.MCP,
     model_url: Annotated[
         str, typer.Option(help="A model's address (Messages API) in place of ANTHROPIC_BASE_URL.", metavar="URL")
     ] = "",
@@ -206,7 +207,7 @@ async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: 
             err.print(f"Data and logs are kept in {folder}.", style="dim")
 
 
-def _environment(protocol: DemoProtocol, model_url: str, model: str) -> Mapping[str, str]:
+def _environment(protocol: DemoToolProtocol, model_url: str, model: str) -> Mapping[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _ITS_OWN}
     told = {"COMPANY_PROTOCOL": protocol.value} | dict.fromkeys(_TIERS, model) | {"ANTHROPIC_BASE_URL": model_url}
     return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **{name: value for name, value in told.items() if value}}

@@ -33,7 +33,7 @@ from shared.contracts.learning_files import LearningFile
 from shared.infra.installation import InstallationReading
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import set_on_signals, tune_gc
-from shared.infra.redis import connect, until_durable
+from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.rpc import RpcQueue, keep_importing
 from shared.infra.side_server import QuietServer, side_server
 from shared.infra.tenant_records import TenantStops
@@ -59,7 +59,9 @@ async def run_sessions(
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
-        await until_durable(state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds)
+        await check_durable_at_start(
+            state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
+        )
         shared, wakes, mended, owner = SharedTexts(state), ArqWakes(queue), FaultCounts(), name_owner()
         sessions = RedisSessions(state, owner, settings.lease_seconds, memories, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import NoDecode
 
-from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.orchestrators import OrchestratorName
 from shared.domain.outgoing import Reach, files_reach, operators_reach, tools_reach
 from shared.domain.quality import Formula
 from shared.domain.words import PlanAudit, Strategy
@@ -126,8 +126,8 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         default=tuple(Strategy),
         description="the strategies that the bandit chooses among, commas between; the first begins a process type",
     )
-    orchestrators: Annotated[tuple[Orchestrating, ...], NoDecode] = Field(
-        default=(Orchestrating.LOCAL,), description="who thinks, in this order: local, brainos"
+    orchestrators: Annotated[tuple[OrchestratorName, ...], NoDecode] = Field(
+        default=(OrchestratorName.LOCAL,), description="who thinks, in this order: local, brainos"
     )
     executor_parts: WordList = Field(
         default=("made_tools", "files"),
@@ -178,7 +178,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     @property
     def parts(self) -> tuple[str, ...]:
         """The names of all parts that are to be loaded, each once."""
-        outside = (one.value for one in self.orchestrators if one is not Orchestrating.LOCAL)
+        outside = (one.value for one in self.orchestrators if one is not OrchestratorName.LOCAL)
         return tuple(dict.fromkeys((*self.executor_parts, *outside)))
 
     @property
@@ -215,13 +215,13 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
         if isinstance(names, list) and (not all(names) or len(set(names)) < len(names)):
             raise ValueError(
-                f"ORCHESTRATORS names each of {', '.join(Orchestrating)} at most once, separated by commas"
+                f"ORCHESTRATORS names each of {', '.join(OrchestratorName)} at most once, separated by commas"
             )
         return names
 
     @model_validator(mode="after")
     def _has_brainos(self) -> Self:
-        if Orchestrating.BRAINOS not in self.orchestrators:
+        if OrchestratorName.BRAINOS not in self.orchestrators:
             return self
         named = {"URL": self.brainos_api_url, "KEY": self.brainos_api_key}
         given = {"BRAINOS_ORG_ID": self.brainos_org_id, **{f"BRAINOS_API_{name}": said for name, said in named.items()}}

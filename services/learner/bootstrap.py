@@ -17,7 +17,7 @@ from services.learner.jobs import build_file_jobs, build_memory_jobs
 from services.learner.settings import LearnerSettings
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import set_on_signals, tune_gc
-from shared.infra.redis import connect, until_durable
+from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.side_server import side_server
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -29,7 +29,9 @@ async def learn(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
     """Run the service until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
-        await until_durable(redis, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds)
+        await check_durable_at_start(
+            redis, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
+        )
         await _serve(settings, redis, tracer)
     finally:
         await redis.aclose()

@@ -126,7 +126,7 @@ def marked_values(text: str) -> dict[str, MarkKind]:
     return values
 
 
-def may_be_marked(number: int) -> bool:
+def is_long_enough_to_mark(number: int) -> bool:
     """Whether a number has enough digits to be marked without a word beside it."""
     return abs(number) >= _LEAST_NUMBER
 

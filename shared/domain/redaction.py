@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import MarkKind, marked_values, may_be_marked
+from shared.domain.marks import MarkKind, is_long_enough_to_mark, marked_values
 
 T = TypeVar("T")
 NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
@@ -48,7 +48,7 @@ def _redact_value(value: object, known: Mapping[str, MarkKind]) -> object:
         case bool() | None | float():
             return value
         case int():
-            return redact_text(str(value)) if may_be_marked(value) and marked_values(str(value)) else value
+            return redact_text(str(value)) if is_long_enough_to_mark(value) and marked_values(str(value)) else value
         case dict():  # before what has to be asked of a class by its registry
             return _redact_fields(value, known)
         case list():

@@ -129,7 +129,7 @@ def check_lineage(redis: Redis) -> None:
     raise VolatileRedis(str(problem))
 
 
-async def until_durable(redis: Redis, *, allow_volatile: bool = False, seconds: float = START_SECONDS) -> None:
+async def check_durable_at_start(redis: Redis, *, allow_volatile: bool = False, seconds: float = START_SECONDS) -> None:
     """``check_durable`` at start-up: waits up to ``seconds`` for a server that does not answer yet."""
     clock = asyncio.get_running_loop().time
     until = clock() + seconds

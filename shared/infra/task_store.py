@@ -48,7 +48,7 @@ class TaskStore(Tasks):
         message = dedupe or turn.turn_id
         if isinstance(self._redis, ClusterRedis):
             return await self._accept_apart(record, turn, message)
-        return await self._accept_at_once(record, turn, message)
+        return await self._accept_in_one_step(record, turn, message)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Put a decision, cancel or deadline ahead of the session's messages; False if the task cannot take it.
@@ -95,7 +95,7 @@ class TaskStore(Tasks):
                     after = row.stream_id
                     yield row
 
-    async def _accept_at_once(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
+    async def _accept_in_one_step(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
         """Store the turn and the task's alias in one step."""
         reply = await self._accept(record, turn, message, names_task=True)
         if reply[0] == "named":

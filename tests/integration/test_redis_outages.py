@@ -21,7 +21,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
-from shared.infra.redis import connect, until_durable
+from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
@@ -254,7 +254,7 @@ async def test_a_server_that_comes_back_is_waited_for(tmp_path: Path) -> None:
     """Nobody listens when the process asks first; it goes on as soon as the server is there."""
     server = EmbeddedRedis(tmp_path)
     redis = connect(server.url)
-    waiting = asyncio.create_task(until_durable(redis))
+    waiting = asyncio.create_task(check_durable_at_start(redis))
     await asyncio.sleep(0)
     try:
         server.start()

@@ -97,11 +97,11 @@ class RedisSessions(Sessions):
         turn = None
         try:
             turn = Turn.model_validate_json(str(stored))
-            packed, version, outcome = claimed.record or await self._record(lease, turn.task_id)
+            packed, version, outcome = claimed.record or await self._read_packed_record(lease, turn.task_id)
             record = read_record(packed)
         except ValueError as error:
             task_id = turn.task_id if turn else _guess_task(str(stored))
-            packed, *_ = claimed.record or await self._record(lease, task_id)
+            packed, *_ = claimed.record or await self._read_packed_record(lease, task_id)
             about = (str(turn_id), task_id, int(str(attempts)), moment_of(claimed.pulse), turn, _json_of(packed))
             raise UnreadableTurn(_describe(error), *about) from error
         begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
@@ -156,7 +156,7 @@ class RedisSessions(Sessions):
         on = isinstance(self._redis, ClusterRedis)
         return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
 
-    async def _record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
+    async def _read_packed_record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
         """The record, as in ``ClaimReply``, of the task of a turn that does not name its task's keys yet."""
         name = keys.task_keys(lease.tenant, lease.session_id, task_id).record
         found = await self._scripts.command("HMGET", name, "json", "version", "outcome")

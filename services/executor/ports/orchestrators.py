@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from shared.domain.exact_json import Json, JsonObject
 
 
-class Orchestrating(StrEnum):
+class OrchestratorName(StrEnum):
     """Who thinks a task through. ``local``: the model of this installation, by the strategy that the bandit chose."""
 
     LOCAL = "local"

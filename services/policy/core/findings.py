@@ -180,9 +180,8 @@ def _forbids_to_all(ready: ReadyRule, scene: CallScene) -> bool:
 
 
 def _rests_on_request(ready: ReadyRule, decision: Truth, proven: Context, scene: CallScene) -> bool:
-    """Whether only unproven fields keep the rule from acting: without them it would act.
-
-    A rule that is not ``if_known`` counts too if it could then not be decided.
+    """Whether a rule that does not act would act, or could not be decided, without the fields that only the request
+    gives. An ``if_known`` rule counts only if it would act.
     """
     if ready.rule.if_known:
         known = (proven, *scene.proven_by_record)

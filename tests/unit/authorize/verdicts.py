@@ -8,7 +8,7 @@ from services.executor.core.authorize.policy import find_unruled, request_for
 from services.executor.core.session.context import Limits, TurnContext
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue
-from services.executor.core.states.machine import GENERAL, Template
+from services.executor.core.states.machine import GENERAL, ProcessTemplate
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -36,7 +36,7 @@ def request(
     rules: Sequence[Rule],
     calls: Sequence[PlannedCall],
     facts: Sequence[Fact],
-    template: Template = GENERAL,
+    template: ProcessTemplate = GENERAL,
     values: Sequence[NamedValue] = (),
     task: str = "Do it",
 ) -> EvaluateRequest:
@@ -54,7 +54,7 @@ def request(
 
 
 def verdict(
-    rules: Sequence[Rule], calls: Sequence[PlannedCall], facts: Sequence[Fact], template: Template = GENERAL
+    rules: Sequence[Rule], calls: Sequence[PlannedCall], facts: Sequence[Fact], template: ProcessTemplate = GENERAL
 ) -> Verdict:
     return evaluate(request(rules, calls, facts, template), ConditionCache())
 

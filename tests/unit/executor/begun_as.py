@@ -3,7 +3,7 @@
 import json
 
 from services.executor.core.session.journal import Journal
-from services.executor.core.states.machine import Template
+from services.executor.core.states.machine import ProcessTemplate
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import Turn
 from shared.domain.exact_json import JsonObject
@@ -14,7 +14,7 @@ from tests.unit.executor.stage import APPROVE, TASK, Stage
 NOTICE: tuple[str, JsonObject] = ("notify_person", {"text": "Claim C-1 is approved."})
 
 
-async def begin(store: TurnStore, template: Template) -> None:
+async def begin(store: TurnStore, template: ProcessTemplate) -> None:
     """Leave what a worker leaves that has named the task's process and then died."""
     journal = Journal(store, (), (await store.pulse()).now, 60)
     named = {"process_type": template.process_type, "by": "model", "template": template.model_dump(mode="json")}
@@ -22,7 +22,7 @@ async def begin(store: TurnStore, template: Template) -> None:
     await journal.flush()
 
 
-async def begun_as(template: Template, *calls: Call, text: str = TASK) -> Stage:
+async def begun_as(template: ProcessTemplate, *calls: Call, text: str = TASK) -> Stage:
     """``calls`` are what its model proposes: one change and a notice of it by default."""
     stage = Stage(text)
     stage.talk.process = template.process_type

@@ -11,12 +11,12 @@ from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.orchestrators import Orchestrating, Orchestrator
+from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 from tests.unit.executor.stage import TASK, Stage
 
-BRAINOS, LOCAL = Orchestrating.BRAINOS, Orchestrating.LOCAL
+BRAINOS, LOCAL = OrchestratorName.BRAINOS, OrchestratorName.LOCAL
 READ, WRITE = call("get_claim", claim_id="C-1"), call("approve_claim", claim_id="C-1")
 WHOLE = (events(READ), events(WRITE), answer("C-1 of 120.50 is approved."))
 
@@ -28,7 +28,7 @@ def understood(*parts: tuple[str, str], form: str = "prose") -> JsonObject:
 
 
 class OrchestratedStage(Stage):
-    def __init__(self, text: str, client: Orchestrator, orchestrators: tuple[Orchestrating, ...]) -> None:
+    def __init__(self, text: str, client: Orchestrator, orchestrators: tuple[OrchestratorName, ...]) -> None:
         super().__init__(text)
         self._client = client
         self.limits = self.limits._replace(orchestrators=orchestrators)
@@ -47,7 +47,7 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def orchestrated(
-    *rounds: Round, text: str = TASK, by: tuple[Orchestrating, ...] = (BRAINOS, LOCAL), seconds: float = 5.0
+    *rounds: Round, text: str = TASK, by: tuple[OrchestratorName, ...] = (BRAINOS, LOCAL), seconds: float = 5.0
 ) -> AsyncIterator[Scene]:
     async with mock_brainos(*rounds) as brain:
         client = BrainOS(Account(brain.url, "a-key", "org-1"), seconds)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.session.ledger import open_doubts
-from services.executor.ports.orchestrators import Orchestrating, OrchestratorReply, ToolAsked
+from services.executor.ports.orchestrators import OrchestratorName, OrchestratorReply, ToolAsked
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import TaskState
@@ -59,7 +59,7 @@ _COURSES = st.lists(st.one_of(_SAID, _SAID, _FINAL, st.none()), max_size=8)
 @examples(20, 500)
 @given(_COURSES, st.sampled_from([(BRAINOS, LOCAL), (BRAINOS,)]), st.none() | st.integers(1, 20))
 async def test_any_orchestrator_writes_only_what_the_ledger_knows(
-    course: list[OrchestratorReply | None], by: tuple[Orchestrating, ...], die_before: int | None
+    course: list[OrchestratorReply | None], by: tuple[OrchestratorName, ...], die_before: int | None
 ) -> None:
     """Every change that reached the server was planned, judged and written down, and none was made twice."""
     orchestrator = ScriptedOrchestrator(course)

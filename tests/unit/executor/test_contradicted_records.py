@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.process.synthesis import ProposedProcess, build_template
-from services.executor.core.states.machine import TEMPLATES, Template
+from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState as S
 from shared.domain.words import TaskState, ToolClass
@@ -28,7 +28,7 @@ _ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperti
 
 
 async def _run(
-    template: Template, row: JsonObject, said: JsonObject, *further: JsonObject, trusts: bool
+    template: ProcessTemplate, row: JsonObject, said: JsonObject, *further: JsonObject, trusts: bool
 ) -> tuple[Stage, list[JsonObject]]:
     """The record was read, and the plan's one call says something of its own."""
     written: list[JsonObject] = []
@@ -63,7 +63,7 @@ async def _run(
     ],
 )
 async def test_what_the_record_says_is_judged_whatever_the_call_says(
-    template: Template, row: JsonObject, said: JsonObject, rule: str, trusts: bool
+    template: ProcessTemplate, row: JsonObject, said: JsonObject, rule: str, trusts: bool
 ) -> None:
     stage, written = await _run(template, {"id": "C-1", **row}, said, trusts=trusts)
     record = stage.turns.record

@@ -7,7 +7,7 @@ import pytest
 from services.executor.core.process.rules import deviations
 from services.executor.core.process.synthesis import problems
 from services.executor.core.session.values import NamedValue
-from services.executor.core.states.machine import TEMPLATES, Figure, Template
+from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate
 from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -123,5 +123,5 @@ def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alo
 def test_a_process_file_that_governs_no_argument_is_refused() -> None:
     general = TEMPLATES["general"]
     bad = Figure(name="f", operation="sum", operands=("a.b",), governs=("Amount[]",))
-    template = Template(process_type="t", states=general.states, figures=(bad,))
+    template = ProcessTemplate(process_type="t", states=general.states, figures=(bad,))
     assert "'Amount[]' is no argument" in next(problems(template))

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import TEMPLATES, Template
+from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
 from services.executor.core.write.notices import is_addressed_to
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -25,7 +25,7 @@ TO_VENDOR: tuple[str, JsonObject] = ("notify_person", {"vendor_id": "C-1", "text
 UNPROVED = "nobody is told of a change that is not verified: c1 approve_claim is unverified"
 
 
-async def unproved(template: Template, *calls: tuple[str, JsonObject], text: str = TASK) -> Stage:
+async def unproved(template: ProcessTemplate, *calls: tuple[str, JsonObject], text: str = TASK) -> Stage:
     """No read shows what the calls change, and the tenant has notices wait for proof."""
     stage = await begun_as(template, *calls, text=text)
     stage.servers.remove("get_claim")

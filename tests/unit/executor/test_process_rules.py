@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.states.machine import TEMPLATES, Figure, Template
+from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, loads_object
@@ -17,7 +17,7 @@ from tests.unit.executor.stage import APPROVE, TASK, Stage, decision
 
 LEFT = Figure(name="left", operation="difference", operands=("claim.limit", "claim.amount"))
 OVER = Rule(id="over", condition="figures.left < 0", action="require_approval", level="finance", if_known=True)
-PROCESS = Template(
+PROCESS = ProcessTemplate(
     process_type="visit",
     states=(S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
     instructions={S.ASSESS: "Look at the\nclaim.", S.MUTATE: "Decide it once.", S.COMPLETE: "Say it."},
@@ -33,7 +33,7 @@ _WITH_LIMIT: tuple[str, JsonObject] = (
 _FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
 
 
-async def _stage(template: Template, *calls: tuple[str, JsonObject], limit: str | None = "100.00") -> Stage:
+async def _stage(template: ProcessTemplate, *calls: tuple[str, JsonObject], limit: str | None = "100.00") -> Stage:
     stage = await begun_as(template, *(calls or (APPROVE,)), text=f"{TASK}, of which 7 for taxis")
     stage.policy = RealPolicy()
     if limit is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.settings import ExecutorSettings
 from shared.domain.words import Strategy
 from shared.infra.anthropic_request import takes_effort
@@ -26,16 +26,16 @@ def _settings(monkeypatch: pytest.MonkeyPatch, given: dict[str, str] | None = No
 @pytest.mark.parametrize(
     ("given", "read"),
     [
-        ({}, (tuple(Strategy), "on", (Orchestrating.LOCAL,))),
-        ({"STRATEGIES": "fsm", "COMPUTE_AUDIT": "on"}, ((Strategy.FSM,), "on", (Orchestrating.LOCAL,))),
-        ({"COMPUTE_AUDIT": "all"}, (tuple(Strategy), "all", (Orchestrating.LOCAL,))),
+        ({}, (tuple(Strategy), "on", (OrchestratorName.LOCAL,))),
+        ({"STRATEGIES": "fsm", "COMPUTE_AUDIT": "on"}, ((Strategy.FSM,), "on", (OrchestratorName.LOCAL,))),
+        ({"COMPUTE_AUDIT": "all"}, (tuple(Strategy), "all", (OrchestratorName.LOCAL,))),
         (
             {"STRATEGIES": " moa, fsm ", "ORCHESTRATORS": "brainos, local", **_BRAINOS},
-            ((Strategy.MOA, Strategy.FSM), "on", (Orchestrating.BRAINOS, Orchestrating.LOCAL)),
+            ((Strategy.MOA, Strategy.FSM), "on", (OrchestratorName.BRAINOS, OrchestratorName.LOCAL)),
         ),
         (
             {"COMPUTE_AUDIT": "off", "ORCHESTRATORS": "local,brainos", **_BRAINOS},
-            (tuple(Strategy), "off", (Orchestrating.LOCAL, Orchestrating.BRAINOS)),
+            (tuple(Strategy), "off", (OrchestratorName.LOCAL, OrchestratorName.BRAINOS)),
         ),
     ],
 )
@@ -69,7 +69,7 @@ def test_what_brainos_needs_is_named_where_it_is_missing_or_wrong(
     """Only where brainos is listed: elsewhere nobody asks for it."""
     with pytest.raises(ValidationError, match=f"{name} is missing or cannot be sent"):
         _settings(monkeypatch, {"ORCHESTRATORS": "brainos", **_BRAINOS, name: value})
-    assert _settings(monkeypatch, {**_BRAINOS, name: value}).orchestrators == (Orchestrating.LOCAL,)
+    assert _settings(monkeypatch, {**_BRAINOS, name: value}).orchestrators == (OrchestratorName.LOCAL,)
 
 
 @pytest.mark.promise("brainos.settings")

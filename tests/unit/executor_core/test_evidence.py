@@ -12,7 +12,7 @@ from services.executor.core.reflect.quality import (
     untraced_tokens,
 )
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.states.machine import GENERAL, Template
+from services.executor.core.states.machine import GENERAL, ProcessTemplate
 from services.executor.core.tools.record_tree import found_nothing
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
@@ -25,14 +25,14 @@ from tests.unit.executor_core.makers import call, entry, fact, from_task, plan, 
 PATH = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 CLAIM = fact({"id": "C-1", "amount_cents": 12050, "owner": "Ada Lind", "status": "open"})
 TASK = "Approve claim C-1"
-PAID = Template(process_type="expense", states=PATH, outputs=("decision", "amount", "owner"))
+PAID = ProcessTemplate(process_type="expense", states=PATH, outputs=("decision", "amount", "owner"))
 
 
 def run(
     answer: str,
     dossier: Dossier,
     *writes: LedgerEntry,
-    template: Template = GENERAL,
+    template: ProcessTemplate = GENERAL,
     read_only: bool = False,
     task: str = TASK,
     dry_run: bool = False,
@@ -178,7 +178,7 @@ def test_a_document_about_a_process_needs_none_of_its_outputs_and_is_not_idle() 
 def test_outputs_that_are_there_raise_the_score_and_a_summary_alone_does_not() -> None:
     full = run("Approved: 120.50 for Ada Lind.", _done(), entry(WriteStatus.VERIFIED), template=PAID)
     assert quality(evidence(full)).parts["outputs_there"] == 0.1
-    summed = Template(process_type="x", states=PATH, outputs=("summary",))
+    summed = ProcessTemplate(process_type="x", states=PATH, outputs=("summary",))
     assert evidence(run("Approved.", _done(), template=summed)).outputs_there is None
 
 

@@ -8,7 +8,7 @@ from services.executor.core.figures.evaluate import audit
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.session.values import Fact, FigureResults, figures_about, with_figures
-from services.executor.core.states.machine import TEMPLATES, Figure, Template
+from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate
 from shared.domain.exact_json import Json
 from shared.domain.words import FsmState
 from tests.each_row import each_row
@@ -54,7 +54,7 @@ def _why_not(process: str, task: str, *facts: Fact) -> str:
 
 def _one(figure: Figure, facts: Sequence[Fact], task: str = "") -> FigureResults:
     states = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.MUTATE, FsmState.COMPLETE)
-    return compute_figures(Template(process_type="some", states=states, figures=(figure,)), facts, task)
+    return compute_figures(ProcessTemplate(process_type="some", states=states, figures=(figure,)), facts, task)
 
 
 @pytest.mark.promise("process.figures")

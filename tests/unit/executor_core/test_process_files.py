@@ -10,7 +10,7 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.synthesis import problems, refuse_bad, refuse_bad_files
 from services.executor.core.states.machine import (
     BadTemplate,
-    Template,
+    ProcessTemplate,
     read_template,
     state_after,
     with_end,
@@ -59,7 +59,7 @@ def test_what_would_silently_do_nothing_is_refused_when_the_file_is_read(more: s
 
 @pytest.mark.promise("process.files")
 def test_every_wrong_thing_is_named_at_once() -> None:
-    template = Template(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
+    template = ProcessTemplate(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
     with pytest.raises(BadTemplate, match=r"no process_type.*begin with DECOMPOSE.*stands once"):
         refuse_bad(template)
 
@@ -78,8 +78,8 @@ def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() ->
 @pytest.mark.promise("process.walks")
 def test_a_process_that_a_model_made_up_checks_the_policy_before_it_writes() -> None:
     """A built-in one may leave that to the check before its gate; one that writes nothing has nothing to check."""
-    unchecked = Template(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.MUTATE, S.COMPLETE))
-    reading = Template(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.COMPLETE))
+    unchecked = ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.MUTATE, S.COMPLETE))
+    reading = ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.COMPLETE))
 
     assert not [*problems(unchecked)]
     assert [*problems(unchecked, synthesized=True)] == ["it writes without POLICY_CHECK before"]
@@ -95,7 +95,7 @@ _ORDERED = st.sets(st.sampled_from(S)).map(lambda some: tuple(state for state in
 def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
     states: tuple[S, ...], synthesized: bool
 ) -> None:
-    template = Template(process_type="x", states=states)
+    template = ProcessTemplate(process_type="x", states=states)
     if [*problems(template, synthesized=synthesized)]:
         return
     for path in _paths(template):
@@ -109,7 +109,7 @@ def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
         assert S.POLICY_CHECK in before or not synthesized
 
 
-def _paths(template: Template) -> list[tuple[S, ...]]:
+def _paths(template: ProcessTemplate) -> list[tuple[S, ...]]:
     """All that a run may make of the template's states."""
     gated = [with_gate(template.states)] if S.MUTATE in template.states else []
     base = [template.states, *gated]

@@ -6,7 +6,7 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import not_known, process_policy
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import FigureResults
-from services.executor.core.states.machine import GENERAL, TEMPLATES, Template
+from services.executor.core.states.machine import GENERAL, TEMPLATES, ProcessTemplate
 from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
@@ -18,11 +18,11 @@ _PART = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT
 _CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=ToolClass.NOTIFY)
 
 
-def _figures(template: Template, known: Dossier) -> FigureResults:
+def _figures(template: ProcessTemplate, known: Dossier) -> FigureResults:
     return compute_figures(template, known.facts, "the task")
 
 
-def _rules(template: Template, planned: PlannedCall, partial: bool = True, strict: bool = True) -> list[Rule]:
+def _rules(template: ProcessTemplate, planned: PlannedCall, partial: bool = True, strict: bool = True) -> list[Rule]:
     known = dossier(*([_PART] if partial else [])).model_copy(update={"plan": plan(planned)})
     return [
         rule

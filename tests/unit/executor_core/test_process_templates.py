@@ -11,7 +11,7 @@ from services.executor.core.states.machine import (
     READ_ONLY,
     TEMPLATES,
     NoSuchStep,
-    Template,
+    ProcessTemplate,
     after_planning,
     is_complex,
     state_after,
@@ -48,7 +48,7 @@ def test_the_fifteen_processes_walk_as_the_table_says() -> None:
 
 @pytest.mark.promise("fsm.templates")
 @each_row("template", ALL)
-def test_a_process_decomposes_first_completes_last_and_never_goes_back(template: Template) -> None:
+def test_a_process_decomposes_first_completes_last_and_never_goes_back(template: ProcessTemplate) -> None:
     places = [_ORDER.index(state) for state in template.states]
 
     assert (template.states[0], template.states[1], template.states[-1]) == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
@@ -57,7 +57,7 @@ def test_a_process_decomposes_first_completes_last_and_never_goes_back(template:
 
 @pytest.mark.promise("fsm.templates")
 @given(template=SOME)
-def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: Template) -> None:
+def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: ProcessTemplate) -> None:
     path = with_gate(template.states)
 
     assert state_after(path, S.APPROVAL_GATE) is S.MUTATE

@@ -8,7 +8,7 @@ import pytest
 from services.gateway.features.console.charts import ChartLine, Frame, days_chart, lines, round_ticks
 from services.gateway.features.console.views.health import (
     DayCounts,
-    Needs,
+    WaitingCounts,
     better_tile,
     causes,
     cost_of_a_task,
@@ -110,10 +110,11 @@ def test_it_works_where_tasks_are_done_and_nothing_stands_still(
 
 @pytest.mark.promise("console.first_screen")
 def test_what_needs_somebody_is_counted_and_leads_there() -> None:
-    tile = needs_tile(Needs(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
+    tile = needs_tile(WaitingCounts(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
     assert (tile.value, tile.remark) == ("4", "2 approvals, 1 write in doubt and 1 dead letter; first due now")
     places = [
-        needs_tile(Needs(**{kind: 1}), 0, None, NOON).href for kind in ("approvals", "doubts", "letters", "hooks")
+        needs_tile(WaitingCounts(**{kind: 1}), 0, None, NOON).href
+        for kind in ("approvals", "doubts", "letters", "hooks")
     ]
     assert places == [
         "/console/approvals",
@@ -121,7 +122,7 @@ def test_what_needs_somebody_is_counted_and_leads_there() -> None:
         "/console/operations/dead-letters",
         "/console/webhooks",
     ]
-    assert needs_tile(Needs(), 1, None, NOON).remark == "1 approval waits for others"
+    assert needs_tile(WaitingCounts(), 1, None, NOON).remark == "1 approval waits for others"
     assert better_tile(None).value == "–"
 
 

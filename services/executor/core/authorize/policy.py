@@ -45,7 +45,7 @@ from services.executor.core.session.ledger import (
 )
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states import machine
-from services.executor.core.states.machine import POLICY_MARK, Failed, Rejected, Template
+from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import verb_of
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -98,7 +98,7 @@ def format_refusal(refusal: CallRefusal) -> str:
     return f"{refusal.call_id} {refusal.tool}: {refusal.sentence}"
 
 
-def ends_escalated(template: Template, verdict: Verdict) -> bool:
+def ends_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
     """Whether rules that escalate let the process go on to its end ESCALATE: only where its template says so, and never
     for a missing field (I2).
     """
@@ -171,7 +171,7 @@ def _fields_of_policy(policy: Policy) -> Iterator[str]:
         yield from rule.per
 
 
-async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:
+async def verdict_on(ctx: TurnContext, template: ProcessTemplate, dossier: Dossier) -> Verdict:
     """A fresh verdict on the plan. Raises ``Failed`` if the service is away or answers about another plan."""
     request = request_for(ctx, template, dossier, await _history(ctx, dossier))
     try:
@@ -210,7 +210,7 @@ def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
 
 
 def request_for(
-    ctx: TurnContext, template: Template, dossier: Dossier, history: tuple[PastCall, ...] = ()
+    ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, history: tuple[PastCall, ...] = ()
 ) -> EvaluateRequest:
     """The request for a verdict on the plan by all policies; without calls it is provisional, and a missing field harms
     nothing.

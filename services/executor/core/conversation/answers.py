@@ -79,7 +79,7 @@ class AnswerChecks:
             ("untraced", _ask_to_trace(self._untraced)),
             ("unanswered", self._ask_to_leave(reply.text, progress, lacking, writes)),
         )
-        stand = _describe_stand(progress, self._untraced)
+        stand = _progress_key(progress, self._untraced)
         for name, problem in checks:
             told_at = self._told.setdefault(name, [])
             if problem and len(told_at) < _MOST_TOLD and stand not in told_at:
@@ -214,7 +214,7 @@ def _says_yes_or_no(fact: Fact) -> bool:
     return bool(news) and all(isinstance(value, bool) for value in news)
 
 
-def _describe_stand(progress: Progress, untraced: Sequence[str]) -> str:
+def _progress_key(progress: Progress, untraced: Sequence[str]) -> str:
     """How much was read, calculated and planned so far, and which figures of the answer have no source, as one text."""
     dossier = progress.dossier
     counts = (len(dossier.facts), len(dossier.values), len(dossier.every_plan))

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from services.executor.core.authorize.policy import path_for
 from services.executor.core.conversation.answers import AnswerChecks, why_unanswered
-from services.executor.core.conversation.dispatch import Dispatch, DispatchedReply, LocalTools
+from services.executor.core.conversation.dispatch import DispatchedReply, LocalTools, ReplyDispatch
 from services.executor.core.conversation.strategies import (
     MARK,
     SingleDraft,
@@ -22,11 +22,11 @@ from services.executor.core.conversation.strategies import (
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     Understanding,
-    before_process,
     choose_process,
     known_of_kind,
     still_missing,
     whole_task,
+    with_general_template,
     with_parts,
     with_process,
 )
@@ -54,7 +54,7 @@ from services.executor.core.session.values import (
 )
 from services.executor.core.states.machine import PERMITTED, Failed, after_planning, is_complex
 from services.executor.core.tools.toolbox import offered_tools, unwrap
-from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import PastCall
 from shared.domain.exact_json import Json, dumps, loads_object
@@ -88,7 +88,7 @@ class Conversation:
         self._known_replies = progress.replies  # heard before this attempt: their states are walked already
         self._reader = reader
         self._local = LocalTools(ctx, progress)
-        self._local_thinks = progress.orchestrator is Orchestrating.LOCAL
+        self._local_thinks = progress.orchestrator is OrchestratorName.LOCAL
         mind, prefix = (
             (ctx, "talk") if self._local_thinks else (with_orchestrator(ctx, conversation_id(ctx)), f"talk:{MARK}")
         )
@@ -221,7 +221,7 @@ class Conversation:
         if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
             await self._reach(FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
-        dispatch = Dispatch(self.ctx, self._reader, self._local, self.key)
+        dispatch = ReplyDispatch(self.ctx, self._reader, self._local, self.key)
         with in_state(self.ctx, self.progress):
             made = await dispatch.run(uses, self._draft.held, self._setting, self._known_by_now, self._look_up)
         self._proposed |= bool(made.proposed.use_ids)
@@ -457,5 +457,7 @@ def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ..
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
     rules = await read_rules(ctx, "talk", PERMITTED[FsmState.ASSESS])
     called = _list_past_calls(ctx, progress)
-    reader = TaskReader(before_process(ctx), known_corrections(ctx, progress), rules, progress.dossier.facts, called)
+    reader = TaskReader(
+        with_general_template(ctx), known_corrections(ctx, progress), rules, progress.dossier.facts, called
+    )
     return Conversation(ctx, progress, await opening_sections(ctx), reader)

@@ -328,7 +328,7 @@ class _Sorted(NamedTuple):
     unknown: tuple[ToolUse, ...]
 
 
-class Dispatch:
+class ReplyDispatch:
     """Carries out the calls of one reply. ``key`` begins the names of its journal steps."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, local: LocalTools, key: str) -> None:

@@ -31,13 +31,13 @@ from services.executor.core.states.machine import (
     GENERAL,
     READ_ONLY,
     BadTemplate,
-    Template,
+    ProcessTemplate,
     process_name,
 )
 from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
-from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Strategy
@@ -202,7 +202,7 @@ class _FoundProcess(Contract):
     by: str
     problem: str = ""
     model_calls: int = 0
-    template: Template | None = None
+    template: ProcessTemplate | None = None
 
 
 async def _find(ctx: TurnContext, name: str, *, acts: bool) -> _FoundProcess:
@@ -248,7 +248,7 @@ def _as_general(kind: str, error: Exception, calls: int, *, asks: bool = False) 
     )
 
 
-async def _design(ctx: TurnContext, kind: str) -> Template:
+async def _design(ctx: TurnContext, kind: str) -> ProcessTemplate:
     """Has a model design a process, in one call with a time limit of its own; raises one of ``_NO_DESIGN`` if it gives
     none.
     """
@@ -293,12 +293,12 @@ def _charging_nobody(progress: Progress) -> Progress:
         return progress
     if progress.read_only:
         return progress.model_copy(update={"fell_back": "the task only reads"})
-    if progress.orchestrator is not Orchestrating.LOCAL:
+    if progress.orchestrator is not OrchestratorName.LOCAL:
         return progress.model_copy(update={"fell_back": f"{progress.orchestrator.value} thinks"})
     return progress
 
 
-def before_process(ctx: TurnContext) -> TurnContext:
+def with_general_template(ctx: TurnContext) -> TurnContext:
     """The context for the reads of the first reply: the same in every attempt, whether or not the process is known by
     then.
     """

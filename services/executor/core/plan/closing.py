@@ -24,7 +24,7 @@ from services.executor.core.records.references import reference_to_made, referen
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.states.machine import Escalated, Failed, Rejected, Template
+from services.executor.core.states.machine import Escalated, Failed, ProcessTemplate, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.tools.classes import identifies
 from services.executor.core.tools.near_names import words_of
@@ -317,7 +317,7 @@ def _writes_to_somebody(call: PlannedCall) -> bool:
     return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
 
 
-def refuse_unprovable(template: Template, plan: WritePlan) -> None:
+def refuse_unprovable(template: ProcessTemplate, plan: WritePlan) -> None:
     """Raises ``Escalated`` for a plan that would stop halfway, because no read can prove a change before another."""
     changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
     unproved = [call for call in changes[:-1] if call.read_back is None]

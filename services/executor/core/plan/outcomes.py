@@ -120,7 +120,9 @@ def only_asks(call: PlannedCall, quote: str) -> bool:
 def _why_without_effect(
     part: PartOfTask, calls: Sequence[tuple[WritePlan, PlannedCall]], made: Sequence[LedgerEntry]
 ) -> str | None:
-    """Why a part is not done whose calls all only asked; None if one acts, or a read shows a change."""
+    """Why a part is not done, if its calls only ask for something and change nothing; None if one of them acts, or a
+    read shows a change.
+    """
     if not all(only_asks(call, part.quote) for _, call in calls):
         return None
     hashes = {(plan.hash, call.call_id) for plan, call in calls}

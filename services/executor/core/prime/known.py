@@ -22,7 +22,7 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import tool_of_condition
 from services.executor.core.session.values import kind_of
-from services.executor.core.states.machine import Template
+from services.executor.core.states.machine import ProcessTemplate
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
@@ -219,7 +219,7 @@ def with_thresholds(ctx: TurnContext) -> TurnContext:
     )
 
 
-_policy_of = IdentityCache[Template, Policy](
+_policy_of = IdentityCache[ProcessTemplate, Policy](
     lambda template: Policy(id=f"process:{template.process_type}", rules=template.rules), 256
 )
 

@@ -104,7 +104,7 @@ def refuse_protected(text: str) -> None:
 
 def find_asked(text: str) -> ProtectedRequest | None:
     """The first protected thing that the text asks to be handed over, if there is one."""
-    for sentence in _sentences(text):
+    for sentence in _undisguised_sentences(text):
         for found in _mentions(sentence.words):
             if _is_asked_for(sentence, found):
                 term = " ".join(sentence.words[found.start : found.end])
@@ -177,7 +177,7 @@ class _Sentence:
         return found
 
 
-def _sentences(text: str) -> Iterator[_Sentence]:
+def _undisguised_sentences(text: str) -> Iterator[_Sentence]:
     """Yields each sentence, however disguised, with the items of its list; with and without its asides."""
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")

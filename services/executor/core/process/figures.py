@@ -45,7 +45,7 @@ from services.executor.core.session.values import (
     Shared,
     with_figures,
 )
-from services.executor.core.states.machine import Figure, Pattern, Route, Template, is_figure, kinds, pattern
+from services.executor.core.states.machine import Figure, Pattern, ProcessTemplate, Route, is_figure, kinds, pattern
 from services.executor.core.states.prompts import render
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, names_a_record
@@ -64,7 +64,7 @@ class _Subject(NamedTuple):
     id: str = ""
 
 
-def compute_figures(template: Template, facts: Sequence[Fact], task: str) -> FigureResults:
+def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str) -> FigureResults:
     """Computes the template's figures over the facts; of several definitions of one name the first possible counts."""
     return _compute_figures(template.figures, tuple(facts), task) if template.figures else FigureResults()
 
@@ -111,11 +111,13 @@ def _shared_by_figure(values: Iterable[NamedValue], records: Sequence[Seen]) -> 
             for rank, operand in enumerate(value.operands):
                 if place := places.get((operand.ref, operand.path)):
                     drawn.setdefault(value.figure, {}).setdefault(place, []).append((value.about.casefold(), rank))
-    found = {name: [_shared_record(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()}
+    found = {
+        name: [_subjects_sharing(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()
+    }
     return {name: tuple(one for one in some if len(one.ids) > 1) for name, some in found.items()}
 
 
-def _shared_record(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
+def _subjects_sharing(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
     """The subjects that share an operand. ``whole``: its value, if every difference begins with it and reads agree."""
     identity, key = place
     same = [record.record for record in records if record.identity == identity]
@@ -224,7 +226,7 @@ def render_figures(ctx: TurnContext, progress: Progress) -> str:
     return render({"values": told}) if told else ""
 
 
-def describe_process(template: Template) -> Json:
+def describe_process(template: ProcessTemplate) -> Json:
     """What a process file says to a model, without what it leaves empty."""
     instruction = " ".join(" ".join(template.instructions.get(state, "") for state in template.states).split())
     said: dict[str, Json] = {
@@ -335,7 +337,7 @@ def _find_rows(progress: Progress, task: str) -> list[Seen]:
     return [record for record in rows.records if record.record in meant]
 
 
-def _due_row(template: Template, record: Seen) -> Iterator[DueRow]:
+def _due_row(template: ProcessTemplate, record: Seen) -> Iterator[DueRow]:
     field = record.field(pattern(template.routed).fields)
     age = plain_figure(record.record[field]) if field else None
     if age is None or record.id is None:

@@ -22,7 +22,7 @@ from services.executor.core.states.machine import (
     POLICY_MARK,
     Figure,
     GovernedArgument,
-    Template,
+    ProcessTemplate,
     kinds,
     parse_governed,
 )
@@ -73,7 +73,7 @@ def joint_remainder(figure: Figure, together: Collection[str], shared: Shared, f
 
 
 def joint_remainders(
-    template: Template, calls: Sequence[PlannedCall], found: FigureResults, facts: Sequence[Fact]
+    template: ProcessTemplate, calls: Sequence[PlannedCall], found: FigureResults, facts: Sequence[Fact]
 ) -> dict[str, dict[str, Decimal]]:
     """By remainder and record: what is left after all records of the plan that draw on the same amount."""
     left: dict[str, dict[str, Decimal]] = {}
@@ -107,7 +107,7 @@ def figures_left(arguments: JsonObject, figures: Mapping[str, Decimal], left: Le
 
 
 def unknown_inputs(
-    template: Template,
+    template: ProcessTemplate,
     calls: Sequence[PlannedCall],
     found: FigureResults,
     facts: Sequence[Fact],
@@ -164,7 +164,7 @@ def _why_unknown(
     return "; ".join(one.text for one in own) or f"{name} is not known of what {call.tool} is about"
 
 
-def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[Fact]) -> Iterator[UnknownInput]:
+def _unread(template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact]) -> Iterator[UnknownInput]:
     """The fields that the template must know and that no record around a call gives."""
     for call in changes if template.must_know else ():
         wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
@@ -215,7 +215,7 @@ def deviations(
 
 
 def process_policy(
-    template: Template, dossier: Dossier, found: FigureResults, *, strict: bool = False
+    template: ProcessTemplate, dossier: Dossier, found: FigureResults, *, strict: bool = False
 ) -> tuple[Policy, ...]:
     """The process's policy for a plan, if it has rules; ``strict``: what is not known asks a person, and is not only
     told.
@@ -225,7 +225,7 @@ def process_policy(
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
-def not_known(template: Template, dossier: Dossier, found: FigureResults) -> tuple[str, ...]:
+def not_known(template: ProcessTemplate, dossier: Dossier, found: FigureResults) -> tuple[str, ...]:
     """Sentences on what a plan of this process rests on and nobody could find out, for whoever decides."""
     return tuple(rule.reason or "" for rule in _lacking(template, dossier, found))
 
@@ -270,7 +270,7 @@ def _without_cents(said: tuple[str, ...]) -> tuple[str, ...]:
     return said[:-1] if said[-1:] == ("cent",) else said[:-2] if said[-2:] == ("minor", "unit") else said
 
 
-def _lacking(template: Template, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
+def _lacking(template: ProcessTemplate, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
     """A rule for each unknown figure or field and for partly read lists: then a person has to agree."""
     plan, facts = dossier.plan, dossier.facts
     if plan is None or not _changes(plan):
@@ -283,7 +283,7 @@ def _lacking(template: Template, dossier: Dossier, found: FigureResults) -> Iter
         yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
 
 
-def _contradicting(template: Template, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
+def _contradicting(template: ProcessTemplate, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
     """A rule for each figure that a change contradicts, and one for changes that the plan makes twice."""
     if plan is None or not _changes(plan):
         return
@@ -301,7 +301,7 @@ def _changes(plan: WritePlan) -> bool:
     return any(call.tool_class is ToolClass.CHANGE for call in plan.every_call)
 
 
-def _level(template: Template) -> str:
+def _level(template: ProcessTemplate) -> str:
     """The level that is asked where too little is known: the highest that a rule of the process names, else manager."""
     named = [Level.parse(rule.level) for rule in template.rules if rule.level]
     return max(named, default=Level.MANAGER).word

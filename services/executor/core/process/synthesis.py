@@ -13,7 +13,7 @@ from services.executor.core.states.machine import (
     TEMPLATES,
     BadPattern,
     BadTemplate,
-    Template,
+    ProcessTemplate,
     is_figure,
     parse_governed,
     pattern,
@@ -46,14 +46,14 @@ def refuse_bad_files() -> None:
         refuse_bad(template)
 
 
-def refuse_bad(template: Template, *, synthesized: bool = False) -> None:
+def refuse_bad(template: ProcessTemplate, *, synthesized: bool = False) -> None:
     """Raises ``BadTemplate``, which names everything that is wrong with the template."""
     wrong = tuple(problems(template, synthesized=synthesized))
     if wrong:
         raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(wrong)}")
 
 
-def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
+def problems(template: ProcessTemplate, *, synthesized: bool = False) -> Iterator[str]:
     """Yields a sentence for each thing that is wrong with a template; a ``synthesized`` one has to check its policy."""
     if not template.process_type.strip():
         yield "it has no process_type"
@@ -76,7 +76,7 @@ def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
     yield from _uncomputable(template)
 
 
-def _uncomputable(template: Template) -> Iterator[str]:
+def _uncomputable(template: ProcessTemplate) -> Iterator[str]:
     """Yields a sentence for each figure that no facts could ever make computable."""
     before: set[str] = set()
     for figure in template.figures:
@@ -125,7 +125,7 @@ class ProposedProcess(BaseModel):
     outputs: tuple[str, ...] = ()
 
 
-def build_template(process_type: str, proposed: ProposedProcess, example: str) -> Template:
+def build_template(process_type: str, proposed: ProposedProcess, example: str) -> ProcessTemplate:
     """The proposal, made for the task ``example``, as a template; raises ``BadTemplate``. High risk, or the wish for an
     approval, puts a person before its writes.
     """
@@ -133,7 +133,7 @@ def build_template(process_type: str, proposed: ProposedProcess, example: str) -
     if len(proposed.outputs) > _OUTPUTS_MOST or any(len(text) > _OUTPUT_MOST for text in proposed.outputs):
         raise BadTemplate("its outputs are too many or too long")
     guarded = FsmState.MUTATE in proposed.states and (proposed.risk == "high" or proposed.approval_wanted)
-    template = Template(
+    template = ProcessTemplate(
         process_type=process_type,
         states=with_gate(proposed.states) if guarded else proposed.states,
         risk=proposed.risk,
@@ -146,10 +146,10 @@ def build_template(process_type: str, proposed: ProposedProcess, example: str) -
     return template
 
 
-def read_kept(process_type: str, text: str) -> Template:
+def read_kept(process_type: str, text: str) -> ProcessTemplate:
     """A stored template; raises ``BadTemplate`` if the text is none, or one that may not be followed today."""
     try:
-        template = Template.model_validate_json(text)
+        template = ProcessTemplate.model_validate_json(text)
     except ValueError as error:
         raise BadTemplate("what is kept of it cannot be read") from error
     if template.process_type != process_type or not template.synthesized:
@@ -161,13 +161,13 @@ def read_kept(process_type: str, text: str) -> Template:
 def may_ask_a_person(text: str) -> bool:
     """Whether a stored template, whatever is wrong with it, asks a person before a write; true if unreadable."""
     try:
-        template = Template.model_validate_json(text)
+        template = ProcessTemplate.model_validate_json(text)
     except ValueError:
         return True
     return template.risk == "high" or bool(template.rules) or FsmState.APPROVAL_GATE in template.states
 
 
-def general_with_a_person(kind: str) -> Template:
+def general_with_a_person(kind: str) -> ProcessTemplate:
     """The ``general`` process for tasks whose own process cannot be followed: each write waits for a person."""
     asks = Rule(
         id="approval-wanted",
@@ -179,7 +179,7 @@ def general_with_a_person(kind: str) -> Template:
     return GENERAL.model_copy(update={"states": with_gate(GENERAL.states), "rules": (*GENERAL.rules, asks)})
 
 
-def _refuse_unusable(template: Template) -> None:
+def _refuse_unusable(template: ProcessTemplate) -> None:
     """Raises ``BadTemplate`` if something is wrong with the template, or it has no MUTATE."""
     refuse_bad(template, synthesized=True)
     if FsmState.MUTATE not in template.states:
@@ -237,7 +237,7 @@ async def import_processes(learned: Learned, request: FileRequest) -> FileReport
     return FileReport(**told, taken=taken - left_out, known=len(known & found.keys()), left_out=left_out)
 
 
-def read_definitions(content: JsonValue) -> Mapping[str, Template]:
+def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
     """The templates of a file by process type. Raises ``BadDefinitions``."""
     if isinstance(content, dict) and isinstance(content.get("definitions"), dict):
         content = content["definitions"]
@@ -245,7 +245,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, Template]:
         raise BadDefinitions(["it is no object of processes"])
     if len(content) > _MOST:
         raise BadDefinitions([f"it has more than {_MOST} processes"])
-    good: dict[str, Template] = {}
+    good: dict[str, ProcessTemplate] = {}
     problems: list[str] = []
     for name, told in content.items():
         try:
@@ -257,7 +257,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, Template]:
     return good
 
 
-def _template(name: str, told: JsonValue) -> Template:
+def _template(name: str, told: JsonValue) -> ProcessTemplate:
     if name in TEMPLATES:
         raise BadTemplate("a process of that name is built in")
     if process_name(name) != name:

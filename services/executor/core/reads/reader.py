@@ -200,7 +200,9 @@ class TaskReader:
         return ref
 
     def restore(self, use: ToolUse) -> str:
-        """The reference of what an earlier attempt read with a tool that is gone by now, or may change things."""
+        """The reference of the same read by an earlier attempt, whose tool is gone by now or may change things. It
+        takes a number even if there was none.
+        """
         self._reserved += 1
         fact = self._before.get((use.name, dumps(use.input)))
         if fact is None:

@@ -39,7 +39,7 @@ from services.executor.core.records.record_graph import (
     record_graph,
 )
 from services.executor.core.session.values import Fact, FigureResults, NamedValue
-from services.executor.core.states.machine import Template
+from services.executor.core.states.machine import ProcessTemplate
 from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
@@ -442,7 +442,7 @@ def _records_under(value: NamedValue, known: Mapping[str, NamedValue], view: Cal
             yield from view.records_at(operand.ref, operand.path)
 
 
-def figures_seen(template: Template, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
+def figures_seen(template: ProcessTemplate, values: Sequence[NamedValue], found: FigureResults) -> ProcessFigures:
     """The figures as rules see them; a calculated value replaces a figure of its name that could not be computed."""
     own = tuple(value for value in values if value.figure)
     known = {value.figure for value in own}

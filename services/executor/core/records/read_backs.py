@@ -207,7 +207,7 @@ def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> 
                 yield AskedRead(reader, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
 
 
-class _ShownBy(NamedTuple):
+class _ShowingRead(NamedTuple):
     """A read of this task that showed a record which the call names.
 
     ``is_own``: it showed that very record, and not others that only refer to it. ``selects``: it asked for a selection.
@@ -218,13 +218,13 @@ class _ShownBy(NamedTuple):
     selects: bool
 
 
-def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> list[_ShownBy]:
+def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> list[_ShowingRead]:
     """Reads of this task that showed a record which the call names.
 
     First those that showed what the tool is about, then those that showed the fewest records, then the latest.
     """
     by_name = {reader.tool.name: reader for reader in readers}
-    ranked: list[tuple[tuple[bool, int, int, int], _ShownBy]] = []
+    ranked: list[tuple[tuple[bool, int, int, int], _ShowingRead]] = []
     for place, fact in enumerate(facts):
         reader = by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
@@ -234,7 +234,7 @@ def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequenc
             asked = AskedRead(reader, loads_object(fact.arguments_json))
             about = write.holder or write.words.nouns
             order = (not write.ids[found.rank].noun & about, found.rank, found.records, -place)
-            ranked.append((order, _ShownBy(asked, found.is_own, _selects(asked.arguments, write))))
+            ranked.append((order, _ShowingRead(asked, found.is_own, _selects(asked.arguments, write))))
     return [shown for _, shown in sorted(ranked, key=lambda one: one[0])]
 
 

@@ -164,7 +164,7 @@ def fill_source(source: str, material: Material) -> Json:
     return _SOURCES[kind](material)
 
 
-def _calls(material: Material) -> Json:
+def _planned_calls(material: Material) -> Json:
     """The planned calls, each with its status and proof if it was made."""
     came = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
     rows: list[Json] = []
@@ -326,7 +326,7 @@ _SOURCES: Mapping[str, Callable[[Material], Json]] = {
     "values": lambda material: [
         {"name": value.name, "value": value.value, "by": value.operation} for value in material.dossier.values
     ],
-    "calls": _calls,
+    "calls": _planned_calls,
     "policy": _policy,
     "risk": _risk,
     "decision": _decision,

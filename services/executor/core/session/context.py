@@ -16,13 +16,13 @@ from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Checkpoints, Journal, JournalLimits
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import GENERAL, TEMPLATES, Processes, Rejected, Template
+from services.executor.core.states.machine import GENERAL, TEMPLATES, Processes, ProcessTemplate, Rejected
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools.paginate import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
 from services.executor.ports.learned import Experience, Learned
-from services.executor.ports.orchestrators import Orchestrating, Orchestrator
+from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
 from services.executor.ports.tools import ToolServers
@@ -61,7 +61,7 @@ class Limits(NamedTuple):
     tool_calls: int = 18
     plans: int = 8  # of one task, each through its own states
     strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
-    orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # in the order in which they are tried
+    orchestrators: tuple[OrchestratorName, ...] = (OrchestratorName.LOCAL,)  # in the order in which they are tried
     translator: str = ""  # the model that translates prose: another one translates anew
     audit: PlanAudit = PlanAudit.RISKY
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
@@ -113,7 +113,7 @@ class TurnContext:
     sections: Mapping[str, Json]
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
     processes: Processes = field(default_factory=lambda: TEMPLATES)
-    template: Template = GENERAL
+    template: ProcessTemplate = GENERAL
     thresholds: tuple[Threshold, ...] = ()
     files: tuple[ReadFile, ...] = ()
     pictures: tuple[ImageBlock, ...] = ()

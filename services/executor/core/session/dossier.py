@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple, cast
 from pydantic import JsonValue, model_validator
 
 from services.executor.core.session.values import Fact, NamedValue, PartOfTask
-from services.executor.core.states.machine import GENERAL, REST_SUBJECT, TEMPLATES, Template
-from services.executor.ports.orchestrators import Orchestrating
+from services.executor.core.states.machine import GENERAL, REST_SUBJECT, TEMPLATES, ProcessTemplate
+from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
@@ -57,12 +57,14 @@ class Dossier(Contract):
 class Progress(Contract):
     """A checkpoint: where the run is and what it knows. ``visited``: the states passed so far, the present one last."""
 
-    template: Template = GENERAL
+    template: ProcessTemplate = GENERAL
     path: tuple[FsmState, ...]
     visited: tuple[FsmState, ...]
     strategy: Strategy = Strategy.FSM  # the bandit's choice
     strategy_why: str = ""
-    orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # that may carry the run, the present one first
+    orchestrators: tuple[OrchestratorName, ...] = (
+        OrchestratorName.LOCAL,
+    )  # that may carry the run, the present one first
     passed_over: dict[str, str] = {}  # those that were not available, and why
     replies: int = 0  # of the model, that the conversation had when this was stored
     fell_back: str = ""  # why that strategy could not be applied, and fsm carries the run instead
@@ -110,7 +112,7 @@ class Progress(Contract):
         return max(0, self.model_calls - self.replies)
 
     @property
-    def orchestrator(self) -> Orchestrating:
+    def orchestrator(self) -> OrchestratorName:
         """The orchestrator that thinks now."""
         return self.orchestrators[0]
 
@@ -169,7 +171,7 @@ def _texts(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str,
     return texts | {f"dossier.{name}": write_plain(value) for name, value in found.items()}
 
 
-_template_text = IdentityCache[Template, str](lambda template: write_plain(template.model_dump()), 256)
+_template_text = IdentityCache[ProcessTemplate, str](lambda template: write_plain(template.model_dump()), 256)
 # What was never stored is at its default. These two fields have none, and are empty in no other progress.
 _AT_DEFAULTS = Progress(path=(), visited=())
 

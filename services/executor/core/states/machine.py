@@ -129,7 +129,7 @@ class Route(Contract):
     up_to: int | None = None
 
 
-class Template(Contract):
+class ProcessTemplate(Contract):
     """A kind of process, as data. A task keeps the template that it began with.
 
     ``instructions``: what a model is told besides in a state. ``outputs``: what an answer has to speak of.
@@ -167,7 +167,7 @@ class Template(Contract):
     synthesized: bool = False
 
 
-Processes: TypeAlias = Mapping[str, Template]
+Processes: TypeAlias = Mapping[str, ProcessTemplate]
 _PROCESS_NAME = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
 _NO_PROCESS_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
 
@@ -182,27 +182,27 @@ _FOLDER = files(__package__) / "processes"
 READ_ONLY = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 
 
-def read_template(text: str) -> Template:
+def read_template(text: str) -> ProcessTemplate:
     """The template in a file's text, which ``refuse_bad`` looks over; raises ``BadTemplate`` if there is none."""
     try:
         given = tomllib.loads(text)
-        template = Template.model_validate(given)
+        template = ProcessTemplate.model_validate(given)
     except ValueError as error:
         raise BadTemplate(f"no process can be read from this file: {error}") from error
-    unknown = sorted(set(given) - set(Template.model_fields))
+    unknown = sorted(set(given) - set(ProcessTemplate.model_fields))
     if unknown:  # a misspelt name would silently switch off what it was to say
         raise BadTemplate(f"nobody reads {', '.join(unknown)}")
     return template
 
 
-def _read_built_in() -> dict[str, Template]:
+def _read_built_in() -> dict[str, ProcessTemplate]:
     """The built-in templates by process type."""
     texts = (entry.read_text("utf-8") for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
     templates = sorted(map(read_template, texts), key=lambda template: template.process_type)
     return {template.process_type: template for template in templates}
 
 
-TEMPLATES: Mapping[str, Template] = _read_built_in()
+TEMPLATES: Mapping[str, ProcessTemplate] = _read_built_in()
 GENERAL = TEMPLATES["general"]
 
 
@@ -292,7 +292,7 @@ class RunEnds(Exception):
         self.reason = reason
         self.part = part
 
-    def tell_of_writes(self, ledger: Iterable[LedgerEntry]) -> None:
+    def correct_reason(self, ledger: Iterable[LedgerEntry]) -> None:
         """Makes a reason that says that nothing was written, of the plan at hand, true of a task that has written."""
         if any(entry.status in (*DONE, *UNDECIDED) for entry in ledger):
             self.reason = _NOTHING_WRITTEN.sub(r"\1othing more was written", self.reason)

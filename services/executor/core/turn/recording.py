@@ -17,7 +17,7 @@ from services.executor.core.session.context import AnswerRules, Limits, Ports
 from services.executor.core.session.journal import Journal, ending_note, present_step
 from services.executor.core.states.machine import Failed, ModelRests, Part, RunEnds
 from services.executor.core.tools.failures import says_out_of_time
-from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.sessions import Work
 from services.executor.ports.tools import (
@@ -64,7 +64,7 @@ class AttemptStart(NamedTuple):
     def limits(self, today: Limits) -> Limits:
         """Today's limits, with those that decide how a run goes as they were then."""
         said = {name: self.settings.get(name, getattr(today, name)) for name in _DECIDING}
-        said["orchestrators"] = self.settings.get("orchestrators", [Orchestrating.LOCAL])  # there was no other
+        said["orchestrators"] = self.settings.get("orchestrators", [OrchestratorName.LOCAL])  # there was no other
         return today._replace(
             iterations=int(str(said["iterations"])),
             tool_calls=int(str(said["tool_calls"])),
@@ -74,7 +74,7 @@ class AttemptStart(NamedTuple):
             audit=_plan_audit(self.settings),
             translator=str(self.settings.get("translator", today.translator)),
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
-            orchestrators=tuple(Orchestrating(str(name)) for name in cast("list[str]", said["orchestrators"])),
+            orchestrators=tuple(OrchestratorName(str(name)) for name in cast("list[str]", said["orchestrators"])),
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.session.journal import CHECKPOINT, ENDED_AT, INPUT, NO_STEPS, TURN
-from services.executor.core.states.machine import RunEnds, Template
+from services.executor.core.states.machine import ProcessTemplate, RunEnds
 from services.executor.core.turn.recording import AttemptStart, EarlyEnding, read_ending, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
@@ -256,7 +256,7 @@ def _stable_fields(checkpoint: str) -> JsonObject:
     """The fields of a checkpoint that a replay has to find again, of its template those that a template has today."""
     fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
     if isinstance(template := fields.get("template"), dict):
-        fields["template"] = {name: value for name, value in template.items() if name in Template.model_fields}
+        fields["template"] = {name: value for name, value in template.items() if name in ProcessTemplate.model_fields}
     return fields
 
 

@@ -385,7 +385,7 @@ async def _end_waiting(
 async def _end_or_wait(opened: OpenedTurn, early: RunEnds) -> FinishedRun:
     """The end of a run that ended early; an open doubt keeps the task waiting, unless somebody gave it up."""
     ledger = await opened.store.ledger()
-    early.tell_of_writes(ledger.values())
+    early.correct_reason(ledger.values())
     doubts = open_doubts(ledger.values())
     if doubts and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
         note = "" if early.reason == IN_DOUBT else early.reason

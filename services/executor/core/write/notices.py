@@ -156,7 +156,7 @@ def may_go_out(
         if entry is None or entry.status is not WriteStatus.UNVERIFIED or entry.contradicted
     ]
     if unsure or after_proof or not notice.if_acknowledged:
-        return NoticeRelease(allowed=False, why_not=_why_not(unsure or open_ones, ledger))
+        return NoticeRelease(allowed=False, why_not=_describe_unproved(unsure or open_ones, ledger))
     return NoticeRelease(allowed=True, sentence=notice.if_acknowledged)
 
 
@@ -207,7 +207,7 @@ def _with_frozen_sentence(call: PlannedCall, plan: WritePlan, tools: Mapping[tup
     return call.model_copy(update={"if_acknowledged": sentence}) if fits else call
 
 
-def _why_not(changes: Sequence[PlannedCall], ledger: Mapping[str, LedgerEntry]) -> str:
+def _describe_unproved(changes: Sequence[PlannedCall], ledger: Mapping[str, LedgerEntry]) -> str:
     return ", ".join(f"{change.call_id} {change.tool} is {_status(ledger.get(change.call_id))}" for change in changes)
 
 

@@ -289,12 +289,13 @@ async def settle_without_reading(store: TurnStore, journal: Journal, why: str) -
 
 
 def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
-    """A note on what shows that a write took hold after all, which an operator wants sent again; None if nothing does.
+    """For a write that an operator wants sent again: a note, if a read since then shows that it took hold after all;
+    else None.
 
     Only what a read shows beyond what the operator was shown counts.
     """
     known = _read_when_decided(entry)
-    if not _is_retried(entry) or known is None or now_json == dumps(None):
+    if not _is_resend_ordered(entry) or known is None or now_json == dumps(None):
         return None
     seen = evidence_of_write(entry.model_copy(update={"before_json": known}), loads(now_json))
     judgement = judge_lost(seen)
@@ -303,12 +304,12 @@ def effect_since(entry: LedgerEntry, now_json: str) -> str | None:
 
 def is_found_done(entry: LedgerEntry, now_json: str) -> bool:
     """Whether a read now shows a write that an operator wants sent again, when no read had an answer before."""
-    if not _is_retried(entry) or _read_when_decided(entry) is not None:
+    if not _is_resend_ordered(entry) or _read_when_decided(entry) is not None:
         return False
     return was_so_before(entry.model_copy(update={"before_json": now_json}))
 
 
-def _is_retried(entry: LedgerEntry) -> bool:
+def _is_resend_ordered(entry: LedgerEntry) -> bool:
     return entry.status is WriteStatus.RESEND and entry.resolved is not None
 
 

@@ -47,8 +47,8 @@ class _Seen(NamedTuple):
     hooks: int = 0
 
     @property
-    def needs(self) -> health.Needs:
-        return health.Needs(len(self.mine), len(self.doubted), self.letters, self.hooks)
+    def needs(self) -> health.WaitingCounts:
+        return health.WaitingCounts(len(self.mine), len(self.doubted), self.letters, self.hooks)
 
 
 class OverviewPage(ConsolePages):

@@ -96,7 +96,9 @@ class AdmittedRequest:
 
 
 class CallerMiddleware:
-    """Middleware that identifies the caller once for each request, and notes the result."""
+    """Middleware that identifies the caller once for each request, notes it in the scope, and answers itself a request
+    that is refused.
+    """
 
     def __init__(self, app: ASGIApp, identity: Identity, watch: ThrottleSettings | None = None) -> None:
         self._app, self._identity, self._watch = app, identity, watch or ThrottleSettings()

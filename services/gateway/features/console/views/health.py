@@ -197,7 +197,7 @@ class Tile(NamedTuple):
     mark: str = ""
 
 
-class Needs(NamedTuple):
+class WaitingCounts(NamedTuple):
     """How much waits for the reader: approvals, writes in doubt, dead letters, failed webhooks."""
 
     approvals: int = 0
@@ -246,7 +246,7 @@ def better_tile(found: Direction | None) -> Tile:
     )
 
 
-def needs_tile(needs: Needs, others: int, first: datetime | None, now: datetime) -> Tile:
+def needs_tile(needs: WaitingCounts, others: int, first: datetime | None, now: datetime) -> Tile:
     """What waits for the reader. ``others``: approvals for other people; ``first``: the reader's next deadline."""
     question = "What needs me?"
     parts = [
@@ -294,7 +294,7 @@ def begun_days(spent: Sequence[DaySpent]) -> Sequence[DaySpent]:
     return spent if not spent or spent[-1].calls else spent[:-1]
 
 
-def _place_of_needs(needs: Needs) -> str:
+def _place_of_needs(needs: WaitingCounts) -> str:
     if needs.doubts:
         return "/console/tasks?state=waiting"
     return "/console/operations/dead-letters" if needs.letters else "/console/webhooks"

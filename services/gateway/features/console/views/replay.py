@@ -172,7 +172,7 @@ def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
         left_out=look.left_out if look else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _titles(run)),
         told=_lines_of(run, turn),
-        said=_speech_of(run, turn),
+        said=_notes_or_prompt(run, turn),
     )
 
 
@@ -210,7 +210,7 @@ def _turn_number(told: JsonObject) -> int:
     return _whole(told, "turn_number", -1)
 
 
-def _speech_of(run: Run, turn: int) -> str:
+def _notes_or_prompt(run: Run, turn: int) -> str:
     kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
     words = [update.get(field) for update in _updates(run, turn) if update.get("message_type") == kind]
     return next((word[:_WORDS] for word in words if isinstance(word, str)), "")
