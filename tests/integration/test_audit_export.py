@@ -117,20 +117,11 @@ async def test_without_an_archive_the_record_tells_what_it_knows(redis: Redis, r
 
 
 @pytest.mark.promise("audit.export")
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("since=yesterday", "since"),
-        ("limit=0", "limit"),
-        ("limit=x", "limit"),
-        ("token=%00", "token"),
-        ("token=bGl2ZSB4", "token"),
-    ],
-)
-async def test_a_wrong_question_names_its_field(redis: Redis, redis_url: str, query: str, field: str) -> None:
+async def test_a_wrong_question_names_its_field(redis: Redis, redis_url: str) -> None:
     async with office(redis, redis_url, _world()) as here:
-        status, said = await here.request("GET", f"/audit?{query}", "olga")
-    assert (status, str(said["error"]).startswith(field)) == (400, True)
+        for query in ("since=yesterday", "limit=0", "limit=x", "token=%00", "token=bGl2ZSB4"):
+            status, said = await here.request("GET", f"/audit?{query}", "olga")
+            assert (status, str(said["error"]).startswith(query.partition("=")[0])) == (400, True), query
 
 
 @pytest.mark.promise("audit.export")

@@ -175,17 +175,14 @@ def _names(listed: JsonObject) -> list[object]:
     return [at(letter, "id") for letter in letters]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["turn-1-1-1", "turn-99999-1-1", "turn-64-1-1", "x", "outcome--1", "turn-1-1-*", "turn-1-99999999999999999999-1"],
-)
-async def test_a_name_that_is_no_letters_is_not_found(redis_url: str, name: str) -> None:
+async def test_a_name_that_is_no_letters_is_not_found(redis_url: str) -> None:
+    names = ["turn-1-1-1", "turn-99999-1-1", "turn-64-1-1", "x", "outcome--1", "turn-1-1-*", f"turn-1-{'9' * 20}-1"]
     async with gateway(redis_url) as url:
-        assert (await _ask(url, f"{name}/show"))[0] == 404
+        assert [(await _ask(url, f"{name}/show"))[0] for name in names] == [404] * len(names)
 
 
-@pytest.mark.parametrize("limit", [0, 1001, "ten", 1.5])
-async def test_a_limit_that_makes_no_sense_is_refused(redis_url: str, limit: object) -> None:
+async def test_a_limit_that_makes_no_sense_is_refused(redis_url: str) -> None:
     async with gateway(redis_url) as url:
-        status, said = await _ask(url, "list", limit=limit)
-    assert (status, "limit" in str(said["error"])) == (400, True)
+        for limit in (0, 1001, "ten", 1.5):
+            status, said = await _ask(url, "list", limit=limit)
+            assert (status, "limit" in str(said["error"])) == (400, True), limit
