@@ -18,9 +18,8 @@ from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.archiving import Archiver, Evictor
 from services.executor.core.turn.fair_share import FairShareSlots
-from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.local_wakes import LocalFirstWakes
-from services.executor.core.turn.reaper import Reaper
+from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
@@ -69,10 +68,10 @@ async def run_sessions(
         heartbeat = heartbeat_in_thread(lambda: _leases(settings, owner))
         news = upkeep_loop.ArchiveNews()
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
-        runner = Runner(sessions, wakes, worker, _limits(settings), mended, slots, heartbeat, (news, plan))
+        runner = Runner(sessions, wakes, worker, _limits(settings), mended, slots, heartbeat, (news.tell, plan.tell))
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
-        app = health_app(sessions, runner, mended, lambda: reaper.outcomes_behind, servers, page)
+        app = health_app(sessions.ping, runner, mended, lambda: reaper.outcomes_behind, servers, page)
         beside = _Beside(
             queue=WakeWorker(queue_pool(settings.queue_url), runner, wakes),
             reaper=reaper,

@@ -5,10 +5,11 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
+from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner, RunnerLimits
-from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Sessions, SessionSlots, SessionWakes
+from services.executor.ports.sessions import FreeSlotsByTenant, RunsTurns, Sessions, SessionWakes
 
 
 def a_runner(
@@ -17,7 +18,7 @@ def a_runner(
     worker: RunsTurns,
     limits: RunnerLimits,
     mended: FaultCounts | None = None,
-    slots: SessionSlots | None = None,
+    slots: FairShareSlots | None = None,
     heartbeat: RunsHeartbeat | None = None,
 ) -> Runner:
     async def keep_leases_here(keeper: LeaseKeeper) -> NoReturn:
@@ -29,8 +30,11 @@ def a_runner(
     return Runner(sessions, wakes, worker, limits, mended or FaultCounts(), slots, heartbeat)
 
 
-class UncappedSlots(SessionSlots):
+class UncappedSlots(FairShareSlots):
     """Slots without shares: any tenant may take every free slot."""
+
+    def __init__(self) -> None:
+        """It asks no store."""
 
     @override
     def free_slots(self, free: int) -> FreeSlotsByTenant:

@@ -11,8 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep, name_owner, place_of
-from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.reaper import Reaper
+from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner, RunnerLimits
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, Work
 from services.executor.ports.turns import Timer, TurnStore

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.reaper import FaultCounts
 from services.executor.entrypoints.http import health_app
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
@@ -130,7 +130,7 @@ async def _ready(port: int) -> None:
 
 async def test_an_executor_that_stops_lives_but_is_not_ready(redis: Redis) -> None:
     runner = IdleRunner(running=3, free=0, stopping=True)
-    app = health_app(sessions_of(redis, "one"), runner, FaultCounts(), lambda: 0)
+    app = health_app(sessions_of(redis, "one").ping, runner, FaultCounts(), lambda: 0)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
         ready, health = await client.get("/ready"), await client.get("/health")
     assert (ready.status_code, "stops" in ready.text) == (503, True)

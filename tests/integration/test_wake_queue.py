@@ -9,8 +9,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.reaper import Reaper
+from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.ports.sessions import FreeSlotsByTenant
 from shared.infra import keys

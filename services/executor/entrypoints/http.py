@@ -1,7 +1,7 @@
 """Health of an executor: ``/health`` says that it lives, ``/ready`` that it can work."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from starlette.applications import Starlette
@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from shared.domain import metric_names as names
 from shared.infra.metrics import Metrics, MetricsPage, Reading, metrics_route
@@ -18,18 +18,13 @@ from shared.ports.store import StoreUnavailable
 _STORE_SECONDS = 2.0
 
 
-class StateReadiness(Protocol):
-    async def ping(self) -> None:
-        """Raises ``StoreUnavailable`` unless the store answers and can be relied on."""
-
-
 class Circuits(Protocol):
     @property
     def circuits(self) -> Mapping[str, int]: ...
 
 
 def health_app(
-    store: StateReadiness,
+    ping_store: Callable[[], Awaitable[None]],
     runner: Runner,
     mended: FaultCounts,
     count_behind: Callable[[], int],
@@ -49,7 +44,7 @@ def health_app(
             return JSONResponse({"status": "not ready", "reason": "the process stops and takes no more sessions"}, 503)
         try:
             async with asyncio.timeout(_STORE_SECONDS):
-                await store.ping()
+                await ping_store()
         except (StoreUnavailable, TimeoutError) as error:
             return JSONResponse(
                 {"status": "not ready", "reason": f"the state store cannot be used: {error or 'no answer in time'}"},

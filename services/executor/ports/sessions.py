@@ -151,22 +151,6 @@ class FreeSlotsByTenant(NamedTuple):
     of: Mapping[str, int]
 
 
-class SessionSlots(Protocol):
-    """Fair shares: a session is worked on only while it has a slot. May raise ``StoreUnavailable``."""
-
-    def free_slots(self, free: int) -> FreeSlotsByTenant:
-        """The tenants whose sessions may be taken, and how many, with so many places free here."""
-
-    async def take(self, tenant: str, session_id: str) -> bool:
-        """Whether the session got a slot; if not, its tenant's cap is reached, and it is woken when a slot is free."""
-
-    async def leave(self, tenant: str, session_id: str) -> None:
-        """Gives back a slot that was taken here, and wakes the session that waited for it."""
-
-    async def keep(self) -> None:
-        """Keeps the slots that were taken here; runs until cancelled."""
-
-
 class SlotStore(Protocol):
     """The slots of tenants with a cap, over all executors; a slot ends ``seconds`` after it was last taken."""
 
@@ -192,11 +176,6 @@ class SessionWakes(Protocol):
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """Queues those sessions that are neither queued nor just taken from the queue; returns these."""
-
-
-class HearsTurns(Protocol):
-    def tell(self, tenant: str, session_id: str) -> None:
-        """Says that a turn of the session is over."""
 
 
 class RunsTurns(Protocol):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.adapters.wrapped_servers import MAX_REMEMBERED, Breaker, BreakerLimits, BreakingTools, Circuit
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.reaper import FaultCounts
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
 from shared.contracts.tenant import Connection
@@ -77,7 +77,7 @@ async def test_the_health_of_an_executor_counts_how_its_tool_servers_stand() -> 
     world = World()
     await world.fails()
     await world.call(OTHER)
-    app = health_app(_Store(), IdleRunner(), FaultCounts(), lambda: 0, world.tools)
+    app = health_app(_Store().ping, IdleRunner(), FaultCounts(), lambda: 0, world.tools)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
         said = (await client.get("/health")).json()
     assert said["tool_servers"] == {"open": 1, "closed": 1}

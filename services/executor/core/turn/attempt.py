@@ -21,7 +21,7 @@ from services.executor.core.session.ledger import (
     past_calls_of_writes,
     remember_calls,
 )
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, RunsTurns, UnreadableTurn, UnreadEnd, Work
 from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable, SessionState, TurnEnd, TurnStore

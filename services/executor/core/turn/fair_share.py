@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 import structlog
-from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
-from services.executor.ports.sessions import FreeSlotsByTenant, SessionSlots, SessionWakes, SlotStore
+from services.executor.ports.sessions import FreeSlotsByTenant, SessionWakes, SlotStore
 from shared.ports.store import StoreUnavailable
 
 _TIMES_THE_FREE = 9
@@ -24,8 +23,10 @@ _FULL_SECONDS = 1.0  # for which a cap that was reached is believed to be, unles
 log = structlog.get_logger()
 
 
-class FairShareSlots(SessionSlots):
-    """The fair shares as one process sees them. A tenant without a cap costs no round trip."""
+class FairShareSlots:
+    """The fair shares as one process sees them: a session is worked on only while it has a slot. A tenant without a cap
+    costs no round trip. May raise ``StoreUnavailable``.
+    """
 
     def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
         self._store, self._tenants, self._wakes = store, tenants, wakes
@@ -35,12 +36,12 @@ class FairShareSlots(SessionSlots):
         self._caps: dict[str, tuple[int | None, float]] = {}  # by tenant, and until when that is believed
         self._full: dict[str, float] = {}  # tenants whose cap was reached: until when that is believed
 
-    @override
     def free_slots(self, free: int) -> FreeSlotsByTenant:
+        """The tenants whose sessions may be taken, and how many, with so many places free here."""
         return FreeSlotsByTenant(free, share(0, free), {**self._shares(free), **dict.fromkeys(self._still_full(), 0)})
 
-    @override
     async def take(self, tenant: str, session_id: str) -> bool:
+        """Whether the session got a slot; if not, its tenant's cap is reached, and it is woken when a slot is free."""
         self._here[tenant] += 1
         try:
             has_slot = await self._take_slot(tenant, session_id)
@@ -53,8 +54,8 @@ class FairShareSlots(SessionSlots):
             await self._store.put_off(tenant, session_id)
         return has_slot
 
-    @override
     async def leave(self, tenant: str, session_id: str) -> None:
+        """Gives back a slot that was taken here, and wakes the session that waited for it."""
         self._count_off(tenant)
         if (tenant, session_id) in self._with_slots:
             self._with_slots.discard((tenant, session_id))
@@ -63,8 +64,8 @@ class FairShareSlots(SessionSlots):
             if following is not None:
                 await self._wakes.wake_first(tenant, following)
 
-    @override
     async def keep(self) -> None:
+        """Keeps the slots that were taken here; runs until cancelled."""
         while True:
             await asyncio.sleep(self._slot_seconds / 3)
             try:

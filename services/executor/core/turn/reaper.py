@@ -1,16 +1,46 @@
-"""Wakes sessions that a crash or a lost wake left behind, and turns due timers into turns."""
+"""Wakes sessions that a crash or a lost wake left behind, and turns due timers into turns; counts the faults that are
+found and mended.
+"""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 import structlog
 
-from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.ports.sessions import Fault, SessionWakes
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep, WaitingSession
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
+
+
+class FaultCounts:
+    """Counts of mended faults. ``unreported`` are those that the installation's own counts do not have yet."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Fault] = Counter()
+        self._unreported: Counter[Fault] = Counter()
+
+    def add(self, fault: Fault, number: int = 1, **about: str) -> None:
+        """Counts a fault and logs it."""
+        self._counts[fault] += number
+        self._unreported[fault] += number
+        log.warning("mended", fault=fault.value, count=number, **about)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The count of every kind of fault, also of those that never happened."""
+        return {fault.value: self._counts[fault] for fault in Fault}
+
+    @property
+    def unreported(self) -> Mapping[Fault, int]:
+        return dict(self._unreported)
+
+    def subtract_reported(self, counts: Mapping[Fault, int]) -> None:
+        """Takes off the counts that were added to the installation's."""
+        self._unreported -= Counter(counts)
+
 
 log = structlog.get_logger()
 

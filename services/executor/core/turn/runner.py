@@ -1,24 +1,23 @@
 """Runs claimed sessions, one turn after the other, for as long as their leases are held."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import structlog
 
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.attempt import TurnAttempt, end_unread
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
+from services.executor.core.turn.reaper import FaultCounts
 from services.executor.ports.sessions import (
     Fault,
     FreeSlotsByTenant,
-    HearsTurns,
     HeldLease,
     Lease,
     RunsTurns,
     Sessions,
-    SessionSlots,
     SessionWakes,
     UnreadableTurn,
     Work,
@@ -58,11 +57,11 @@ class Runner:
         worker: RunsTurns,
         limits: RunnerLimits,
         mended: FaultCounts,
-        slots: SessionSlots,
+        slots: FairShareSlots,
         heartbeat: RunsHeartbeat,
-        told: Sequence[HearsTurns] = (),
+        told: Sequence[Callable[[str, str], None]] = (),
     ) -> None:
-        """``heartbeat``: what keeps the leases. ``told``: who hears of each turn that is over."""
+        """``heartbeat``: what keeps the leases. ``told``: called with tenant and session of each turn that is over."""
         self._sessions = sessions
         self._wakes = wakes
         self._limits = limits
@@ -296,8 +295,8 @@ class Runner:
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
             await self._give_back(lease, self._pause(work.attempts), error=error)
             return False
-        for one in self._told:
-            one.tell(lease.tenant, lease.session_id)
+        for tell in self._told:
+            tell(lease.tenant, lease.session_id)
         return True
 
     async def _put_off(self, lease: Lease, work: Work, error: MemoryUnavailable) -> None:
