@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import MarkKind, is_long_enough_to_mark, marked_values
+from shared.domain.marks import MarkKind, find_secret_values, is_long_enough_to_mark, marked_values
 
 T = TypeVar("T")
 NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
@@ -21,12 +21,9 @@ _LABELLED = re.compile(
 
 def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
     """The text with a word such as ``[card]`` for each marked value in it, and for the ``known`` values."""
-    values = marked_values(text)
-    if known:
-        values |= known
-    if not values:
+    if not (find_secret_values(text) or known):
         return text
-    found = {value: kind for value, kind in values.items() if value in text}
+    found = {value: kind for value, kind in {**marked_values(text), **known}.items() if value in text}
     return literals(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
 
 
