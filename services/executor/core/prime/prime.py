@@ -78,7 +78,7 @@ async def prime(
     )
     session = own_memory(await opened.store.session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, opened.journal)
-    names = frozenset(tool.name for _, tools in servers for tool in tools)
+    names = frozenset[str]().union(*(_names_of(tools) for _, tools in servers))
     await note_tools(ports.learned, tenant_id, names, opened.journal)
     return TurnContext(
         ports=ports,
@@ -210,6 +210,11 @@ def named_tools(text: str, connection: Connection, known: Collection[str]) -> tu
     """The tools that the text names and nobody knows, classified by their names; a forbidden one is left out."""
     names = dict.fromkeys(name for name in _names(text) if name not in known)
     return tuple(_tool(name, connection) for name in sorted(names))
+
+
+_names_of: IdentityCache[tuple[Tool, ...], frozenset[str]] = IdentityCache(
+    lambda tools: frozenset(tool.name for tool in tools), 64
+)
 
 
 async def discover_tools(
