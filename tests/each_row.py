@@ -1,11 +1,12 @@
 """A table of cases that is one test: a row that fails is told by its values, and none costs a test of its own."""
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
-from typing import cast
+from typing import TypeVar, cast
 
-_Test = Callable[..., None]
+_Test = TypeVar("_Test", bound=Callable[..., object])
 _Rows = Iterable[object] | Callable[[], Iterable[object]]
 
 
@@ -18,33 +19,48 @@ def each_row(names: str | Sequence[str], rows: _Rows) -> Callable[[_Test], _Test
     given = rows if inspect.isfunction(rows) else [*cast("Iterable[object]", rows)]
 
     def decorate(test: _Test) -> _Test:
-        if inspect.iscoroutinefunction(test):
-            raise TypeError(f"{test.__name__} is async: nobody would await its rows")
-
         @wraps(test)
         def run(**fixtures: object) -> None:
-            listed = [_arguments(named, row) for row in (given if isinstance(given, list) else given())]
-            assert listed, "a table without rows asserts nothing"
-            failed = [error for row in listed if (error := _failure(test, row, fixtures))]
-            if failed:
-                raise ExceptionGroup(f"{len(failed)} of {len(listed)} rows", failed)
+            with _failures() as failed:
+                for row in _arguments(named, given):
+                    with _kept(failed, row):
+                        test(**row, **fixtures)
 
+        @wraps(test)
+        async def run_async(**fixtures: object) -> None:
+            with _failures() as failed:
+                for row in _arguments(named, given):
+                    with _kept(failed, row):
+                        await cast("Awaitable[None]", test(**row, **fixtures))
+
+        chosen: object = run_async if inspect.iscoroutinefunction(test) else run
         asked = [one for name, one in inspect.signature(test).parameters.items() if name not in named]
-        run.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]  # which pytest reads
-        return run
+        chosen.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]  # which pytest reads
+        return cast(_Test, chosen)
 
     return decorate
 
 
-def _arguments(names: Sequence[str], row: object) -> dict[str, object]:
-    values = cast("tuple[object, ...]", row) if len(names) > 1 else (row,)
-    return dict(zip(names, values, strict=True))
+def _arguments(names: Sequence[str], given: list[object] | Callable[[], Iterable[object]]) -> list[dict[str, object]]:
+    listed = given if isinstance(given, list) else [*given()]
+    assert listed, "a table without rows asserts nothing"
+    tuples = (cast("tuple[object, ...]", row) if len(names) > 1 else (row,) for row in listed)
+    return [dict(zip(names, values, strict=True)) for values in tuples]
 
 
-def _failure(test: _Test, row: dict[str, object], fixtures: dict[str, object]) -> Exception | None:
+@contextmanager
+def _failures() -> Iterator[list[Exception]]:
+    """What rows raised is raised together, once all of them were tried."""
+    failed: list[Exception] = []
+    yield failed
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} rows", failed)
+
+
+@contextmanager
+def _kept(failed: list[Exception], row: dict[str, object]) -> Iterator[None]:
     try:
-        test(**row, **fixtures)
+        yield
     except Exception as error:  # noqa: BLE001 - whatever a row raises is told with those of the others
         error.add_note(f"row: {row!r}"[:500])
-        return error
-    return None
+        failed.append(error)

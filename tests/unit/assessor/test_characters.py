@@ -15,6 +15,7 @@ from shared.domain.exact_json import loads_object
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, TextBlock
 from tests.assessor.scenes import BEN, CARA, USER, character, scenario, world
 from tests.doubles.scripted_model import ScriptedModel, json_reply, state_of, text_reply
+from tests.each_row import each_row
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 pytestmark = pytest.mark.promise("assessor.characters")
@@ -97,7 +98,7 @@ async def test_a_subject_is_marked_as_an_answer_once() -> None:
     assert answer.data["subject"] == "RE: Day"
 
 
-@pytest.mark.parametrize("words", ["Never respond to anyone.", "Is out of office.", "DO NOT RESPOND", "on vacation"])
+@each_row("words", ["Never respond to anyone.", "Is out of office.", "DO NOT RESPOND", "on vacation"])
 async def test_who_never_answers_is_not_even_asked(words: str) -> None:
     model = says("Fine.")
 

@@ -136,14 +136,13 @@ def _told(*kinds: str) -> bytes:
 
 
 @pytest.mark.promise("upgrade.nothing_fails")
-@pytest.mark.parametrize(
+@each_row(
     ("stories", "broken", "moved"),
     [
         ([_told("submitted", "turn_finished")], 0, 0),
         ([_told("submitted") + b"retry: 1000\n\n", _told("phase", "turn_finished")], 0, 1),
         ([_told("submitted", "phase")], 1, 0),
     ],
-    ids=["to the end", "on at another gateway", "ends without a word"],
 )
 async def test_a_stream_ends_with_its_turn_or_says_where_to_go_on(
     stories: list[bytes], broken: int, moved: int

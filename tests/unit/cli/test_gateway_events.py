@@ -49,7 +49,7 @@ async def _told(bodies: Sequence[_Body]) -> tuple[list[str], list[str | None]]:
 
 
 @pytest.mark.promise("cli.send")
-@pytest.mark.parametrize(("first", "breaks"), [(_FIRST + _LAST_WORDS, False), (_FIRST, True)])
+@each_row(("first", "breaks"), [(_FIRST + _LAST_WORDS, False), (_FIRST, True)])
 async def test_a_story_goes_on_when_its_replica_leaves_or_breaks(first: str, breaks: bool) -> None:
     ids, said = await _told([_Body(first, breaks=breaks), _Body(_EVENT.format(id="2-0"), breaks=False)])
     assert ids == ["1-0", "2-0"]

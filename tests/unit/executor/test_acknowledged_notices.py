@@ -7,6 +7,7 @@ from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_talk import Call
+from tests.each_row import each_row
 from tests.unit.executor.begun_as import NOTICE, begun_as
 from tests.unit.executor.stage import Stage
 
@@ -69,7 +70,7 @@ async def test_a_change_of_another_part_holds_no_notice_back_and_adds_nothing_to
 
 
 @pytest.mark.promise("I4.proof")
-@pytest.mark.parametrize(("said", "status"), [("claim C-1 not found", "verified"), ("internal error", "unverified")])
+@each_row(("said", "status"), [("claim C-1 not found", "verified"), ("internal error", "unverified")])
 async def test_a_removal_is_proved_by_a_read_that_finds_nothing_and_not_by_one_that_fails(
     said: str, status: str
 ) -> None:

@@ -18,6 +18,7 @@ from shared.ports.models import Tier
 from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import of_conversation, texts_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import asked, classification, nobody_answers, stage_of
 from tests.unit.executor.stage import READ, TASK, Stage, decision, message
@@ -37,14 +38,14 @@ async def test_the_first_reply_names_the_process_and_costs_no_call_of_its_own() 
 
 
 @pytest.mark.promise("prime.classify_model")
-@pytest.mark.parametrize("written", ["Expense Approval", "expense-approval", " expense_approval "])
+@each_row("written", ["Expense Approval", "expense-approval", " expense_approval "])
 async def test_a_name_is_understood_however_it_is_spelt(written: str) -> None:
     record = await stage_of(written).run()
     assert record.metadata["process_type"] == "expense_approval"
 
 
 @pytest.mark.promise("prime.classify_free")
-@pytest.mark.parametrize("process_type", ["payroll", "badge_renewal"])
+@each_row("process_type", ["payroll", "badge_renewal"])
 async def test_a_question_takes_the_short_way_whatever_it_is_about(process_type: str) -> None:
     """Nothing is designed for it either."""
     stage = stage_of(process_type, "What is pending of C-1?")
@@ -64,7 +65,7 @@ async def test_a_task_is_understood_from_what_was_said_before_it() -> None:
 
 
 @pytest.mark.promise("prime.classify_fallback")
-@pytest.mark.parametrize("named", ["Drop table; --", "unknown", "claim_c_1", "", "process"])
+@each_row("named", ["Drop table; --", "unknown", "claim_c_1", "", "process"])
 async def test_a_word_that_names_no_process_is_general(named: str) -> None:
     stage = stage_of(named)
     record = await stage.run()
@@ -73,7 +74,7 @@ async def test_a_word_that_names_no_process_is_general(named: str) -> None:
 
 
 @pytest.mark.promise("prime.classify_fallback")
-@pytest.mark.parametrize("given", [{"parts": "none"}, {"process": 7, "parts": []}, {}])
+@each_row("given", [{"parts": "none"}, {"process": 7, "parts": []}, {}])
 async def test_a_first_reply_that_cannot_be_understood_leaves_one_part_of_a_general_task(given: JsonObject) -> None:
     """No further call is made for it; the task is carried out."""
     stage = Stage()
@@ -108,7 +109,7 @@ async def test_a_classified_task_is_replayed_without_asking_anybody() -> None:
 
 
 @pytest.mark.promise("prime.classify_resumed")
-@pytest.mark.parametrize("die_before", range(1, 9))
+@each_row("die_before", range(1, 9))
 async def test_a_task_keeps_its_process_whenever_its_worker_dies(die_before: int) -> None:
     """Once the first reply is stored, another one changes nothing."""
     stage = stage_of("expense_approval")

@@ -8,6 +8,7 @@ from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.words import FsmState, Role, TaskState
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, cancel, deadline, decision, message
@@ -73,7 +74,7 @@ async def test_an_approver_is_told_what_was_confirmed_before_and_by_whom() -> No
     )
 
 
-@pytest.mark.parametrize("given", range(5))
+@each_row("given", range(5))
 async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
     stage = await _confirmed(given)
     record = await stage.run(decision("reject", turn_id="no"))
@@ -110,7 +111,7 @@ async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> No
     assert _asked(record) == {"about": "data kept or lost", "number": 2, "of": 5}
 
 
-@pytest.mark.parametrize("given", range(1, 5))
+@each_row("given", range(1, 5))
 async def test_inputs_that_change_between_two_confirmations_start_them_over(given: int) -> None:
     stage = await _confirmed(given)
     stage.claims.rows["C-1"]["amount"] = "999.00"

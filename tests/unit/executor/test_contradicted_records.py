@@ -7,6 +7,7 @@ from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState as S
 from shared.domain.words import TaskState, ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.real_policy import RealPolicy
@@ -72,7 +73,7 @@ async def test_what_the_record_says_is_judged_whatever_the_call_says(
     assert (await replayed(stage)).difference == ""
 
 
-@pytest.mark.parametrize("trusts", [True, False])
+@each_row("trusts", [True, False])
 async def test_the_argument_is_judged_as_well_and_the_stricter_counts(trusts: bool) -> None:
     stage, written = await _run(DISPUTE, {"id": "C-1", "amount": "50.00"}, {"amount": "5000.00"}, trusts=trusts)
     assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
@@ -113,7 +114,7 @@ async def test_where_neither_sets_a_rule_off_nobody_is_asked() -> None:
     assert asked.recorded == ({"note": "old"},)
 
 
-@pytest.mark.parametrize("said", [{}, {"process_type": "general"}])
+@each_row("said", [{}, {"process_type": "general"}])
 async def test_no_argument_says_which_process_it_is(said: JsonObject) -> None:
     stage, written = await _run(RECALL, {"id": "C-1"}, said, trusts=True)
     assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])

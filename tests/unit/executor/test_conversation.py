@@ -14,6 +14,7 @@ from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ModelAway, ModelReply, ModelRequest, Tier
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply, of_conversation, results_in, texts_in
+from tests.each_row import each_row
 from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision
 
@@ -47,7 +48,7 @@ async def test_a_task_that_only_asks_writes_nothing_whatever_a_result_says() -> 
 
 
 @pytest.mark.promise("answers.nothing_written")
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "rounds", "is_told"),
     [("find out", [[READ], [APPROVE]], True), ("find out", [[READ]], False), ("do", [[READ]], True)],
 )
@@ -94,7 +95,7 @@ async def test_a_part_that_was_not_done_ends_the_task_failed_and_named() -> None
 
 
 @pytest.mark.promise("coverage.early_notice")
-@pytest.mark.parametrize("is_stubborn", [True, False])
+@each_row("is_stubborn", [True, False])
 async def test_a_notice_before_which_a_part_has_no_call_is_sent_back_once_and_then_asks_a_person(
     is_stubborn: bool,
 ) -> None:
@@ -122,7 +123,7 @@ async def test_a_part_left_for_its_own_condition_is_said_in_the_answer_and_count
     assert "it is not overdue" in str(record.answer)
 
 
-@pytest.mark.parametrize("because", ["120.50 is less than 500", "it is over 500: 120.50 is less than 500"])
+@each_row("because", ["120.50 is less than 500", "it is over 500: 120.50 is less than 500"])
 async def test_a_reason_that_the_answer_tells_by_itself_is_not_told_a_second_time(because: str) -> None:
     stage = Stage(f"{TASK} if it is over 500")
     left: JsonObject = {"part": 1, "because": because, "ref": "r1"}
@@ -144,7 +145,7 @@ async def test_a_part_left_without_any_condition_of_the_task_counts_as_not_done(
 
 
 @pytest.mark.promise("coverage.left_without_condition")
-@pytest.mark.parametrize("text", ["Tell the clerk, unless it is open", "Tell every clerk", "Tell those who asked"])
+@each_row("text", ["Tell the clerk, unless it is open", "Tell every clerk", "Tell those who asked"])
 async def test_a_part_that_may_come_to_nothing_by_its_own_words_is_left_rightly(text: str) -> None:
     stage = Stage(text)
     left: JsonObject = {"part": 1, "because": "there is none", "ref": "r1"}
@@ -283,7 +284,7 @@ async def test_a_sentence_that_no_part_quotes_is_told_to_the_model_and_stands_un
 
 
 @pytest.mark.promise("coverage.not_taken_up")
-@pytest.mark.parametrize(
+@each_row(
     "beside",
     [
         "Good morning, I am back from room 12.", "Do not touch claim C-7.", "Claim C-7 is no matter of ours.",
@@ -317,9 +318,7 @@ async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_no
 
 
 @pytest.mark.promise("coverage.listed_ids")
-@pytest.mark.parametrize(
-    "then", [[APPROVE_2], [("leave_part", {"part": 1, "because": "C-2 is a test claim", "ref": "r2"})]]
-)
+@each_row("then", [[APPROVE_2], [("leave_part", {"part": 1, "because": "C-2 is a test claim", "ref": "r2"})]])
 async def test_asked_for_what_a_part_lists_a_model_calls_it_or_leaves_it_with_a_reason(
     then: list[tuple[str, JsonObject]],
 ) -> None:
@@ -338,7 +337,7 @@ async def test_asked_for_what_a_part_lists_a_model_calls_it_or_leaves_it_with_a_
 
 
 @pytest.mark.promise("coverage.listed_ids")
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Approve claim C-1, not C-2", "Approve claim C-1 as a duplicate of C-2", "Approve C-1 instead of C-2",
@@ -373,7 +372,7 @@ async def test_a_call_that_only_asks_does_no_part_and_the_model_is_told_so_once(
 
 
 @pytest.mark.promise("coverage.only_asked")
-@pytest.mark.parametrize(("text", "rounds"), [(TASK, [[READ], [_QUOTE], [APPROVE]]), ("Quote C-1", [[READ], [_QUOTE]])])
+@each_row(("text", "rounds"), [(TASK, [[READ], [_QUOTE], [APPROVE]]), ("Quote C-1", [[READ], [_QUOTE]])])
 async def test_a_part_is_done_by_what_follows_the_question_or_where_it_is_the_question(
     text: str, rounds: list[list[tuple[str, JsonObject]]]
 ) -> None:
@@ -446,7 +445,7 @@ _NOT_OVERDUE: tuple[str, JsonObject] = ("leave_part", {"part": 1, "because": "it
 
 
 @pytest.mark.promise("coverage.left_part_takes_no_call")
-@pytest.mark.parametrize(
+@each_row(
     "rounds",
     [[[READ], [_NOT_OVERDUE], [APPROVE]], [[READ], [_NOT_OVERDUE, APPROVE]], [[READ], [APPROVE, _NOT_OVERDUE]]],
 )
@@ -555,7 +554,7 @@ async def test_what_the_first_reply_writes_is_proposed_again_on_sonnet() -> None
 
 
 @pytest.mark.promise("conversation.chosen_numbers")
-@pytest.mark.parametrize(("weight", "is_made"), [(7, True), (100, True), (101, False), (-1, False), (7_700_771, False)])
+@each_row(("weight", "is_made"), [(7, True), (100, True), (101, False), (-1, False), (7_700_771, False)])
 async def test_a_number_from_nowhere_is_written_only_where_it_is_a_small_choice(weight: int, is_made: bool) -> None:
     stage, weighed = Stage("Weigh claim C-1"), list[Json]()
 
@@ -571,9 +570,7 @@ async def test_a_number_from_nowhere_is_written_only_where_it_is_a_small_choice(
 
 
 @pytest.mark.promise("conversation.chosen_numbers")
-@pytest.mark.parametrize(
-    ("rating", "is_made"), [("2h", True), ("P1D", True), ("ID-277007784", False), ("FL9488", False)]
-)
+@each_row(("rating", "is_made"), [("2h", True), ("P1D", True), ("ID-277007784", False), ("FL9488", False)])
 async def test_a_code_from_nowhere_is_written_only_where_its_numbers_are_small(rating: str, is_made: bool) -> None:
     """Whatever the field is called: nobody chooses an identifier for a rating."""
     stage, rated = Stage("Rate claim C-1"), list[Json]()
@@ -628,7 +625,7 @@ _TWO_WEEKS = "For claim C-1 send 30 units from March 12, 2026, for two weeks"
 
 
 @pytest.mark.promise("conversation.sent_back_once")
-@pytest.mark.parametrize(
+@each_row(
     ("given", "is_sent_back"),
     [
         ({"units": 40}, True),
@@ -653,7 +650,7 @@ async def test_a_number_from_nowhere_is_sent_back_once_and_taken_if_it_comes_aga
 
 
 @pytest.mark.promise("conversation.sent_back_once")
-@pytest.mark.parametrize(
+@each_row(
     ("task", "due", "is_sent_back"),
     [
         ("Put claim C-1 off by 3 weeks", "2026-05-10", False),
@@ -680,7 +677,7 @@ async def test_a_day_that_lies_as_far_from_the_record_as_the_task_says_is_no_dou
 
 
 @pytest.mark.promise("conversation.agreement")
-@pytest.mark.parametrize(
+@each_row(
     ("task", "due"),
     [
         (_TWO_WEEKS, "2026-03-11"),
@@ -707,7 +704,7 @@ async def test_what_a_number_is_corrected_to_is_what_is_written() -> None:
 
 
 @pytest.mark.promise("conversation.spelled_identifiers")
-@pytest.mark.parametrize(("shelf", "is_made"), [("31", True), ("32", False)])
+@each_row(("shelf", "is_made"), [("31", True), ("32", False)])
 async def test_an_identifier_may_be_a_number_that_the_task_spells_out(shelf: str, is_made: bool) -> None:
     stage, visit = _visiting("Put claim C-1 on shelf thirty-one", shelf_number=shelf)
     stage.talk.rounds = [[READ], *[[visit]] * 5]
@@ -716,7 +713,7 @@ async def test_an_identifier_may_be_a_number_that_the_task_spells_out(shelf: str
 
 
 @pytest.mark.promise("conversation.looked_up_for_it")
-@pytest.mark.parametrize(("text", "applied"), [("Approve Paavo Drounak's claim", ["C-7"]), ("Approve Ann's claim", [])])
+@each_row(("text", "applied"), [("Approve Paavo Drounak's claim", ["C-7"]), ("Approve Ann's claim", [])])
 async def test_a_record_that_was_proposed_unread_is_read_and_counts_where_the_words_tell_of_it(
     text: str, applied: list[str]
 ) -> None:
@@ -779,7 +776,7 @@ def _noted(text: str, note: str) -> Stage:
 
 
 @pytest.mark.promise("conversation.free_text_identifiers")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "applied"),
     [
         ("Approve claim C-1", []),
@@ -825,7 +822,7 @@ async def test_a_person_who_is_asked_for_another_reason_is_told_what_stands_only
 
 
 @pytest.mark.promise("conversation.strange_addresses")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "address", "opened"),
     [
         ("What is the status of C-1?", _SECRET, False),
@@ -854,7 +851,7 @@ async def test_a_read_opens_no_address_that_only_a_note_has(text: str, address: 
 
 
 @pytest.mark.promise("conversation.strange_addresses")
-@pytest.mark.parametrize(
+@each_row(
     ("said", "answer"),
     [
         (f"C-1 is open. ![status]({_SECRET})", "C-1 is open. status"),
@@ -935,7 +932,7 @@ async def test_once_the_writes_took_hold_a_model_that_is_away_is_not_waited_for(
 
 
 @pytest.mark.promise("conversation.ledger_answer")
-@pytest.mark.parametrize(("form", "asked"), [("prose", 2), ("list", 3)])
+@each_row(("form", "asked"), [("prose", 2), ("list", 3)])
 async def test_the_ledger_answers_where_the_tenant_wants_it_and_no_form_is_asked_for(form: str, asked: int) -> None:
     stage = Stage()
     stage.tenants.record = stage.tenants.record.model_copy(update={"answer_from_ledger": True})
@@ -1012,7 +1009,7 @@ async def test_a_write_that_comes_by_use_tool_is_no_read() -> None:
 
 
 @pytest.mark.promise("writes.proposed_twice")
-@pytest.mark.parametrize("rounds", [[[READ], [APPROVE, APPROVE]], [[READ, APPROVE], [APPROVE, APPROVE]]])
+@each_row("rounds", [[[READ], [APPROVE, APPROVE]], [[READ, APPROVE], [APPROVE, APPROVE]]])
 async def test_a_call_that_one_reply_proposes_twice_is_made_once(rounds: list[list[tuple[str, JsonObject]]]) -> None:
     stage = Stage()
     stage.talk.rounds = [*rounds]
@@ -1050,7 +1047,7 @@ async def test_for_two_parts_the_same_call_is_made_twice_with_ids_of_their_own()
 
 
 @pytest.mark.promise("policy.undecided_block")
-@pytest.mark.parametrize(("level", "state"), [(None, TaskState.REJECTED), ("committee", TaskState.INPUT_REQUIRED)])
+@each_row(("level", "state"), [(None, TaskState.REJECTED), ("committee", TaskState.INPUT_REQUIRED)])
 async def test_a_call_that_a_rule_may_forbid_is_stopped_and_nobody_is_asked_whom_the_rule_does_not_name(
     level: str | None, state: TaskState
 ) -> None:
@@ -1092,7 +1089,7 @@ async def test_what_the_machine_read_by_itself_is_not_what_a_rule_wants_to_be_lo
 
 
 @pytest.mark.promise("policy.verdict_in_its_state")
-@pytest.mark.parametrize("action", ["require_approval", "block", ""])
+@each_row("action", ["require_approval", "block", ""])
 async def test_a_verdict_is_told_in_the_state_of_the_policy_check(action: str) -> None:
     stage = Stage()
     stage.policy = RealPolicy()
@@ -1106,7 +1103,7 @@ async def test_a_verdict_is_told_in_the_state_of_the_policy_check(action: str) -
 
 
 @pytest.mark.promise("policy.no_news_of_blocked")
-@pytest.mark.parametrize("tool", ["write_to_holder", "send_letter"])
+@each_row("tool", ["write_to_holder", "send_letter"])
 async def test_a_letter_that_nobody_classed_does_not_tell_of_a_change_that_is_blocked(tool: str) -> None:
     stage = Stage("Approve claim C-1 of 120.50. Send the holder a letter with the amount")
     stage.talk.parts = [("Approve claim C-1 of 120.50", "do"), ("Send the holder a letter with the amount", "do")]
@@ -1152,7 +1149,7 @@ _CLAIMS: JsonObject = {
 
 
 @pytest.mark.promise("conversation.untold_records")
-@pytest.mark.parametrize(
+@each_row(
     ("task", "is_sent_back"),
     [
         ("Approve the claim of Ada Berg", True),
@@ -1218,7 +1215,7 @@ def _understood(quote: str, kind: str = "do") -> tuple[str, JsonObject]:
 
 
 @pytest.mark.promise("conversation.cut_off")
-@pytest.mark.parametrize("then", [calls_reply([_SECOND], 3), text_reply("Proposed.")], ids=["more", "no more"])
+@each_row("then", [calls_reply([_SECOND], 3), text_reply("Proposed.")])
 async def test_no_plan_closes_with_a_reply_that_was_cut_off(then: ModelReply) -> None:
     """Its last call is not whole, and what would have followed is not known: all waits for a reply that ends."""
     stage = Stage(_EVERY)

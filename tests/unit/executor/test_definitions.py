@@ -25,7 +25,7 @@ async def _imported(learned: MemoryLearned, content: JsonValue, *, dry_run: bool
 
 
 @pytest.mark.promise("files.processes")
-@pytest.mark.parametrize(
+@each_row(
     ("name", "process", "problem"),
     [
         ("payroll", A_PROCESS, "built in"),
@@ -71,6 +71,6 @@ def test_a_person_is_asked_unless_the_file_says_that_none_is(wanted: bool | None
     assert found.instructions[FsmState.ASSESS] == "Read the grant's budget first."
 
 
-@pytest.mark.parametrize("content", [[], "x", 5, None])
+@each_row("content", [[], "x", 5, None])
 async def test_what_is_no_object_of_processes_is_refused(content: JsonValue) -> None:
     assert (await _imported(MemoryLearned(), content)).problems == ("it is no object of processes",)

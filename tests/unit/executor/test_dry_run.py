@@ -4,6 +4,7 @@ import pytest
 
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 
@@ -51,7 +52,7 @@ async def test_a_plan_that_policy_blocks_is_refused_as_a_real_one_would_be() -> 
 
 
 @pytest.mark.promise("dry_run.no_writes")
-@pytest.mark.parametrize("value", ["true", 1, "no", {}])
+@each_row("value", ["true", 1, "no", {}])
 async def test_whatever_is_not_plainly_no_means_a_dry_run(value: object) -> None:
     """A client that wrote it wrongly finds nothing changed."""
     stage = _dry(Stage(), value)

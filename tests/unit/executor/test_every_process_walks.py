@@ -10,6 +10,7 @@ from shared.domain.words import FsmState, TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import of_conversation
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, TASK, Stage, decision, message
@@ -46,7 +47,7 @@ def _walked(process_type: str) -> list[str]:
 
 
 @pytest.mark.promise("fsm.resumed_at_any_state")
-@pytest.mark.parametrize("process_type", TEMPLATES)
+@each_row("process_type", TEMPLATES)
 async def test_a_process_that_dies_in_every_state_walks_them_all_and_writes_once(process_type: str) -> None:
     stage = await _begun(process_type)
     stage.policy.says = {"requires_approval": True}

@@ -11,6 +11,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ImageBlock, ModelRequest, TextBlock
 from tests.doubles.sent_files import image_of
+from tests.each_row import each_row
 from tests.unit.executor.stage import Stage, decision, message
 
 _PAY: JsonObject = {
@@ -125,9 +126,7 @@ async def test_the_files_of_later_messages_are_read_by_whoever_goes_on_with_the_
 
 
 @pytest.mark.promise("files.source")
-@pytest.mark.parametrize(
-    ("task", "paid"), [("Pay claim C-1", 0), ("Pay claim C-1 with the amount in the attached invoice", 1)]
-)
+@each_row(("task", "paid"), [("Pay claim C-1", 0), ("Pay claim C-1 with the amount in the attached invoice", 1)])
 async def test_an_amount_that_only_a_file_has_is_taken_where_the_user_sends_to_it(task: str, paid: int) -> None:
     stage = Stage(task)
     sums: list[JsonObject] = []

@@ -9,6 +9,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from tests.doubles.scripted_model import state_of, text_reply
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import asked_in, five_phase, last_said_to, said_to, survived
 from tests.unit.executor.stage import APPROVE, READ, TASK
@@ -77,7 +78,7 @@ def _away(_request: ModelRequest) -> ModelReply:
 
 
 @pytest.mark.promise("strategy.five_phase")
-@pytest.mark.parametrize(
+@each_row(
     "artifact",
     [
         text_reply(""),
@@ -85,7 +86,6 @@ def _away(_request: ModelRequest) -> ModelReply:
         text_reply("C-1 of 99.90 is done."),
         _away,
     ],
-    ids=("empty", "cut", "untraced", "away"),
 )
 async def test_without_a_usable_artifact_the_last_words_of_the_conversation_are_the_answer(artifact: object) -> None:
     stage = five_phase()
@@ -127,7 +127,7 @@ async def test_its_insight_is_an_event_stored_with_the_end_of_the_turn() -> None
 
 
 @pytest.mark.promise("strategy.same_replay")
-@pytest.mark.parametrize("die_before", range(1, 18, 2))
+@each_row("die_before", range(1, 18, 2))
 async def test_a_run_that_dies_on_the_way_ends_the_same_and_is_replayed(die_before: int) -> None:
     stage = five_phase()
     await survived(stage, die_before)

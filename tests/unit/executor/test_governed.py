@@ -47,7 +47,7 @@ async def _credit(said: JsonObject) -> tuple[Stage, list[JsonObject]]:
 
 
 @pytest.mark.promise("process.governs")
-@pytest.mark.parametrize("amount", ["900.00", "$900", 900, Decimal("900.0")])
+@each_row("amount", ["900.00", "$900", 900, Decimal("900.0")])
 async def test_the_figure_itself_is_written_and_nobody_asked(amount: Json) -> None:
     stage, written = await _credit({"amount": amount})
     assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1), stage.turns.record.reason

@@ -8,6 +8,7 @@ from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.tape import Asked, Event, Heard, Judged, Reached, Tape
 from tests.doubles.unruly_json import INVENTED
+from tests.each_row import each_row
 from tests.unit.executor.any_run import SELF, Run, any_run
 from tests.unit.executor.held import faults
 
@@ -64,7 +65,7 @@ def _dear(event: Event) -> Event:
 
 
 @pytest.mark.promise("any_model.checker")
-@pytest.mark.parametrize(
+@each_row(
     ("change", "found"),
     [
         (_elsewhere, "I1"),

@@ -9,6 +9,7 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, Role, TaskState, ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import Stage, message
 
@@ -96,7 +97,7 @@ async def test_nothing_follows_a_change_of_which_no_answer_came() -> None:
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
 
 
-@pytest.mark.parametrize("word", [Resolution.DONE, Resolution.SKIP])
+@each_row("word", [Resolution.DONE, Resolution.SKIP])
 async def test_what_an_operator_says_of_a_change_in_doubt_lets_the_next_one_go_out(word: Resolution) -> None:
     stage = await _stage("hr_offboarding", ToolSilent("cut off"))
     await stage.run()

@@ -7,6 +7,7 @@ from services.executor.core.session.journal import NO_STEPS, JournalLimits
 from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState, WriteStatus
 from tests.doubles.scripted_model import text_reply
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import READ, Stage, message
 
@@ -39,7 +40,7 @@ async def test_a_task_that_collects_too_much_ends_with_the_reason() -> None:
 
 
 @pytest.mark.promise("journal.bounded")
-@pytest.mark.parametrize("lacking", [2, 3, 5])
+@each_row("lacking", [2, 3, 5])
 async def test_what_is_in_flight_is_settled_all_the_same(lacking: int) -> None:
     """The write was made and proved; then there is no room for the answer, and both are said."""
     stage = Stage()

@@ -90,7 +90,7 @@ def test_what_is_no_arithmetic_is_refused_before_anything_runs(code: str) -> Non
 
 
 @pytest.mark.promise("I8.made_tools")
-@pytest.mark.parametrize(
+@each_row(
     ("body", "result"),
     [
         ("return 1 / 3", "0.33333333333333333333333333333333333333333333333333"),

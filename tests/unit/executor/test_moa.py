@@ -11,6 +11,7 @@ from shared.domain.words import TaskState
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import last_said_to, moa, said_to, survived
 from tests.unit.executor.stage import APPROVE, READ, TASK, Stage
@@ -65,7 +66,7 @@ def _leaving() -> Stage:
 
 
 @pytest.mark.promise("strategy.moa")
-@pytest.mark.parametrize("begin", [moa, _leaving])
+@each_row("begin", [moa, _leaving])
 async def test_drafts_that_agree_are_taken_without_a_third_opinion(begin: Callable[[], Stage]) -> None:
     stage = _with(begin(), _answers(REWORDED))
     stage.talk.answer = AGREED
@@ -76,7 +77,7 @@ async def test_drafts_that_agree_are_taken_without_a_third_opinion(begin: Callab
 
 
 @pytest.mark.promise("strategy.moa.two_drafts")
-@pytest.mark.parametrize("begin", [moa, _leaving])
+@each_row("begin", [moa, _leaving])
 async def test_a_second_draft_is_asked_for_once_as_soon_as_a_reply_proposes_or_answers(
     begin: Callable[[], Stage],
 ) -> None:
@@ -137,7 +138,7 @@ async def test_drafts_that_propose_other_writes_diverge_and_only_the_chosen_repl
 
 
 @pytest.mark.promise("I9.moa")
-@pytest.mark.parametrize(
+@each_row(
     ("steady", "doubting", "merged", "answer"),
     [
         ('["C-1", "open"]', '["C-1", "open"]', "", '["C-1", "open"]'),
@@ -161,7 +162,7 @@ async def test_a_draft_that_asks_for_a_write_gets_nothing_by_itself() -> None:
 
 
 @pytest.mark.promise("strategy.moa.budget")
-@pytest.mark.parametrize("tokens", range(8_500, 40_000, 3_500))
+@each_row("tokens", range(8_500, 40_000, 3_500))
 async def test_two_drafts_of_the_greatest_length_stay_within_the_ceiling(tokens: int) -> None:
     stage = moa()
     stage.limits = stage.limits._replace(ceilings=Ceilings(tokens=tokens))
@@ -187,7 +188,7 @@ class _Verbose(Model):
 
 
 @pytest.mark.promise("strategy.moa.one_away")
-@pytest.mark.parametrize("is_away", [_is_doubting, _is_merging])
+@each_row("is_away", [_is_doubting, _is_merging])
 async def test_where_another_draft_cannot_be_had_the_first_one_is_taken(
     is_away: Callable[[ModelRequest], bool],
 ) -> None:
@@ -208,7 +209,7 @@ async def test_where_another_draft_cannot_be_had_the_first_one_is_taken(
 
 
 @pytest.mark.promise("strategy.moa.one_away")
-@pytest.mark.parametrize("die_before", range(6, 26, 4))
+@each_row("die_before", range(6, 26, 4))
 async def test_a_draft_that_could_not_be_had_is_not_asked_for_again(die_before: int) -> None:
     """Whoever goes on with the run may find the model up again: what was decided stays decided."""
     stage, refused = moa(), list[ModelRequest]()
@@ -227,7 +228,7 @@ async def test_a_draft_that_could_not_be_had_is_not_asked_for_again(die_before: 
 
 
 @pytest.mark.promise("strategy.same_replay")
-@pytest.mark.parametrize("die_before", range(1, 24, 2))
+@each_row("die_before", range(1, 24, 2))
 async def test_a_run_that_dies_on_the_way_ends_the_same_and_is_replayed(die_before: int) -> None:
     stage = _with(moa(), _answers("no 7"), _answers("C-1 is approved."))
     await survived(stage, die_before)

@@ -91,7 +91,7 @@ async def test_a_plan_that_only_tells_waits_for_no_proof() -> None:
 
 
 @pytest.mark.promise("notify.proved_only")
-@pytest.mark.parametrize("proved", [True, False])
+@each_row("proved", [True, False])
 async def test_dying_at_any_point_tells_once_or_never(proved: bool) -> None:
     """What was on its way and cannot be read waits for an operator; all else comes to the same end."""
     begun = begun_as if proved else unproved
@@ -169,7 +169,7 @@ async def test_a_notice_that_was_held_back_is_said_not_to_have_told_them() -> No
 
 
 @pytest.mark.promise("notify.told")
-@pytest.mark.parametrize(("tells", "untold"), [(True, False), (False, True)])
+@each_row(("tells", "untold"), [(True, False), (False, True)])
 async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(tells: bool, untold: bool) -> None:
     stage = await begun_as(PROCUREMENT, text="Approve claim C-1, then see to the rest")
     stage.talk.parts = [("Approve claim C-1", "do"), ("then see to the rest", "do")]

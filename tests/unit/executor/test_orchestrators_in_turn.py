@@ -13,6 +13,7 @@ from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.memory_turns import Died
 from tests.doubles.mock_brainos import Round, answer, call, events
 from tests.doubles.scripted_talk import results_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import survived
 from tests.unit.executor.orchestrated import BRAINOS, LOCAL, READ, WHOLE, OrchestratedStage, orchestrated
@@ -123,7 +124,7 @@ async def test_a_plan_that_a_rule_refuses_is_made_anew_by_the_one_who_made_it() 
 
 
 @pytest.mark.promise("brainos.once")
-@pytest.mark.parametrize("die_before", range(1, 16))
+@each_row("die_before", range(1, 16))
 async def test_whoever_crashes_no_round_is_sent_twice_in_one_conversation(die_before: int) -> None:
     """The writes are made once. A round whose reply was lost begins a new conversation, which is told what was done."""
     async with orchestrated() as (stage, brain):

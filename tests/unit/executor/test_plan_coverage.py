@@ -6,6 +6,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import PlanAudit, Strategy, TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from tests.doubles.scripted_model import json_reply, text_reply
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import run_with_deaths
 from tests.unit.executor.deliberating import asked_in, last_said_to, only
@@ -50,7 +51,7 @@ async def test_the_judge_sees_task_parts_values_and_calls_and_nothing_that_a_too
 
 
 @pytest.mark.promise("coverage.judged", "audit.second")
-@pytest.mark.parametrize("strategy", Strategy)
+@each_row("strategy", Strategy)
 async def test_an_objection_goes_back_and_what_is_right_is_then_proposed(strategy: Strategy) -> None:
     stage = _stage(OBJECTS, AGREES, strategy=strategy)
     stage.talk.rounds = [[READ], [APPROVE], [APPROVE]]
@@ -62,7 +63,7 @@ async def test_an_objection_goes_back_and_what_is_right_is_then_proposed(strateg
 
 
 @pytest.mark.promise("coverage.judged", "audit.second.escalates")
-@pytest.mark.parametrize("strategy", Strategy)
+@each_row("strategy", Strategy)
 async def test_objections_without_an_end_end_the_task_and_nothing_is_written(strategy: Strategy) -> None:
     stage = _stage(strategy=strategy)
     record = await stage.run()
@@ -88,7 +89,7 @@ async def test_switched_off_no_model_judges() -> None:
 
 
 @pytest.mark.promise("audit.second.switch")
-@pytest.mark.parametrize(("audit", "questions"), [(PlanAudit.RISKY, 0), (PlanAudit.ALL, 1)])
+@each_row(("audit", "questions"), [(PlanAudit.RISKY, 0), (PlanAudit.ALL, 1)])
 async def test_each_plan_is_judged_where_the_operator_wants_it(audit: PlanAudit, questions: int) -> None:
     stage = _once(_stage(AGREES))
     stage.talk.process = "general"
@@ -98,7 +99,7 @@ async def test_each_plan_is_judged_where_the_operator_wants_it(audit: PlanAudit,
 
 
 @pytest.mark.promise("coverage.fails_closed", "audit.second.fails_closed")
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         text_reply("it agrees"),

@@ -8,6 +8,7 @@ import pytest
 from services.executor.core.states.machine import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import Stage
@@ -75,7 +76,7 @@ _ONE: tuple[str, JsonObject] = ("approve_expense", {"expense_id": "EXP-1"})
 
 
 @pytest.mark.promise("process.needs_read")
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "text", "read", "tool", "about", "needed"),
     [
         ("expense_approval", "Approve EXP-1", ("get_expense",), *_ONE, "budget_after"),
@@ -101,7 +102,7 @@ async def test_a_change_asks_where_what_decides_was_not_read(
 
 
 @pytest.mark.promise("process.needs_read")
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "text", "read", "tool", "about"),
     [
         ("expense_approval", "Reject EXP-1", ("get_expense",), "reject_expense", {"expense_id": "EXP-1"}),
@@ -118,7 +119,7 @@ async def test_a_harmless_change_and_a_well_read_one_ask_nobody(
 
 
 @pytest.mark.promise("process.several_subjects")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "about"),
     [
         ("Approve EXP-1 and EXP-2", {"expense_ids": ["EXP-1", "EXP-2"]}),
@@ -156,10 +157,8 @@ async def test_claims_that_are_within_one_budget_together_ask_nobody_and_rules_s
 
 
 @pytest.mark.promise("process.drawn_together")
-@pytest.mark.parametrize(
-    ("others", "state"),
-    [([], TaskState.FAILED), ([("reject_expense", {"expense_id": "EXP-2"})], TaskState.COMPLETED)],
-    ids=["left", "turned down"],
+@each_row(
+    ("others", "state"), [([], TaskState.FAILED), ([("reject_expense", {"expense_id": "EXP-2"})], TaskState.COMPLETED)]
 )
 async def test_only_what_the_plan_draws_counts(others: list[tuple[str, JsonObject]], state: TaskState) -> None:
     """Not the claim that the task names too, and that the plan leaves alone or turns down; what is left is not done."""

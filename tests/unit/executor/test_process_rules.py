@@ -11,6 +11,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import FsmState as S
 from shared.domain.words import Role, TaskState, ToolClass
 from tests.doubles.scripted_talk import texts_in
+from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import APPROVE, TASK, Stage, decision
@@ -138,7 +139,7 @@ async def test_a_tenants_rule_about_a_value_of_the_same_name_is_judged_as_before
 
 
 @pytest.mark.promise("process.required")
-@pytest.mark.parametrize(
+@each_row(
     ("verbs", "state"),
     [((), TaskState.INPUT_REQUIRED), (("approve",), TaskState.INPUT_REQUIRED), (("modify",), TaskState.COMPLETED)],
 )

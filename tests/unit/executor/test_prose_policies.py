@@ -96,7 +96,7 @@ class _NoProse(SaidPolicy):
         raise PolicyUnavailable("it is down")
 
 
-@pytest.mark.parametrize(("enforce", "state"), [(True, "failed"), (False, "completed")])
+@each_row(("enforce", "state"), [(True, "failed"), (False, "completed")])
 async def test_an_enforced_policy_that_cannot_be_checked_ends_the_task_unwritten(enforce: bool, state: str) -> None:
     """No rules, no writes; one that only advises is noted as not translated."""
     play = _play(enforce=enforce)
@@ -108,7 +108,7 @@ async def test_an_enforced_policy_that_cannot_be_checked_ends_the_task_unwritten
 
 
 @pytest.mark.promise("tools.rules_retold")
-@pytest.mark.parametrize("again", [0, 1, 4])
+@each_row("again", [0, 1, 4])
 async def test_a_refused_call_is_told_to_the_model_which_may_propose_again(again: int) -> None:
     """The call that a rule forbids is never made, however often it is proposed; who asked is told the rule."""
     play = Stage()
@@ -168,7 +168,7 @@ async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> 
 ONCE = ToolRule(id="T3", kind="at_most", tool="get_*")
 
 
-@pytest.mark.parametrize(("enforce", "state"), [(True, "failed"), (False, "completed")])
+@each_row(("enforce", "state"), [(True, "failed"), (False, "completed")])
 async def test_a_translation_that_is_no_answer_ends_the_task_only_where_it_is_enforced(
     enforce: bool, state: str
 ) -> None:
@@ -221,7 +221,7 @@ def test_a_sentence_that_tells_or_sets_a_tone_is_no_command(sentence: str) -> No
 
 
 @pytest.mark.promise("prose.nothing_dropped")
-@pytest.mark.parametrize("rules", [[], [RULE]])
+@each_row("rules", [[], [RULE]])
 async def test_an_enforced_policy_with_a_command_in_no_rule_ends_the_task_unwritten(rules: list[Json]) -> None:
     """Whatever the translator returned: nothing, or rules of other sentences."""
     play = _play(enforce=True)
@@ -243,7 +243,7 @@ async def test_the_same_policy_that_only_advises_stops_nothing() -> None:
 
 
 @pytest.mark.promise("prose.said")
-@pytest.mark.parametrize(
+@each_row(
     ("enforce", "left", "said"),
     [
         (False, (), "taken as advice; it was not enforced"),
@@ -272,7 +272,7 @@ async def test_of_a_tenants_own_policy_the_request_is_told_nothing() -> None:
 
 
 @pytest.mark.promise("replay.same_end")
-@pytest.mark.parametrize("enforce", [False, True])
+@each_row("enforce", [False, True])
 async def test_a_task_of_a_tenant_with_prose_policies_is_replayed_by_whoever_has_no_settings(enforce: bool) -> None:
     """The translator is the executor's setting: a replay has none, and the archive says which one it was.
     It says nothing of the order in which a server lists a tool's arguments.

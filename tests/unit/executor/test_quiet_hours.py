@@ -119,7 +119,7 @@ async def test_dying_at_any_point_before_the_wait_loses_nothing() -> None:
 
 
 @pytest.mark.promise("notify.quiet_hours")
-@pytest.mark.parametrize("point", range(10))
+@each_row("point", range(10))
 async def test_dying_at_any_point_after_the_wait_tells_once_or_asks_an_operator(point: int) -> None:
     """A notice cannot be read back: whoever finds its intent stored does not send it again."""
     stage = await _resting()

@@ -20,6 +20,7 @@ from shared.domain.quality import Formula
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from tests.doubles.scripted_model import state_of, text_reply
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import READ, TASK, Stage
 from tests.unit.executor_core.makers import entry, fact
@@ -95,7 +96,7 @@ async def test_what_a_good_answer_leaves_out_is_named_and_not_asked_for_again() 
 
 
 @pytest.mark.promise("reflect.improvement")
-@pytest.mark.parametrize(
+@each_row(
     ("improved", "why"),
     [
         ("Claim C-1 is approved: the amount is 999.00.", "it says what nobody found: 999.00"),
@@ -186,7 +187,7 @@ async def test_a_resumed_turn_finds_the_improvement_and_asks_nobody() -> None:
 
 
 @pytest.mark.promise("reflect.improvement")
-@pytest.mark.parametrize("improved", [BETTER, "999"])
+@each_row("improved", [BETTER, "999"])
 async def test_a_replay_takes_the_same_improvement_or_none(improved: str) -> None:
     one = stage(improved=improved)
     await one.run()

@@ -16,6 +16,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from shared.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.memory_turns import Died
+from tests.each_row import each_row
 from tests.unit.executor.archived import archived, replayed
 from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision, message
 
@@ -59,7 +60,7 @@ async def test_a_task_that_wrote_is_replayed_to_the_same_end() -> None:
 
 
 @pytest.mark.promise("replay.same_end")
-@pytest.mark.parametrize("word", ["approve", "reject"])
+@each_row("word", ["approve", "reject"])
 async def test_a_task_of_several_turns_is_replayed_turn_by_turn(word: str) -> None:
     stage = Stage()
     _asks_a_person(stage)
@@ -73,7 +74,7 @@ async def test_a_task_of_several_turns_is_replayed_turn_by_turn(word: str) -> No
 
 
 @pytest.mark.promise("replay.same_end")
-@pytest.mark.parametrize("die_before", range(1, 8))
+@each_row("die_before", range(1, 8))
 async def test_a_task_whose_worker_died_on_the_way_is_replayed_all_the_same(die_before: int) -> None:
     """What a first attempt left, and where the second went on."""
     stage = Stage()
@@ -87,7 +88,7 @@ async def test_a_task_whose_worker_died_on_the_way_is_replayed_all_the_same(die_
 
 
 @pytest.mark.promise("replay.same_end")
-@pytest.mark.parametrize("fault", ["model", "tools", "policy", "blocked", "plan", "tool"])
+@each_row("fault", ["model", "tools", "policy", "blocked", "plan", "tool"])
 async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(fault: str) -> None:
     """Nobody answered, or what was answered ended it: the reason is the same."""
     stage = Stage()
@@ -126,7 +127,7 @@ async def test_a_task_that_rested_while_the_model_was_away_is_replayed_through_i
 
 
 @pytest.mark.promise("replay.same_end")
-@pytest.mark.parametrize("word", ["approve", "reject"])
+@each_row("word", ["approve", "reject"])
 async def test_a_task_of_two_plans_and_two_questions_is_replayed(word: str) -> None:
     stage = Stage(f"{TASK}. Tell the clerk")
     _asks_a_person(stage)
@@ -170,7 +171,7 @@ async def test_an_end_that_was_never_stored_is_not_the_tasks_end() -> None:
 
 
 @pytest.mark.promise("replay.same_end")
-@pytest.mark.parametrize("die_before", range(4, 8))
+@each_row("die_before", range(4, 8))
 async def test_an_attempt_is_given_again_what_that_attempt_was_given(die_before: int) -> None:
     """The tools had changed when the second attempt began; the step that the first had paid for stays as it was."""
     stage = Stage()

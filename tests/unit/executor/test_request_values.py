@@ -80,7 +80,7 @@ def test_somebody_elses_record_proves_nothing() -> None:
     assert _unproven({**first, "customer_id": "C-3"}, Dossier(facts=(fact,))) == tuple(first)
 
 
-@pytest.mark.parametrize("trusts", [True, False])
+@each_row("trusts", [True, False])
 async def test_the_worker_names_them_in_production_only(trusts: bool) -> None:
     """The claim was read; what is paid for it is the request's word."""
     play = Stage()

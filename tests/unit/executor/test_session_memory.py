@@ -10,6 +10,7 @@ from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 
@@ -49,7 +50,7 @@ async def test_over_twenty_turns_the_last_six_stay_and_the_rest_is_a_summary() -
 
 
 @pytest.mark.promise("memory.compressed")
-@pytest.mark.parametrize(("turns", "text"), [(20, "short"), (7, "x" * 4_000)])
+@each_row(("turns", "text"), [(20, "short"), (7, "x" * 4_000)])
 async def test_a_conversation_within_the_limits_is_shown_whole(turns: int, text: str) -> None:
     """Twenty turns, or 8,000 tokens of text, are still whole."""
     stage = remembering(SessionState(turns=tuple(("user", f"{text} {number}") for number in range(turns))))
@@ -85,7 +86,7 @@ async def test_the_summary_is_made_before_anything_is_called() -> None:
 
 
 @pytest.mark.promise("memory.no_model")
-@pytest.mark.parametrize("fails", ["unavailable", "empty"])
+@each_row("fails", ["unavailable", "empty"])
 async def test_without_a_model_the_beginnings_of_the_older_turns_are_kept(fails: str) -> None:
     """At most 200 words; and the task goes on."""
 
@@ -119,7 +120,7 @@ async def test_a_task_that_fails_after_its_summary_failed_says_where_it_ended() 
 
 
 @pytest.mark.promise("memory.replayable")
-@pytest.mark.parametrize("write", range(10))
+@each_row("write", range(10))
 async def test_a_summary_that_was_stored_is_not_paid_for_again(write: int) -> None:
     """Whichever write the run dies at, the session ends with one summary, and a replay makes the same of it."""
     stage = remembering(long_session())

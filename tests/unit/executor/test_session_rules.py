@@ -25,6 +25,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
+from tests.each_row import each_row
 from tests.unit.executor.real_policy import RealPolicy, RealRules
 from tests.unit.executor.stage import APPROVE, READ, SaidPolicy, Stage, decision, message
 from tests.unit.executor.test_worker_doubts import listed
@@ -65,7 +66,7 @@ async def test_two_reads_asked_for_in_one_breath_under_a_shared_limit_are_one_re
     assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
 
 
-@pytest.mark.parametrize("process", ["general", "order_management", "customer_onboarding"])
+@each_row("process", ["general", "order_management", "customer_onboarding"])
 async def test_a_refusal_after_which_nothing_else_is_proposed_asks_nobody(process: str) -> None:
     """Also on a path without a state for policy: there is nothing to approve, and who asked is told why."""
     play = Stage()
@@ -151,7 +152,7 @@ async def test_what_a_task_wrote_counts_for_others_of_its_session_while_it_waits
 
 
 @pytest.mark.promise("tools.once_beside_a_doubt")
-@pytest.mark.parametrize("looked", [True, False], ids=["read back", "in doubt"])
+@each_row("looked", [True, False])
 async def test_what_a_task_wrote_counts_for_others_of_its_session_when_its_turn_is_given_up(looked: bool) -> None:
     first, turn = _play(_ONCE), message("Approve claim C-1 of 120.50")
 

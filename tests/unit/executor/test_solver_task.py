@@ -7,6 +7,7 @@ from shared.contracts.task import PriorTurn, SolverRequest
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation
+from tests.each_row import each_row
 from tests.unit.executor.stage import READ, TASK, Stage
 
 QUESTION = "Which claims are open?"
@@ -77,7 +78,7 @@ async def test_an_answer_that_is_no_list_fails_no_task() -> None:
 
 
 @pytest.mark.promise("solver.ground_truth")
-@pytest.mark.parametrize(("text", "state"), [(TASK, "rejected"), (QUESTION, "completed")])
+@each_row(("text", "state"), [(TASK, "rejected"), (QUESTION, "completed")])
 async def test_a_task_that_the_rules_forbid_as_it_is_written_is_rejected_though_nobody_proposes_anything(
     text: str, state: str
 ) -> None:

@@ -1,9 +1,8 @@
 """The tenant's rules about tools, as the model reads them before it proposes anything."""
 
-import pytest
-
 from shared.contracts.policy import Policy, ToolRule
 from tests.doubles.scripted_talk import texts_in
+from tests.each_row import each_row
 from tests.unit.executor.stage import Stage
 
 _RULES = {
@@ -25,7 +24,7 @@ _RULES = {
 }
 
 
-@pytest.mark.parametrize("said", _RULES)
+@each_row("said", _RULES)
 async def test_a_rule_about_a_tool_stands_before_the_model_with_its_limit_and_what_has_to_agree(said: str) -> None:
     stage = Stage()
     others = tuple(ToolRule(id=f"N{place}", kind="never", tool="get_claim", reason="x" * 200) for place in range(3))

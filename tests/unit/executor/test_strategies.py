@@ -10,6 +10,7 @@ from shared.domain.words import Strategy, TaskState
 from shared.ports.models import Tier
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import of_conversation, results_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import five_phase, last_said_to, moa, only
 from tests.unit.executor.stage import Stage
@@ -27,7 +28,7 @@ def test_there_are_three_strategies() -> None:
 
 
 @pytest.mark.promise("strategy.three")
-@pytest.mark.parametrize("best", Strategy)
+@each_row("best", Strategy)
 async def test_the_arm_with_the_highest_score_carries_the_task_and_is_charged(best: Strategy) -> None:
     """The arms are those of the process that the first reply names."""
     stage = Stage()
@@ -54,7 +55,7 @@ async def test_only_strategies_that_the_setting_names_are_chosen_the_first_one_f
 
 
 @pytest.mark.promise("bandit.only_what_applied")
-@pytest.mark.parametrize("strategy", [Strategy.FIVE_PHASE, Strategy.MOA])
+@each_row("strategy", [Strategy.FIVE_PHASE, Strategy.MOA])
 async def test_a_task_that_only_reads_is_carried_by_fsm_and_charges_nobody(strategy: Strategy) -> None:
     stage = only(strategy, "What is the status of claim C-1?")
     stage.only_asks()
@@ -66,7 +67,7 @@ async def test_a_task_that_only_reads_is_carried_by_fsm_and_charges_nobody(strat
 
 
 @pytest.mark.promise("strategy.tiers")
-@pytest.mark.parametrize("strategy", Strategy)
+@each_row("strategy", Strategy)
 async def test_the_first_reply_is_haikus_the_same_for_all_and_whatever_may_propose_is_sonnets(
     strategy: Strategy,
 ) -> None:
@@ -83,7 +84,7 @@ async def test_the_first_reply_is_haikus_the_same_for_all_and_whatever_may_propo
 
 
 @pytest.mark.promise("strategy.obeys_the_gate")
-@pytest.mark.parametrize("strategy", Strategy)
+@each_row("strategy", Strategy)
 async def test_no_strategy_writes_before_the_verdict(strategy: Strategy) -> None:
     stage = only(strategy)
     stage.policy.says = {"blocked": True, "passed": False}
@@ -92,7 +93,7 @@ async def test_no_strategy_writes_before_the_verdict(strategy: Strategy) -> None
 
 
 @pytest.mark.promise("strategy.setting")
-@pytest.mark.parametrize("stage_of", [five_phase, moa])
+@each_row("stage_of", [five_phase, moa])
 async def test_a_replay_goes_by_the_strategies_that_there_were_then(stage_of: type[Stage]) -> None:
     """Though today's setting names others."""
     stage = stage_of()
@@ -114,7 +115,7 @@ async def test_an_archive_whose_checkpoints_know_less_is_replayed_all_the_same()
 
 
 @pytest.mark.promise("strategy.audited")
-@pytest.mark.parametrize("strategy", Strategy)
+@each_row("strategy", Strategy)
 async def test_a_figure_that_nobody_states_is_no_value_whatever_strategy_thinks(strategy: Strategy) -> None:
     """It is refused when it is calculated with, so no plan can be built on it."""
     stage = only(strategy)

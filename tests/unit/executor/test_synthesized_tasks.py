@@ -9,6 +9,7 @@ from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
 from tests.doubles.scripted_talk import of_conversation, texts_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import asked, classification, nobody_answers, stage_of
 from tests.unit.executor.real_policy import RealPolicy
@@ -73,7 +74,7 @@ async def test_of_two_designs_made_at_once_the_first_is_kept_and_both_tasks_walk
 
 
 @pytest.mark.promise("synthesis.fallback")
-@pytest.mark.parametrize(
+@each_row(
     ("design", "problem"),
     [
         ({**DESIGN, "states": ["DECOMPOSE", "ASSESS", "MUTATE", "COMPLETE"]}, "POLICY_CHECK"),
@@ -95,7 +96,7 @@ async def test_a_design_that_cannot_be_followed_is_not_kept(design: Json, proble
 
 
 @pytest.mark.promise("synthesis.fallback")
-@pytest.mark.parametrize("fault", ["model", "store"])
+@each_row("fault", ["model", "store"])
 async def test_without_a_design_the_task_is_carried_out_as_general(fault: str) -> None:
     stage = _made_up()
     if fault == "model":
@@ -126,7 +127,7 @@ _OLD: JsonObject = {
 
 
 @pytest.mark.promise("synthesis.keeps_its_person")
-@pytest.mark.parametrize("kept", [dumps(_OLD), dumps({**_OLD, "states": ["WRITE"]}), "{}", None])
+@each_row("kept", [dumps(_OLD), dumps({**_OLD, "states": ["WRITE"]}), "{}", None])
 async def test_a_kept_process_that_cannot_be_followed_still_asks_a_person(kept: str | None) -> None:
     """It asked for one, or nobody can tell whether it did: nothing is written without; the metadata says why."""
     stage = _made_up()
@@ -155,7 +156,7 @@ async def test_a_process_of_another_tenant_is_not_seen() -> None:
 
 
 @pytest.mark.promise("synthesis.replayed")
-@pytest.mark.parametrize("die_before", [None, *range(1, 9)])
+@each_row("die_before", [None, *range(1, 9)])
 async def test_a_task_of_a_synthesized_process_is_resumed_and_replayed(die_before: int | None) -> None:
     """Nobody is asked in the replay, and what was kept meanwhile does not matter."""
     stage = _made_up()

@@ -8,6 +8,7 @@ from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import json_reply, state_of
 from tests.doubles.scripted_talk import of_conversation, texts_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, cancel, decision
 
@@ -168,7 +169,7 @@ async def test_a_replay_writes_the_same_documents_and_asks_nobody() -> None:
 
 
 @pytest.mark.promise("documents.asked")
-@pytest.mark.parametrize(
+@each_row(
     ("text", "process", "kind"),
     [
         ("Complete the KYC compliance audit of claim C-1", "compliance_audit", "compliance_report"),
@@ -183,7 +184,7 @@ async def test_a_process_leaves_its_own_document(text: str, process: str, kind: 
 
 
 @pytest.mark.promise("answers.lists")
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         "Refund total 120.50:\n- claim C-1 is open\n- nothing was paid",

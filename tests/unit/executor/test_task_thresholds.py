@@ -7,6 +7,7 @@ from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import RuleAction
 from tests.doubles.scripted_talk import of_conversation, texts_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, decision
 
@@ -47,7 +48,7 @@ async def test_the_limits_stand_in_each_request_with_their_source() -> None:
 
 
 @pytest.mark.promise("outcome.thresholds")
-@pytest.mark.parametrize("triggered", [True, False])
+@each_row("triggered", [True, False])
 async def test_predicted_and_actual_value_go_into_the_outcome(triggered: bool) -> None:
     stage = _stage(triggered=triggered)
     await stage.run()

@@ -105,7 +105,7 @@ async def test_where_nothing_that_was_read_speaks_of_the_matter_a_person_is_aske
 
 
 @pytest.mark.promise("gate.two_persons_unanswered")
-@pytest.mark.parametrize(
+@each_row(
     ("row", "others", "asked"),
     [
         ({"cardholder_data": False}, {}, False),

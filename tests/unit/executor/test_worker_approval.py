@@ -9,6 +9,7 @@ from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.task import Principal
 from shared.domain.words import Role, TaskState
 from tests.doubles.scripted_talk import results_in
+from tests.each_row import each_row
 from tests.unit.executor.real_policy import RealPolicy
 from tests.unit.executor.stage import CLERK, Stage, cancel, deadline, decision, message
 from tests.unit.executor.test_session_rules import asks_about_the_second_plan
@@ -73,7 +74,7 @@ async def test_nor_does_it_without_a_verdict_on_its_second_plan() -> None:
 
 
 @pytest.mark.promise("I7.who_may_decide")
-@pytest.mark.parametrize(
+@each_row(
     ("who", "why"),
     [
         (CLERK.model_copy(update={"roles": (Role.APPROVER,), "levels": ("manager",)}), "asked for this"),

@@ -12,6 +12,7 @@ from shared.domain.words import TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import ScriptedModel, text_reply
 from tests.doubles.scripted_talk import Talk
+from tests.each_row import each_row
 from tests.unit.executor.stage import TASK, Stage
 
 pytestmark = pytest.mark.promise("bad_input.honest_ends")
@@ -32,7 +33,7 @@ async def _failed(stage: Stage, says: str) -> None:
     assert str(record.answer).removesuffix("\n\nNothing was written or sent.") == record.reason
 
 
-@pytest.mark.parametrize("reply", [0, 1, 2])
+@each_row("reply", [0, 1, 2])
 async def test_a_model_that_is_down_for_good_ends_the_task(reply: int) -> None:
     """At whichever reply: one that is not merely away is not waited for."""
     stage = Stage()
@@ -55,7 +56,7 @@ def _then_down(talk: Talk, replies: int) -> Callable[[ModelRequest], ModelReply]
     return script
 
 
-@pytest.mark.parametrize("said", ["I think so!", "[]", '{"needs": 7}', '{"calls": "all of them"}'])
+@each_row("said", ["I think so!", "[]", '{"needs": 7}', '{"calls": "all of them"}'])
 async def test_a_model_that_only_talks_does_nothing_and_the_part_that_it_left_out_is_named(said: str) -> None:
     stage = Stage()
     stage.talk.rounds, stage.talk.answer = [], said
@@ -94,7 +95,7 @@ async def test_a_read_without_an_answer_ends_the_task() -> None:
     await _failed(stage, "did not answer get_claim")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "says"),
     [
         ('{"rules": [{"id": "R"}]}', "rules.0.condition"),

@@ -13,6 +13,7 @@ from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import texts_in
+from tests.each_row import each_row
 from tests.unit.executor.costing import costing
 from tests.unit.executor.stage import Stage, cancel
 
@@ -67,7 +68,7 @@ async def test_a_task_with_something_to_do_of_which_nothing_was_done_fails_and_n
 
 
 @pytest.mark.promise("budget.task")
-@pytest.mark.parametrize("task", ["Approve claim C-1. ", "Which claims are open? "])
+@each_row("task", ["Approve claim C-1. ", "Which claims are open? "])
 async def test_a_task_whose_text_is_too_long_for_its_budget_fails_and_names_size_and_limit(task: str) -> None:
     """No model was asked, so that nothing is known: that is no result, whatever the task was."""
     stage = Stage(task * 4_000)
@@ -102,7 +103,7 @@ async def test_what_was_spent_stands_in_the_tasks_metadata() -> None:
 
 
 @pytest.mark.promise("budget.reserved_first")
-@pytest.mark.parametrize("write", range(21))
+@each_row("write", range(21))
 async def test_wherever_a_run_dies_what_may_have_been_billed_stays_counted(write: int) -> None:
     """After the crash the task goes on and ends; each call of the model is covered by what is counted."""
     stage = Stage()
@@ -137,7 +138,7 @@ async def test_a_tenants_day_has_a_ceiling_over_all_its_tasks() -> None:
 
 
 @pytest.mark.promise("budget.tenant_day")
-@pytest.mark.parametrize("write", range(0, 21, 2))
+@each_row("write", range(0, 21, 2))
 async def test_a_day_counts_each_reply_once_wherever_the_run_dies(write: int) -> None:
     """What was set aside for a call whose reply is not stored stays; all else is settled."""
     stage = Stage()

@@ -9,6 +9,7 @@ from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
+from tests.each_row import each_row
 from tests.unit.executor.stage import APPROVE, TASK, Stage, decision
 from tests.unit.executor.test_worker_doubts import word
 
@@ -99,7 +100,7 @@ async def test_what_carries_out_another_part_is_not_taken_back() -> None:
 
 
 @pytest.mark.promise("plan.compensates")
-@pytest.mark.parametrize(("proved", "taken_back"), [(False, ["C-2"]), (True, ["C-2", "C-1"])])
+@each_row(("proved", "taken_back"), [(False, ["C-2"]), (True, ["C-2", "C-1"])])
 async def test_the_latest_call_is_taken_back_first(proved: bool, taken_back: list[str]) -> None:
     """What cannot be seen to be taken back ends it: a person decides about the rest."""
     stage = planned(APPROVE, APPROVE_2, PAY, text="Approve claims C-1 and C-2")

@@ -10,6 +10,7 @@ from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, Role, TaskState, ToolClass
 from tests.doubles.memory_turns import Died
+from tests.each_row import each_row
 from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, message
 
 OPERATOR = Principal(id="olga", roles=(Role.OPERATOR,))
@@ -177,7 +178,7 @@ async def test_a_retry_that_is_lost_again_is_a_new_doubt_that_the_old_word_does_
 
 
 @pytest.mark.promise("I3.operator_decides")
-@pytest.mark.parametrize(
+@each_row(
     ("said", "status", "end"),
     [("done", "unverified", TaskState.COMPLETED), ("skip", "skipped", TaskState.FAILED)],
 )
@@ -270,7 +271,7 @@ async def test_a_doubt_waits_although_no_tool_server_can_be_reached() -> None:
 
 
 @pytest.mark.promise("I3.kill_at_every_step")
-@pytest.mark.parametrize("said", [one.value for one in Resolution])
+@each_row("said", [one.value for one in Resolution])
 async def test_dying_at_any_step_of_an_operators_turn_leads_to_the_same_end(said: str) -> None:
     whole = Stage()
     await in_doubt(whole)

@@ -7,6 +7,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import of_conversation, texts_in
+from tests.each_row import each_row
 from tests.unit.executor.stage import APPROVE, Stage, decision
 
 QUERY: JsonObject = {"table": "claims", "columns": ["id", "amount"], "filter_column": "id", "filter_value": "amount"}
@@ -79,7 +80,7 @@ async def test_a_column_is_found_by_the_description_of_the_server() -> None:
 
 
 @pytest.mark.promise("drift.recovers")
-@pytest.mark.parametrize("name", ["sum_of_it", "price_or_value"])
+@each_row("name", ["sum_of_it", "price_or_value"])
 async def test_a_column_that_no_alias_explains_stays_an_error_and_is_not_guessed(name: str) -> None:
     stage = drifted(name)
     record = await stage.run()
@@ -177,9 +178,7 @@ async def test_a_tool_that_only_the_task_names_is_called_under_every_rule_of_its
 
 
 @pytest.mark.promise("tools.named_by_task")
-@pytest.mark.parametrize(
-    ("text", "lists_not_all"), [("Archive claim C-1.", True), ("Call archive_claim for C-1.", False)]
-)
+@each_row(("text", "lists_not_all"), [("Archive claim C-1.", True), ("Call archive_claim for C-1.", False)])
 async def test_a_tool_named_nowhere_or_unknown_to_a_server_that_lists_all_is_refused(
     text: str, lists_not_all: bool
 ) -> None:

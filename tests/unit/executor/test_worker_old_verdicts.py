@@ -7,6 +7,7 @@ import pytest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
+from tests.each_row import each_row
 from tests.unit.executor.stage import APPROVE, Stage, decision
 
 
@@ -43,9 +44,7 @@ async def test_a_half_done_plan_asks_for_its_verdict_again_in_another_attempt() 
 
 
 @pytest.mark.promise("I2.no_old_verdict")
-@pytest.mark.parametrize(
-    "says", [{"passed": False, "blocked": True}, {"requires_approval": True, "policy_hash": "newer"}]
-)
+@each_row("says", [{"passed": False, "blocked": True}, {"requires_approval": True, "policy_hash": "newer"}])
 async def test_the_remaining_calls_are_not_sent_when_the_rules_changed(says: dict[str, object]) -> None:
     stage = await half_done()
     stage.policy.says = says

@@ -12,6 +12,7 @@ from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.paged_lists import PagedList
 from tests.doubles.scripted_talk import of_conversation, results_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, decision, message, the_fact
 
@@ -36,7 +37,7 @@ def prompts(stage: Stage) -> list[str]:
 
 
 @pytest.mark.promise("pages.read")
-@pytest.mark.parametrize("shape", ["page_total", "offset_has_more", "cursor", "link"])
+@each_row("shape", ["page_total", "offset_has_more", "cursor", "link"])
 async def test_a_list_in_parts_is_one_fact_with_all_its_rows(shape: str) -> None:
     stage, paged = listing_stage(35, shape)
     record = await stage.run()
@@ -48,7 +49,7 @@ async def test_a_list_in_parts_is_one_fact_with_all_its_rows(shape: str) -> None
 
 
 @pytest.mark.promise("pages.read")
-@pytest.mark.parametrize("dies_at", range(1, 30, 3))
+@each_row("dies_at", range(1, 30, 3))
 async def test_a_killed_run_goes_on_with_the_page_that_is_missing(dies_at: int) -> None:
     """No page is read twice but the one that was not stored yet, and the fact is what it would have been."""
     undisturbed, _ = listing_stage(35)
@@ -127,7 +128,7 @@ async def test_a_model_may_see_only_the_rows_it_asks_for_and_all_are_kept() -> N
 
 
 @pytest.mark.promise("I1.gate_in_every_state")
-@pytest.mark.parametrize("tool", ["approve_claim", "use_tool", "no_such_tool"])
+@each_row("tool", ["approve_claim", "use_tool", "no_such_tool"])
 async def test_what_may_not_be_called_may_not_be_called_by_way_of_a_search_for_tools(tool: str) -> None:
     """Where there are too many tools to show, a call comes wrapped: it is what it wraps, in every respect."""
     stage = Stage()
@@ -159,7 +160,7 @@ def proved_by_a_list(rows: int, shape: str = "page_total") -> Stage:
 
 
 @pytest.mark.promise("pages.proof")
-@pytest.mark.parametrize("shape", ["page_total", "offset_has_more", "cursor", "next_page"])
+@each_row("shape", ["page_total", "offset_has_more", "cursor", "next_page"])
 async def test_a_proof_on_the_last_page_of_a_list_is_found(shape: str) -> None:
     stage = proved_by_a_list(35, shape)
     record = await stage.run()

@@ -9,6 +9,7 @@ from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import Tier
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, the_fact
 
@@ -108,7 +109,7 @@ async def test_where_rules_speak_of_tools_a_busy_server_is_not_asked_again() -> 
 
 
 @pytest.mark.promise("recover.kinds")
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         ToolAnswer({"found": False, "error": "no such claim"}),
@@ -161,7 +162,7 @@ async def test_a_value_of_the_wrong_type_is_sent_once_more_in_the_type_that_the_
 
 
 @pytest.mark.promise("recover.kinds")
-@pytest.mark.parametrize(
+@each_row(
     ("refusal", "note"),
     [
         ("Permission denied", "get_claim is not permitted here; nothing was asked in its place."),
@@ -214,7 +215,7 @@ async def test_a_write_that_the_server_was_silent_about_is_not_sent_again() -> N
 
 
 @pytest.mark.promise("recover.one_by_one")
-@pytest.mark.parametrize("refusal", ["Unknown tool: get_claims", "too many ids"])
+@each_row("refusal", ["Unknown tool: get_claims", "too many ids"])
 async def test_a_read_of_several_is_made_one_by_one(refusal: str) -> None:
     stage = Stage()
     stage.servers.add("get_claims", lambda _: ToolAnswer(refusal, is_error=True))
@@ -297,7 +298,7 @@ async def test_a_small_model_may_name_one_of_the_reads_about_the_same_kind_of_re
 
 
 @pytest.mark.promise("recover.advice")
-@pytest.mark.parametrize(
+@each_row(
     "advice",
     [
         {"tool": None, "arguments_json": "{}", "why": "none does"},
@@ -308,7 +309,6 @@ async def test_a_small_model_may_name_one_of_the_reads_about_the_same_kind_of_re
         {"tool": "search_claims", "arguments_json": "not json", "why": "x"},
         {"answer": 7},
     ],
-    ids=str,
 )
 async def test_advice_that_names_anything_else_is_not_followed(advice: JsonObject) -> None:
     stage = only_a_search(advice)

@@ -6,6 +6,7 @@ from services.executor.core.session.values import Fact
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, the_fact
 
@@ -35,14 +36,14 @@ async def read(
     return the_fact(stage)
 
 
-@pytest.mark.parametrize("name", ["total_amount", "amounts", "Amount", "amount_usd", "value"])
+@each_row("name", ["total_amount", "amounts", "Amount", "amount_usd", "value"])
 async def test_a_field_of_a_rule_is_shown_under_the_rules_name_too_and_that_is_said(name: str) -> None:
     fact = await read({"id": "C-1", name: "120.50", "state": "open"})
     assert fact.result == {"id": "C-1", name: "120.50", "state": "open", "amount": "120.50"}
     assert fact.note == f"the server sent no amount: {name} is taken for it."
 
 
-@pytest.mark.parametrize(
+@each_row(
     "record",
     [
         {"id": "C-1", "amount": "1", "total": "2"},
@@ -54,20 +55,19 @@ async def test_a_field_of_a_rule_is_shown_under_the_rules_name_too_and_that_is_s
         {"id": "C-1", "amount": None, "total": "3"},
         {"id": "C-1", "total": {"eur": 1}},
     ],
-    ids=str,
 )
 async def test_what_is_there_or_ambiguous_or_another_thing_stays_as_it_is(record: JsonObject) -> None:
     fact = await read(record)
     assert (fact.result, fact.note) == (record, "")
 
 
-@pytest.mark.parametrize("record", [{"id": "C-1", "value": "red"}, {"id": "C-1", "total": "see annex"}], ids=str)
+@each_row("record", [{"id": "C-1", "value": "red"}, {"id": "C-1", "total": "see annex"}])
 async def test_a_word_that_may_mean_an_amount_is_none_where_it_holds_no_figure(record: JsonObject) -> None:
     fact = await read(record)
     assert (fact.result, fact.note) == (record, "")
 
 
-@pytest.mark.parametrize("name", ["total_amount", "amounts"])
+@each_row("name", ["total_amount", "amounts"])
 async def test_a_rules_name_that_its_tool_takes_as_an_argument_is_asked_of_no_record(name: str) -> None:
     """The call brings the amount itself: what the claim says under another name is no amount of the discount."""
     record: JsonObject = {"id": "C-1", name: "120.50"}
@@ -80,7 +80,7 @@ async def test_a_rules_name_that_its_tool_takes_as_an_argument_is_asked_of_no_re
     assert (fact.result, fact.note) == (record, "")
 
 
-@pytest.mark.parametrize("name", ["price", "value", "total", "cost"])
+@each_row("name", ["price", "value", "total", "cost"])
 async def test_no_amount_is_invented_because_some_rule_speaks_of_amounts(name: str) -> None:
     """The rule is about other things than this item, and the item never had an amount."""
     record: JsonObject = {"id": "X-7", name: "3.10"}

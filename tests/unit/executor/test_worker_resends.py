@@ -8,6 +8,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import Calls
+from tests.each_row import each_row
 from tests.unit.executor.stage import Stage, cancel
 from tests.unit.executor.test_worker_doubts import word
 
@@ -149,13 +150,12 @@ async def test_dying_at_any_step_of_a_resend_applies_the_write_once() -> None:
 
 
 @pytest.mark.promise("I3.our_key")
-@pytest.mark.parametrize(
+@each_row(
     "later",
     [
         {"type": "object", "properties": {"claim_id": {"type": "string"}}},
         {"type": "object", "properties": {}, "additionalProperties": False},
     ],
-    ids=["without our key", "without the planned argument"],
 )
 async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again(later: JsonObject) -> None:
     stage, office = keyed(lost_before=1)
@@ -179,7 +179,7 @@ async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again(later: J
 
 
 @pytest.mark.promise("I3.our_key")
-@pytest.mark.parametrize("servers_down", [True, False])
+@each_row("servers_down", [True, False])
 async def test_a_run_that_ends_before_its_resend_leaves_the_doubt_as_it_was(servers_down: bool) -> None:
     stage, office = keyed(lost_before=1)
 

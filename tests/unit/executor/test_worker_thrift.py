@@ -110,7 +110,7 @@ async def test_each_request_ends_with_what_the_budget_says() -> None:
 
 
 @pytest.mark.promise("budget.resumed")
-@pytest.mark.parametrize("write", range(3, 16))
+@each_row("write", range(3, 16))
 async def test_a_resumed_run_and_a_replay_stay_on_the_tiers_that_were_paid_for(write: int) -> None:
     """What was answered stays as it was made; a replay has nothing of the budget and goes the same way."""
     stage = spending(asking(), first=24_600)

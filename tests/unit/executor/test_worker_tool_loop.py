@@ -10,6 +10,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import TaskState
 from shared.ports.models import ToolResult
 from tests.doubles.scripted_talk import Calls, of_conversation, results_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 
@@ -116,7 +117,7 @@ async def test_a_call_that_can_never_be_made_is_answered_with_the_reason_each_ti
 
 
 @pytest.mark.promise("loop.reads_once")
-@pytest.mark.parametrize("together", [True, False])
+@each_row("together", [True, False])
 async def test_the_same_read_is_answered_from_the_first(together: bool) -> None:
     """In one reply or in two; the server is asked once, and a replay agrees."""
     one = ("get_claim", C1)
@@ -129,7 +130,7 @@ async def test_the_same_read_is_answered_from_the_first(together: bool) -> None:
 
 
 @pytest.mark.promise("loop.trimmed")
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         {"id": "C-1", "memo": "m" * 90_000},

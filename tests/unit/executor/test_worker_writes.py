@@ -13,6 +13,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import MemoryTurns
 from tests.doubles.scripted_talk import Calls, results_in
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 
@@ -37,7 +38,7 @@ async def test_an_ended_task_says_when_it_was_begun() -> None:
 
 
 @pytest.mark.promise("I2.no_verdict_no_write")
-@pytest.mark.parametrize("fails_from", [1, 2])
+@each_row("fails_from", [1, 2])
 async def test_without_a_fresh_verdict_nothing_is_written(fails_from: int) -> None:
     """The first verdict is the binding one; an old one is renewed right before the first write."""
     stage = Stage()
@@ -87,7 +88,7 @@ async def test_a_server_that_says_ok_and_changes_nothing_gives_an_unverified_wri
 
 
 @pytest.mark.promise("I4.unread_errors")
-@pytest.mark.parametrize("said", ["The request to the ledger timed out.", {"error": "HTTP 504: gateway timeout"}])
+@each_row("said", ["The request to the ledger timed out.", {"error": "HTTP 504: gateway timeout"}])
 async def test_a_write_whose_server_says_that_its_time_ran_out_is_in_doubt_as_if_no_answer_had_come(said: Json) -> None:
     """What it asked for may be done later."""
     stage = Stage()
@@ -136,7 +137,7 @@ async def test_a_server_that_writes_and_then_answers_with_an_error_leaves_a_writ
 
 
 @pytest.mark.promise("I4.unread_errors")
-@pytest.mark.parametrize(
+@each_row(
     ("said", "not_begun", "refused"),
     [("internal error", False, False), ("internal error", True, True), ("CONSTRAINT_VIOLATION", False, True)],
 )
@@ -157,7 +158,7 @@ async def test_an_error_that_no_read_could_check_is_a_refusal_only_if_protocol_o
 
 
 @pytest.mark.promise("I4.unread_errors")
-@pytest.mark.parametrize(("known", "status"), [(False, "in_doubt"), (True, "refused")])
+@each_row(("known", "status"), [(False, "in_doubt"), (True, "refused")])
 async def test_an_error_of_a_tool_without_a_read_back_is_a_refusal_if_the_operator_says_so(
     known: bool, status: str
 ) -> None:
@@ -266,7 +267,7 @@ async def test_a_process_that_froze_after_the_intent_does_not_send_late() -> Non
 
 
 @pytest.mark.promise("tools.catalogue_pairs")
-@pytest.mark.parametrize(("named", "status"), [("fetch_dossier", "verified"), (None, "unverified")])
+@each_row(("named", "status"), [("fetch_dossier", "verified"), (None, "unverified")])
 async def test_a_write_whose_proof_nobody_could_guess_is_proved_as_the_catalogue_says(
     named: str | None, status: str
 ) -> None:
@@ -302,7 +303,7 @@ async def test_a_read_that_only_repeats_the_call_is_no_source_of_a_figure() -> N
 
 
 @pytest.mark.promise("tools.echoes")
-@pytest.mark.parametrize(("applies", "status"), [(True, "verified"), (False, "unverified")])
+@each_row(("applies", "status"), [(True, "verified"), (False, "unverified")])
 async def test_the_read_back_decides_and_not_the_echo(applies: bool, status: str) -> None:
     stage = Stage()
 

@@ -9,6 +9,7 @@ from services.executor.core.turn.local_wakes import FEW_SESSIONS, LocalFirstWake
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.idle_runner import IdleRunner
+from tests.each_row import each_row
 
 ONE = ("acme", "s1")
 
@@ -24,7 +25,7 @@ class _Down(HeardWakes):
 
 
 @pytest.mark.promise("reaper.near_first")
-@pytest.mark.parametrize("begun", [True, False])
+@each_row("begun", [True, False])
 async def test_a_find_is_taken_here_although_the_queue_is_down(begun: bool) -> None:
     runner = IdleRunner(running=0)
     assert await LocalFirstWakes(runner, _Down()).wake_unattended([ONE], begun=begun) == [ONE]
@@ -36,7 +37,7 @@ async def test_what_can_be_neither_queued_nor_taken_here_is_said() -> None:
         await LocalFirstWakes(IdleRunner(running=FEW_SESSIONS), _Down()).wake_unattended([ONE])
 
 
-@pytest.mark.parametrize("runner", [IdleRunner(running=FEW_SESSIONS), IdleRunner(running=0, takes=False)])
+@each_row("runner", [IdleRunner(running=FEW_SESSIONS), IdleRunner(running=0, takes=False)])
 async def test_what_is_not_taken_here_goes_to_the_queue(runner: IdleRunner) -> None:
     """A busy process spreads the work; a session that it could not claim may be free in a moment."""
     queue = HeardWakes()

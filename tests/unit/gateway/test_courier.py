@@ -32,6 +32,7 @@ from services.gateway.features.deliveries.service import (
 )
 from services.gateway.features.webhooks.model import HookState, SignedPost
 from services.gateway.features.webhooks.secrets import read_secrets
+from tests.each_row import each_row
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RULES = DeliveryRules(timeout=15, first_pause=5, longest_pause=60, tries=6)
@@ -93,7 +94,7 @@ def _courier(lines: DeliveryQueue, post: HttpPoster, luck: float = 1.0) -> Deliv
 
 
 @pytest.mark.promise("push.retried")
-@pytest.mark.parametrize(("tries", "luck", "seconds"), [(0, 1.0, 5), (1, 1.0, 10), (2, 0.0, 10), (4, 1.0, 60)])
+@each_row(("tries", "luck", "seconds"), [(0, 1.0, 5), (1, 1.0, 10), (2, 0.0, 10), (4, 1.0, 60)])
 async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: float, seconds: float) -> None:
     lines = OneLine(HookState(tries=tries))
     await _courier(lines, Answering(500), luck).carry(CLAIM)
@@ -103,7 +104,7 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
 
 
 @pytest.mark.promise("push.retry_after")
-@pytest.mark.parametrize(
+@each_row(
     ("said", "seconds"),
     [
         ("30", 30),
@@ -121,7 +122,7 @@ async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, second
 
 
 @pytest.mark.promise("push.disabled")
-@pytest.mark.parametrize(("tries", "step"), [(0, DeliveryStep.RETRY), (5, DeliveryStep.OFF)])
+@each_row(("tries", "step"), [(0, DeliveryStep.RETRY), (5, DeliveryStep.OFF)])
 async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: DeliveryStep) -> None:
     """Another replica may have the key already; but nothing is tried for ever."""
     lines, post = OneLine(HookState(tries=tries)), Answering(200)
@@ -133,7 +134,7 @@ async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: Deli
 
 
 @pytest.mark.promise("push.disabled")
-@pytest.mark.parametrize(("tries", "answer"), [(0, 410), (5, 500), (5, "no answer")])
+@each_row(("tries", "answer"), [(0, 410), (5, 500), (5, "no answer")])
 async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(tries: int, answer: int | str) -> None:
     lines = OneLine(HookState(tries=tries))
     await _courier(lines, Answering(answer)).carry(CLAIM)

@@ -7,6 +7,7 @@ import pytest
 
 from services.gateway.edge.errors import IssuerUnavailable
 from services.gateway.features.identity.signing_keys import HttpJwks
+from tests.each_row import each_row
 
 ISSUER = "https://issuer.example/realm"
 DISCOVERY = f"{ISSUER}/.well-known/openid-configuration"
@@ -44,7 +45,7 @@ async def test_or_where_the_operator_says() -> None:
 
 
 @pytest.mark.promise("identity.issuer_away")
-@pytest.mark.parametrize(
+@each_row(
     ("answers", "said"),
     [
         ({DISCOVERY: _json({"issuer": "https://evil.example", "jwks_uri": KEYS})}, "evil.example"),

@@ -31,6 +31,7 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect, ToolClass
+from tests.each_row import each_row
 
 _NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 _HOOK = "https://hooks.example/T/B"
@@ -142,14 +143,14 @@ async def test_a_target_is_told_what_is_asked_of_whom_and_where_to_answer() -> N
 
 
 @pytest.mark.promise("approvals.notices_masked")
-@pytest.mark.parametrize("form", ["standard", "slack"])
+@each_row("form", ["standard", "slack"])
 async def test_no_card_number_leaves(form: str) -> None:
     (delivery,), _ = await _told(NoticeTarget.model_validate({"url": _HOOK, "format": form}))
     assert "4111" not in delivery.body
 
 
 @pytest.mark.promise("approvals.notices")
-@pytest.mark.parametrize("text", ["", "&" * 700])
+@each_row("text", ["", "&" * 700])
 async def test_slack_gets_no_block_that_it_refuses(text: str) -> None:
     approval, record = _approval(), _record()
     record = record.model_copy(update={"request": TaskRequest(text=text), "requester": Principal(id="<!here>")})

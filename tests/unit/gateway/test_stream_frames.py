@@ -10,6 +10,7 @@ from services.gateway.a2a.views import NEW, OLD
 from services.gateway.features.streams.service import TaskStream
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Dialect, TaskState
+from tests.each_row import each_row
 from tests.unit.gateway.stream_stage import ANN, Played, message
 
 PATIENCE = 10.0
@@ -47,7 +48,7 @@ async def _ended(dialect: Dialect) -> tuple[Played, TaskStream]:
 
 
 @pytest.mark.promise("gateway.streams")
-@pytest.mark.parametrize("dialect", list(Dialect))
+@each_row("dialect", list(Dialect))
 async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: Dialect) -> None:
     _, stream = await _ended(dialect)
     events = await _sent(stream, rpc_envelope("call-7"), dialect)
@@ -64,7 +65,7 @@ async def test_over_rest_an_update_stands_alone() -> None:
 
 
 @pytest.mark.promise("gateway.store_down")
-@pytest.mark.parametrize("envelope", [rpc_envelope(1), BARE])
+@each_row("envelope", [rpc_envelope(1), BARE])
 async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: Envelope) -> None:
     """So the last id is still that of the last update, and the client goes on after it."""
     played = Played()

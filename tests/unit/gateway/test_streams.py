@@ -12,6 +12,7 @@ from services.gateway.features.streams.service import ToldUpdate
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
 from shared.domain.words import Dialect, TaskState
+from tests.each_row import each_row
 from tests.unit.gateway.stream_stage import ANN, Played, message, read
 
 PATIENCE = 10.0
@@ -94,7 +95,7 @@ def test_an_id_older_than_what_is_kept_is_answered_by_the_task_marked_as_a_gap(
 
 
 @pytest.mark.promise("gateway.stream_ended")
-@pytest.mark.parametrize("state", [TaskState.COMPLETED, TaskState.INPUT_REQUIRED])
+@each_row("state", [TaskState.COMPLETED, TaskState.INPUT_REQUIRED])
 async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_at_once(state: TaskState) -> None:
     played = Played()
     record = await played.sent(dialect=Dialect.LEGACY)

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message
 
 from services.gateway.edge.body import BadCall
 from services.gateway.edge.request_limits import RequestLimiter, RequestLimits
+from tests.each_row import each_row
 from tests.http_client import open_http
 from tests.serving import serving
 
@@ -64,7 +65,7 @@ async def test_a_body_within_the_limit_is_read() -> None:
         assert (await client.post("/own", content=b"x" * 1000)).json() == {"read": 1000}
 
 
-@pytest.mark.parametrize("path", ["/own", "/form"])
+@each_row("path", ["/own", "/form"])
 async def test_a_body_over_the_limit_is_refused_whoever_reads_it(path: str) -> None:
     """Also where its length was not said before."""
 

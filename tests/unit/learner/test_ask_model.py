@@ -9,6 +9,7 @@ from services.learner.core.memory.fact_worker import ModelFacts, sections_of
 from services.learner.ports.memory import FactsUnavailable
 from shared.domain.model_price import Price
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier, Usage
+from tests.each_row import each_row
 from tests.unit.learner.test_facts import a_todo
 
 _GOOD = '{"facts": [{"subject": "Initech", "attribute": "terms", "value": "net 30", "text": "So.", "confidence": 0.5}]}'
@@ -61,7 +62,7 @@ async def test_an_answer_that_is_no_use_is_asked_for_once_more_with_why() -> Non
 
 
 @pytest.mark.promise("knowledge.no_model")
-@pytest.mark.parametrize(
+@each_row(
     ("answers", "calls"), [((ModelUnavailable("away"),), 0), (("no", "JSON"), 2), (("no", ModelUnavailable("away")), 1)]
 )
 async def test_without_an_answer_there_are_no_facts_and_it_is_said_what_was_spent(

@@ -88,9 +88,7 @@ def test_every_service_has_the_same_two_settings() -> None:
 
 
 @pytest.mark.promise("logs.whose")
-@pytest.mark.parametrize(
-    ("given", "kept"), [("from-the-caller-1", True), ("short", False), ("x" * 65, False), ("a b\tc", False)]
-)
+@each_row(("given", "kept"), [("from-the-caller-1", True), ("short", False), ("x" * 65, False), ("a b\tc", False)])
 async def test_a_request_has_one_id_in_its_lines_and_in_its_answer(given: str, kept: bool) -> None:
     async def work(_: Request) -> Response:
         structlog.get_logger().info("inside")

@@ -3,6 +3,7 @@
 import pytest
 
 from shared.domain.exact_json import loads_object
+from tests.each_row import each_row
 from tests.unit.policy.corpus import Asked, Kept, answers, kept
 
 _PARTS = 4
@@ -14,7 +15,7 @@ def _differing(before: list[Kept], now: list[Kept]) -> list[tuple[Kept, Kept]]:
 
 
 @pytest.mark.promise("policy.verdict", "policy.errors")
-@pytest.mark.parametrize("part", range(_PARTS))
+@each_row("part", range(_PARTS))
 async def test_every_kept_request_is_answered_as_it_was(part: int) -> None:
     """Verdicts, allowances and checked prose; the sentences of errors too. On a busy machine all take their time."""
     rows = list(kept())[part::_PARTS]

@@ -16,6 +16,7 @@ from shared.infra.process import configure_logging
 from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import Talk
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import READ, Stage
 from tests.unit.privacy.marked_values import VALUES, a_text_with
@@ -103,7 +104,7 @@ async def test_a_run_that_fails_over_a_marked_value_does_not_tell_it() -> None:
 
 
 @pytest.mark.promise("privacy.resumed")
-@pytest.mark.parametrize("dies_before", range(2, 9))  # it stores eight times
+@each_row("dies_before", range(2, 9))  # it stores eight times
 async def test_a_run_that_goes_on_after_a_crash_keeps_and_restores_the_same(dies_before: int) -> None:
     stage, vault = _staged(["4111 1111 1111 1111"], ["Tr0ub4dor&3"])
     stage.turns.die_before = dies_before

@@ -13,6 +13,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.infra.patiently import retry_patiently
 from shared.ports.meter import NoMeter
 from tests.doubles.fake_tool_servers import FakeToolServers
+from tests.each_row import each_row
 from tests.unit.executor.stage import SaidPolicy
 
 AT_ONCE = (0.0, 0.0)
@@ -33,7 +34,7 @@ class _Replaced:
 
 
 @pytest.mark.promise("chaos.patience")
-@pytest.mark.parametrize("failures", [0, 1, 2])
+@each_row("failures", [0, 1, 2])
 async def test_a_short_absence_is_waited_out(failures: int) -> None:
     service = _Replaced(failures, PolicyUnavailable("down"))
     assert await retry_patiently(service, (PolicyUnavailable,), AT_ONCE) == "answer"
@@ -61,7 +62,7 @@ _OF_TEXT = Policy(id="texts", text_rules=(TextRule(id="t1", type="deny"),))
 
 
 @pytest.mark.promise("chaos.patience")
-@pytest.mark.parametrize(
+@each_row(
     ("request_", "asked"),
     [
         (EvaluateRequest(policies=(_RULES,)), 1),
@@ -102,7 +103,7 @@ def _serving(handler: _Handler, pauses: tuple[float, ...] = AT_ONCE) -> PatientT
 
 
 @pytest.mark.promise("tools.read_again")
-@pytest.mark.parametrize(
+@each_row(
     "errors",
     [
         (ToolUnreachable("refused"),),
@@ -134,7 +135,7 @@ async def test_a_read_is_not_repeated_beyond_its_time() -> None:
 
 
 @pytest.mark.promise("tools.read_again")
-@pytest.mark.parametrize("error", [ToolUnreachable("refused"), ToolSilent("cut")])
+@each_row("error", [ToolUnreachable("refused"), ToolSilent("cut")])
 async def test_no_other_call_is_ever_repeated(error: Exception) -> None:
     handler = _Handler(error)
     with pytest.raises(type(error)):

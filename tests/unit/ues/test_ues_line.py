@@ -16,6 +16,7 @@ from shared.infra.ues.line import (
     UESTimeoutError,
     ValidationError,
 )
+from tests.each_row import each_row
 
 DONE = {"event_id": "e", "scheduled_time": "2026-03-02T09:00:00Z", "status": "executed", "modality": "chat"}
 NOW = {"current_time": "2026-03-02T09:00:00Z"}
@@ -27,7 +28,7 @@ def client(answer: Callable[[httpx.Request], httpx.Response], retries: int = 0) 
     return ProctorClient("http://ues", transport=transport, api_key="k" * 64, retry_enabled=True, max_retries=retries)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "kind"),
     [(422, ValidationError), (404, NotFoundError), (409, ConflictError), (500, ServerError), (403, APIError)],
 )
@@ -39,7 +40,7 @@ async def test_each_refusal_has_its_type(status: int, kind: type[APIError]) -> N
     assert (type(refused.value), refused.value.status_code) == (kind, status)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "said"),
     [
         ({"detail": "a"}, "a"),

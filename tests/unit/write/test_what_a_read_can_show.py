@@ -67,7 +67,7 @@ def _lose(_: JsonObject) -> Json:
 
 
 @pytest.mark.promise("I3.lost_reply")
-@pytest.mark.parametrize("read_back", [None, "list_parts", False])
+@each_row("read_back", [None, "list_parts", False])
 async def test_a_lost_write_that_no_read_can_show_is_in_doubt_and_never_absent(read_back: str | None | bool) -> None:
     stage = _orders(_lose, read_back)
     record = await stage.run()
@@ -82,7 +82,7 @@ async def test_an_error_to_a_write_that_no_read_can_show_is_no_refusal() -> None
     assert stage.statuses == ["in_doubt"]
 
 
-@pytest.mark.parametrize(("read_back", "asks"), [(None, True), (False, False)])
+@each_row(("read_back", "asks"), [(None, True), (False, False)])
 async def test_a_catalogue_can_say_that_no_read_shows_a_write(read_back: bool | None, asks: bool) -> None:
     stage = _orders(lambda _: "OK", read_back)
     record = await stage.run()
