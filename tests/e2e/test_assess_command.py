@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -22,15 +23,16 @@ from tests.serving import serving
 
 
 @pytest.mark.promise("assess.command")
-async def test_an_agent_is_measured_twice_and_the_results_are_compared(tmp_path: Path) -> None:
+def test_an_agent_is_measured_twice_and_the_results_are_compared(tmp_path: Path) -> None:
+    """The agent serves in a thread of its own; the command takes signals, which only the first thread hears."""
     kept = str(tmp_path / "kept")
     written(tmp_path / "scenarios")
-    async with reached(Gold().participant) as agent:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(reached(Gold().participant)) as agent:
         asked = ("--scenario", SCENE, "--agent", agent.url, "--scenarios-dir", str(tmp_path / "scenarios"))
-        done = await purple("assess", *asked, "--dir", kept, "--json")
+        done = run_purple("assess", *asked, "--dir", kept, "--json")
     assert done.code == 0, done.err
     said = loads_object(done.out)
-    compared = await call_purple("assess", "compare", str(said["name"]), str(said["kept_in"]), "--dir", kept)
+    compared = run_purple("assess", "compare", str(said["name"]), str(said["kept_in"]), "--dir", kept)
 
     assert said["pass_hat"] == {"1": 1}
     assert (tmp_path / "kept" / f"{said['name']}.json").is_file()
