@@ -19,6 +19,7 @@ from services.policy.bootstrap import build
 from services.policy.settings import PolicySettings
 from shared.contracts.policy import Verdict
 from shared.infra.tls import trusted_certificates
+from tests.refusals import refusal_of_process
 from tests.unit.policy.generated import plans, requests
 
 REQUEST = {
@@ -107,13 +108,11 @@ def test_the_service_answers_as_a_process_and_stops_when_told() -> None:
 @pytest.mark.promise("policy.service")
 def test_a_wrong_setting_stops_the_start_with_its_name() -> None:
     """One sentence on stderr, exit code 2."""
-    environment = {**os.environ, "PORT": "many"}
-    command = [sys.executable, "-m", "services.policy"]
-    ended = subprocess.run(command, env=environment, capture_output=True, timeout=20, check=False)
+    ended = refusal_of_process("services.policy", {"PORT": "many"})
 
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(b"PORT ")
-    assert ended.stderr.count(b"\n") == 1
+    assert ended.code == 2
+    assert ended.said.startswith("PORT ")
+    assert ended.said.count("\n") == 1
 
 
 @pytest.mark.promise("policy.exact")
