@@ -41,8 +41,8 @@ class MortalWorker(RunsTurns):
         await self._worker.run(work, fused_store(store))
 
     @override
-    async def settle(self, work: Work, store: TurnStore) -> None:
-        await self._worker.settle(work, store)
+    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
+        await self._worker.settle_open_writes(work, store)
 
 
 def main(arguments: Sequence[str]) -> None:

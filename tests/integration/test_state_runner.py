@@ -144,7 +144,7 @@ class BreaksTheLook(Acts):
     looks = 0
 
     @override
-    async def settle(self, work: Work, store: TurnStore) -> None:
+    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
         self.looks += 1
         raise RuntimeError("a bug")
 

@@ -182,6 +182,6 @@ class RunsTurns(Protocol):
     async def run(self, work: Work, store: TurnStore) -> None:
         """Carry one turn out; it ends with ``store.finish``."""
 
-    async def settle(self, work: Work, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
+    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
         """Settle what is open in the ledger of a turn that is given up, as far as reading can. May raise anything."""
         return

@@ -165,7 +165,7 @@ async def test_what_a_task_wrote_counts_for_others_of_its_session_when_its_turn_
         await first.run(turn)
     work = first.turns.work(turn, attempts=6)
     if looked:
-        await first.worker.settle(work, first.turns)
+        await first.worker.settle_open_writes(work, first.turns)
     await settle_blindly(work, first.turns, "nobody could read")
     end = await give_up(work, first.turns, 5)
     await first.turns.finish(end)

@@ -51,7 +51,7 @@ async def given_up(stage: Stage, turn: Turn = TURN) -> TurnEnd:
 @pytest.mark.promise("I3.given_up_looks")
 async def test_an_open_write_is_read_before_its_task_is_given_up() -> None:
     stage = await killed_while_sending(applied=True)
-    await stage.worker.settle(stage.turns.work(TURN, attempts=6), stage.turns)
+    await stage.worker.settle_open_writes(stage.turns.work(TURN, attempts=6), stage.turns)
     end = await given_up(stage)
     assert (end.record.state, stage.statuses) == (TaskState.FAILED, ["verified"])
     assert "Carried out before: approve_claim." in (end.record.reason or "")

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.turn.waits import next_try
-from shared.ports.models import ModelAway
 
 pytestmark = pytest.mark.promise("model.away")
 BEGAN = datetime(2026, 1, 2, 3, tzinfo=UTC)
@@ -17,7 +16,7 @@ seconds = st.floats(0, 10_000)
 def pause(tries: int, retry_after: float | None = None, after: float = 0.0, deadline: float = 3600.0) -> float | None:
     """Seconds from now until the next try."""
     now = BEGAN + timedelta(seconds=after)
-    at = next_try(ModelAway("overloaded", retry_after), tries, BEGAN, now, deadline)
+    at = next_try(retry_after, tries, BEGAN, now, deadline)
     return None if at is None else (at - now).total_seconds()
 
 

@@ -82,7 +82,7 @@ class TurnAttempt:
             return "whoever tried ended before it was done"
         try:
             async with asyncio.timeout(_LOOK_SECONDS):
-                await self._worker.settle(work, store)
+                await self._worker.settle_open_writes(work, store)
         except (LeaseLost, HandedOver, StoreUnavailable):
             raise
         except Exception as error:  # the outer edge of a turn: whatever it was, the turn is given up all the same

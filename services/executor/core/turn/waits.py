@@ -41,7 +41,6 @@ from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry, Resolved
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import FsmState, Resolution, Role, TaskState, WriteStatus
-from shared.ports.models import ModelAway
 
 
 def acceptance_time(work: Work, journal: Journal) -> datetime:
@@ -233,15 +232,15 @@ _FIRST_SECONDS, _LONGEST_SECONDS = 5.0, 60.0
 
 
 def next_try(
-    away: ModelAway, tries: int, first_away_at: datetime, now: datetime, deadline_seconds: float
+    retry_after: float | None, tries: int, first_away_at: datetime, now: datetime, deadline_seconds: float
 ) -> datetime | None:
     """When to ask the model again, after ``tries`` failures in a row; None if that would be past the deadline.
 
-    5 s after the first failure, then twice as long each time, up to 60 s, and never sooner than the endpoint said. The
-    deadline counts from ``first_away_at``, and the last try is made at it.
+    5 s after the first failure, then twice as long each time, up to 60 s, and never sooner than ``retry_after``, as
+    the endpoint said. The deadline counts from ``first_away_at``, and the last try is made at it.
     """
     latest = first_away_at + timedelta(seconds=deadline_seconds)
-    told = away.retry_after or 0.0
+    told = retry_after or 0.0
     if now >= latest or not math.isfinite(told) or told > (latest - now).total_seconds():
         return None
     doublings = min(max(tries, 1) - 1, 10)
@@ -255,7 +254,7 @@ async def rest_for_model(ctx: TurnContext, key: str, away: ModelRests) -> Rest |
     while (known := ctx.journal.of_earlier_attempt(f"{key}:away:{tries}")) is not None:
         first = datetime.fromisoformat(known) if tries == 1 else first
         tries += 1
-    until = next_try(ModelAway(away.reason, away.retry_after), tries, first, ctx.journal.now, ctx.limits.rest_seconds)
+    until = next_try(away.retry_after, tries, first, ctx.journal.now, ctx.limits.rest_seconds)
     if until is None:
         return None
     ctx.journal.note_run_continues()

@@ -159,7 +159,7 @@ class Worker:
         except StoreUnavailable as error:  # the writes are to be settled all the same
             log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
 
-    async def settle(self, work: Work, store: TurnStore) -> None:
+    async def settle_open_writes(self, work: Work, store: TurnStore) -> None:
         """Settles by reading the open writes of a turn that is given up; does nothing else of it.
 
         Any error may be raised: what broke the turn may break this too.

@@ -478,10 +478,6 @@ async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCa
             raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")
 
 
-class OutOfTurn(NotSent):
-    """A change is not made because the change before it is not proved."""
-
-
 class _Change(NamedTuple):
     """A change of any plan of the task, with its ledger entry if it was begun."""
 
@@ -500,7 +496,7 @@ class _Change(NamedTuple):
 
 
 async def refuse_out_of_turn(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
-    """Raises ``OutOfTurn`` if a change before this one is not verified, and no operator said that it may go on.
+    """Raises ``NotSent`` if a change before this one is not verified, and no operator said that it may go on.
 
     The change before may stand in an earlier plan. What did nothing there may be made good: the same change, proposed
     again, takes its place.
@@ -514,7 +510,7 @@ async def refuse_out_of_turn(ctx: TurnContext, progress: Progress, call: Planned
         entry, failed = open_one.entry, open_one.call
         known = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
         told = f"{failed.call_id} {failed.tool} before it is {known}"
-        raise OutOfTurn(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
+        raise NotSent(f"{call.call_id}: {call.tool} was not called: this process goes step by step, and {told}")
 
 
 async def _changes_before(ctx: TurnContext, progress: Progress, call: PlannedCall) -> list[_Change]:
