@@ -11,9 +11,9 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from services.executor.ports.turns import MemoryUnavailable, SessionState
 from services.executor.ports.upkeep import IdleSession, IdleSessions, SessionMemory
 from shared.contracts.base import Contract
-from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
+from shared.infra.stored_tasks import read_record
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -85,10 +85,10 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
     async def _last(self, session: IdleSession, task_id: str) -> LastTask | None:
         """The newest task by its record; None once that has left."""
         name = keys.task_keys(session.tenant, session.session_id, task_id).record
-        text = await self._scripts.command("HGET", name, "json") if task_id else None
-        if text is None:
+        stored = await self._scripts.command("HGET", name, "json") if task_id else None
+        if stored is None:
             return None
-        record = TaskRecord.model_validate_json(str(text))
+        record = read_record(cast("str | bytes", stored))
         states = record.metadata.get("states")
         return LastTask(
             task_id=task_id,
