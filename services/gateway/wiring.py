@@ -67,7 +67,7 @@ class IdentityWiring:
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
         patience = Patience(settings.jwt_keys_renewed, settings.jwt_keys_again, settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
-        self._keys = SigningKeys(source, monotonic, patience) if "jwt" in settings.ways else None
+        self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.ways else None
         self.identity = self._identity(settings, meter, now)
         self.watch = ThrottleSettings(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
 

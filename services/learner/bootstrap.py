@@ -44,8 +44,10 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     metrics = Metrics("learner")
     memory = build_memory_jobs(settings, redis, owner, settings.lease_seconds, learner, metrics)
     files = build_file_jobs(settings, redis, owner)
-    page = MetricsPage(metrics, (LearnerGauges(learner, memory),))
-    server = side_server(health_app(outcomes.ping, learner, files.seeding, memory, page), settings.host, settings.port)
+    page = MetricsPage(metrics, (LearnerGauges(learner, memory.status),))
+    server = side_server(
+        health_app(outcomes.ping, learner, files.seeding, memory.status, page), settings.host, settings.port
+    )
     every = settings.lease_seconds / 3
     stop = set_on_signals()
     tune_gc()

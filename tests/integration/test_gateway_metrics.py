@@ -98,7 +98,7 @@ def _codes(shown: dict[tuple[str, ...], float]) -> set[str]:
 async def test_what_a_learner_has_done_is_counted_once_however_often_it_is_looked_at(redis: Redis) -> None:
     learner, metrics = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis)), Metrics("learner")
     await leave(redis, [an_outcome(number) for number in range(3)])
-    gauges = LearnerGauges(learner, _Told())
+    gauges = LearnerGauges(learner, _memory_status)
     await learner.share()
     while await learner.round():
         await gauges.read(metrics)
@@ -109,6 +109,5 @@ async def test_what_a_learner_has_done_is_counted_once_however_often_it_is_looke
     assert samples(metrics.registry, "purple_memory_total") == {("facts_found",): 4}
 
 
-class _Told:
-    def status(self) -> dict[str, JsonValue]:
-        return {"facts": {"found": 4}, "forgotten": 0}
+def _memory_status() -> dict[str, JsonValue]:
+    return {"facts": {"found": 4}, "forgotten": 0}

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from services.gateway.features.participation.service import BegunByOther, NoKey, Participation
 from services.gateway.features.participation.store import RedisParticipations
-from services.gateway.parts.worlds import KeptWorlds
+from services.gateway.parts.worlds import find_world
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.calls import BridgedWorld
 from shared.contracts.learning_files import ForgetScope
@@ -66,15 +66,14 @@ async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> 
 async def test_a_turn_has_the_key_of_its_own_assessment_alone(redis: Redis) -> None:
     """Also where the next one of the session has the same address: its world is another's by then."""
     kept = RedisParticipations(redis, [NEW])
-    worlds = KeptWorlds(kept)
     url = (await kept.begin("acme", _beginning(), "the-key")).ues_url
-    before = await worlds.world_of("acme", "s1", "a1")
+    before = await find_world(kept, "acme", "s1", "a1")
     await kept.begin("acme", _beginning("a2"), "the-key")
 
     assert before == BridgedWorld(url, "the-key")
-    assert await worlds.world_of("acme", "s1", "a1") is None
-    assert await worlds.world_of("acme", "s1", "a2") == BridgedWorld(url, "the-key")
-    assert await worlds.world_of("other", "s1", "a2") is None
+    assert await find_world(kept, "acme", "s1", "a1") is None
+    assert await find_world(kept, "acme", "s1", "a2") == BridgedWorld(url, "the-key")
+    assert await find_world(kept, "other", "s1", "a2") is None
 
 
 @pytest.mark.promise("participant.takes_over")

@@ -5,10 +5,10 @@ brought. ``/bridge/mcp`` is any world: the headers ``X-UES-URL`` and ``X-UES-Key
 HTTP, stateless, with JSON answers: any replica answers any request.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Protocol, cast
+from typing import TypeAlias, cast
 
 from mcp import types
 from mcp.server.context import ServerRequestContext
@@ -31,16 +31,15 @@ _ENDED = "no assessment of this world runs any more, so nothing is asked there"
 _NAMELESS = "name the world: its URL in the header X-UES-URL, the user's key in X-UES-Key"
 
 
-class AssessedWorlds(Protocol):
-    async def world_of(self, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
-        """The world of an assessment, at the moment of a call; None if it no longer runs in the session."""
+# The world of an assessment of a tenant's session, at the moment of a call; None if it no longer runs there.
+FindWorld: TypeAlias = Callable[[str, str, str], Awaitable[BridgedWorld | None]]
 
 
 class WorldsEndpoint:
     """The MCP endpoint of worlds. ``routes`` answer inside ``open``. ``seconds``: how long a call may take."""
 
-    def __init__(self, worlds: AssessedWorlds, calls: WorldCalls, seconds: float) -> None:
-        self._worlds, self._calls, self._seconds = worlds, calls, seconds
+    def __init__(self, find: FindWorld, calls: WorldCalls, seconds: float) -> None:
+        self._find, self._calls, self._seconds = find, calls, seconds
         server: Server[object] = Server(
             "ues-bridge",
             version=VERSION,
@@ -78,7 +77,7 @@ class WorldsEndpoint:
             if not url.startswith(("http://", "https://")):
                 raise MCPError(types.INVALID_PARAMS, _NAMELESS)
             return BridgedWorld(url, key)
-        found = await self._worlds.world_of(named["tenant"], named["session"], named["assessment"])
+        found = await self._find(named["tenant"], named["session"], named["assessment"])
         if found is None:
             raise MCPError(types.INVALID_PARAMS, _ENDED)
         return found

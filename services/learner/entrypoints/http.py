@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Protocol
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
@@ -17,16 +16,14 @@ from shared.ports.store import StoreUnavailable
 _STORE_SECONDS = 2.0
 
 
-class Remembering(Protocol):
-    def status(self) -> dict[str, JsonValue]:
-        """What this process has remembered, found and forgotten since it started."""
+MemoryStatus = Callable[[], dict[str, JsonValue]]  # what this process has remembered, found and forgotten
 
 
 def health_app(
     ping: Callable[[], Awaitable[None]],
     learner: Learner,
     seeding: SeedingStatus,
-    memory: Remembering,
+    memory: MemoryStatus,
     metrics: MetricsPage | None = None,
 ) -> FastAPI:
     """``ping`` raises ``StoreUnavailable`` unless the store answers and takes writes."""
@@ -37,7 +34,7 @@ def health_app(
         counts = learner.counts
         done: dict[str, JsonValue] = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
         own: dict[str, JsonValue] = {"partitions": len(learner.held), **done, "training": seeding.as_json()}
-        own["memory"] = memory.status()
+        own["memory"] = memory()
         return {"status": "ok", "service": "learner", **own}
 
     @app.get("/ready")
@@ -66,7 +63,7 @@ async def _readiness_problem(ping: Callable[[], Awaitable[None]], learner: Learn
 class LearnerGauges(Reading):
     """Sets the learner's metrics at a scrape, adding what its counts grew by since the last one."""
 
-    def __init__(self, learner: Learner, memory: Remembering) -> None:
+    def __init__(self, learner: Learner, memory: MemoryStatus) -> None:
         self._learner, self._memory = learner, memory
         self._told: dict[str, int] = {}
 
@@ -75,7 +72,7 @@ class LearnerGauges(Reading):
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
             metrics.add(names.OUTCOMES_APPLIED, self._growth_of(result, getattr(counts, result)), result=result)
-        for what, count in _figures(self._memory.status()):
+        for what, count in _figures(self._memory()):
             metrics.add(names.FACTS_FOUND, self._growth_of(f"memory {what}", count), what=what)
 
     def _growth_of(self, name: str, count: int) -> int:

@@ -15,7 +15,7 @@ from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.mcp_tools import McpTools
 from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.calls import BridgedWorld, CallResult, WorldCalls, WorldReply
-from services.gateway.worlds.server import AssessedWorlds, WorldsEndpoint
+from services.gateway.worlds.server import WorldsEndpoint
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.tenant import Connection
@@ -28,14 +28,13 @@ URL = "http://ues"
 TENANT, SESSION, ASSESSMENT = "acme", "session-1", "the-assessment"
 
 
-class OneAssessment(AssessedWorlds):
+class OneAssessment:
     """``key`` is None where no assessment runs."""
 
     def __init__(self, key: str | None) -> None:
         self.key = key
 
-    @override
-    async def world_of(self, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
+    async def __call__(self, tenant: str, session_id: str, assessment: str) -> BridgedWorld | None:
         is_it = (tenant, session_id, assessment) == (TENANT, SESSION, ASSESSMENT)
         return BridgedWorld(URL, self.key) if self.key and is_it else None
 

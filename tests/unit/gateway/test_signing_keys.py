@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, RateLimitStatus, Unauthenticated
 from services.gateway.features.identity.model import Allowance, Caller, RateMeter, RequestCost
-from services.gateway.features.identity.signing_keys import KeySource, Patience, SigningKeys, usable
+from services.gateway.features.identity.signing_keys import Patience, SigningKeys, usable
 from services.gateway.features.identity.tokens import ClaimNames, JwtIdentity, TokenDemands
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
@@ -25,12 +25,11 @@ from tests.each_row import each_row
 PATIENCE = Patience(renew=300, again=10, stale=3600)
 
 
-class Published(KeySource):
+class Published:
     def __init__(self, issuer: TokenIssuer) -> None:
         self._issuer = issuer
 
-    @override
-    async def fetch(self) -> Sequence[JsonObject]:
+    async def __call__(self) -> Sequence[JsonObject]:
         self._issuer.asked += 1
         await asyncio.sleep(0)
         if self._issuer.away:

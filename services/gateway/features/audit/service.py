@@ -103,7 +103,10 @@ class AuditService:
         details = found.details if found else None
         if details is not None and not whole:
             return details
-        return (await self._archive.find(record.tenant, record.task_id) if self._archive else None) or details
+        return await self._from_archive(record.tenant, record.task_id) or details
+
+    async def _from_archive(self, tenant: str, task_id: str) -> ArchivedTask | None:
+        return await self._archive.find(tenant, task_id) if self._archive else None
 
     async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:
@@ -117,7 +120,7 @@ class AuditService:
         kept = await self._live.find(caller.tenant, task_id)
         if kept is not None:
             return await self._rows_told(kept)
-        found = await self._archive.find(caller.tenant, task_id) if self._archive else None
+        found = await self._from_archive(caller.tenant, task_id)
         if found is None:
             raise NoVisibleTask(task_id)
         return audit_rows(found, "archive")
@@ -136,7 +139,7 @@ class AuditService:
         """The task's writes, in full if the store or the archive has them, else as the record says."""
         if kept.details is not None:
             return audit_rows(kept.details, "store")
-        found = await self._archive.find(kept.record.tenant, kept.record.task_id) if self._archive else None
+        found = await self._from_archive(kept.record.tenant, kept.record.task_id)
         return audit_rows(found, "archive") if found else rows_of_record(kept.record)
 
     async def _archived_rows(

@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import httpx
 import structlog
@@ -45,11 +45,6 @@ class SigningKey(NamedTuple):
     key: AllowedPublicKeys
 
 
-class KeySource(Protocol):
-    async def fetch(self) -> Sequence[JsonObject]:
-        """The JSON Web Keys that the issuer publishes now; raises ``IssuerUnavailable``."""
-
-
 class Patience(NamedTuple):
     """Seconds between two renewals, at least between two tries, and for which old keys count when none can be had."""
 
@@ -59,10 +54,15 @@ class Patience(NamedTuple):
 
 
 class SigningKeys:
-    """The issuer's keys. While it is away they stay valid for a limited time; then no token is accepted."""
+    """The issuer's keys. While it is away they stay valid for a limited time; then no token is accepted.
 
-    def __init__(self, source: KeySource, clock: Callable[[], float], patience: Patience) -> None:
-        self._source, self._clock, self._patience = source, clock, patience
+    ``fetch``: the JSON Web Keys that the issuer publishes now; raises ``IssuerUnavailable``.
+    """
+
+    def __init__(
+        self, fetch: Callable[[], Awaitable[Sequence[JsonObject]]], clock: Callable[[], float], patience: Patience
+    ) -> None:
+        self._published, self._clock, self._patience = fetch, clock, patience
         self._keys: Sequence[SigningKey] = ()
         self._had_at: float | None = None
         self._tried_at: float | None = None
@@ -104,7 +104,7 @@ class SigningKeys:
     async def _fetch(self) -> None:
         self._tried_at = self._clock()
         try:
-            self._keys = usable(await self._source.fetch())
+            self._keys = usable(await self._published())
             self._had_at, self._problem = self._clock(), ""
         except IssuerUnavailable as error:
             self._problem = str(error)
@@ -159,7 +159,7 @@ _MOST_BYTES = 512 * 1024
 _SECONDS = httpx.Timeout(5.0, connect=3.0)
 
 
-class HttpJwks(KeySource):
+class HttpJwks:
     """Fetches the issuer's keys over HTTP, from any address the operator configures, without redirects."""
 
     def __init__(self, http: httpx.AsyncClient, issuer: str, url: str = "") -> None:

@@ -18,7 +18,6 @@ from services.gateway.features.tasks.service import TaskService, ends_task
 from services.gateway.features.tasks.views import public_view
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.version import VERSION
-from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, Standing
 
@@ -61,7 +60,9 @@ async def _frames(
     async with aclosing(tasks.watch(record, start.after)) as events:
         async for stream_id, event in events:
             yield frame(stream_id, event)
-            if ends_task(event) or (not follow and _rests(event, past)):
+            if ends_task(event) or (
+                not follow and updates.leaves_waiting(event) and event.data.get("turn_id") not in past
+            ):
                 return
             if record.state.is_terminal and updates.EventPlace.parse(stream_id) >= newest.place:
                 return
@@ -79,15 +80,7 @@ def frame(stream_id: str, event: TaskEvent) -> bytes:
 
 def _past_turns(record: TaskRecord) -> frozenset[str]:
     """Turns that are over and were not the last: a stream does not stop at their ends."""
-    waits = record.state is TaskState.INPUT_REQUIRED or bool(record.metadata.get("waits_until"))
-    resting = record.state.is_terminal or waits
-    return frozenset(record.turns_done[:-1] if resting else record.turns_done)
-
-
-def _rests(event: TaskEvent, past: frozenset[str]) -> bool:
-    """Whether the event ends a turn, not in ``past``, that leaves its task to a person or to a time."""
-    waits = event.data.get("state") == TaskState.INPUT_REQUIRED or bool(event.data.get("waits_until"))
-    return event.kind == "turn_finished" and waits and event.data.get("turn_id") not in past
+    return frozenset(record.turns_done[:-1] if updates.is_at_rest(record) else record.turns_done)
 
 
 TaskOf1_0 = Callable[[Request], Awaitable[Response]]

@@ -15,7 +15,9 @@ from services.gateway.features.streams.updates import (
     TasklessReply,
     Update,
     event_id,
+    is_at_rest,
     is_newest_turn,
+    leaves_waiting,
     parts_of,
     read_seen,
     resumption,
@@ -50,8 +52,7 @@ class End:
             return True
         if self.turn_id is not None:
             return is_end_of(event, self.turn_id)
-        rests = event.kind == "turn_finished" and _waits(event.data.get("state"), event.data.get("waits_until"))
-        return self.at_rest and rests and record is not None and is_newest_turn(event, record)
+        return self.at_rest and leaves_waiting(event) and record is not None and is_newest_turn(event, record)
 
     def is_past(self, record: TaskRecord) -> bool:
         return record.state.is_terminal or (self.turn_id is not None and self.turn_id in record.turns_done)
@@ -161,7 +162,7 @@ class Streams:
         standing = await self._tasks.standing(await self._tasks.read(task_id, caller))
         legacy, found = dialect is Dialect.LEGACY, resumption(seen, standing)
         end = End(at_rest=dialect is not Dialect.A2A_1_0)
-        over = end.is_past(standing.record) or (legacy and _rests(standing.record))
+        over = end.is_past(standing.record) or (legacy and is_at_rest(standing.record))
         beginning = _beginning(found, standing, over=over)
         if over and not legacy and not found.lost_after and beginning.first is not None:
             state = standing.record.state.value
@@ -192,11 +193,3 @@ def _updates_of(
     for part in parts_of(event, record, final=final):
         if not seen.has(stream_id, part.number):
             yield ToldUpdate(event_id(stream_id, part.number), part.update)
-
-
-def _rests(record: TaskRecord) -> bool:
-    return _waits(record.state.value, record.metadata.get("waits_until"))
-
-
-def _waits(state: object, until: object) -> bool:
-    return state == TaskState.INPUT_REQUIRED or bool(until)

@@ -182,6 +182,20 @@ def is_newest_turn(event: TaskEvent, record: TaskRecord) -> bool:
     return record.turns_done[-1:] == (event.data.get("turn_id"),)
 
 
+def is_at_rest(record: TaskRecord) -> bool:
+    """Whether the task has ended, or waits for a person or for a time."""
+    return record.state.is_terminal or _waits(record.state, record.metadata.get("waits_until"))
+
+
+def _waits(state: object, until: object) -> bool:
+    return state == TaskState.INPUT_REQUIRED or bool(until)
+
+
+def leaves_waiting(event: TaskEvent) -> bool:
+    """Whether the event ends a turn that leaves its task to a person or to a time."""
+    return event.kind == "turn_finished" and _waits(event.data.get("state"), event.data.get("waits_until"))
+
+
 def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
     """Yields the results to tell at the end of a turn that left the task in that state, each with its place."""
     record = record.model_copy(update={"state": state})
