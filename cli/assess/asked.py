@@ -19,6 +19,7 @@ from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from shared.contracts.assessment.messages import JsonObject, Update
 from shared.contracts.assessment.results import AGENT_KEY_HEADER, AssessmentResults
+from shared.contracts.base import first_fault
 from shared.infra.tls import trusted_certificates
 
 API_KEY = "ASSESSOR_API_KEY"
@@ -200,9 +201,7 @@ def _parse_results(data: JsonObject) -> AssessmentResults | None:
     try:
         return AssessmentResults.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise Complaint(f"The assessor's results cannot be read: {place}: {first['msg']}") from error
+        raise Complaint(f"The assessor's results cannot be read: {first_fault(error)}") from error
 
 
 def _pass_update(data: JsonObject, follow: Follow) -> None:

@@ -21,6 +21,7 @@ from services.assessor.ports.participants import Emitter, Participant, Participa
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.messages import ErrorOccurred, ErrorType
 from shared.contracts.assessment.results import AssessmentResults
+from shared.contracts.base import first_fault
 from shared.infra.model_prices import read_prices
 from shared.ports.models import Model, Tier
 from shared.ports.simulator import SimulatorFailed
@@ -198,8 +199,7 @@ def _config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> Assessm
     try:
         return AssessmentConfig.model_validate({**default, **wanted})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise BadRequest(f"config.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise BadRequest(f"config.{first_fault(error)}") from error
 
 
 def _as_error_update(error: Exception) -> ErrorOccurred:

@@ -53,6 +53,12 @@ class Contract(BaseModel):
         return self.model_dump_json(exclude_defaults=True)
 
 
+def first_fault(error: ValidationError, whole: str = "the whole") -> str:
+    """The first thing that is wrong and its place, without the value. ``whole``: the place of a fault of all of it."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or whole}: {first['msg']}"
+
+
 class NullableModel(BaseModel):
     """An optional field that is ``null`` counts as left out. A required one that is ``null`` is still refused."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shared.contracts.base import first_fault
 from shared.domain.model_price import NANO, Price
 from shared.infra.starting import CannotStart
 
@@ -48,9 +49,7 @@ def _read_file(path: Path) -> dict[str, Price]:
     except OSError as error:
         raise BadPriceFile(f"MODEL_PRICES cannot be read: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise BadPriceFile(f"MODEL_PRICES {path} cannot be used: {where}: {first['msg']}") from error
+        raise BadPriceFile(f"MODEL_PRICES {path} cannot be used: {first_fault(error)}") from error
     return {name: _price(model) for name, model in read.models.items()}
 
 

@@ -23,6 +23,7 @@ from services.assessor.adapters.published_names import published_names
 from services.assessor.core.evaluation import Evaluator, Evaluators
 from services.assessor.core.scenario import ID, ScenarioConfig
 from services.assessor.core.usual_values import fill_usual_values
+from shared.contracts.base import first_fault
 
 _STATE = "initial_state.json"
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
@@ -63,9 +64,7 @@ def load_scenario(folder: Path) -> LoadedScenario:
     try:
         config = ScenarioConfig.model_validate({**written, "initial_state": _state(folder, written)})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BadScenario(f"{folder.name}/scenario.json: {where}: {first['msg']}") from error
+        raise BadScenario(f"{folder.name}/scenario.json: {first_fault(error)}") from error
     if config.scenario_id != folder.name:
         raise BadScenario(f"the scenario of the folder {folder.name} calls itself {config.scenario_id}")
     evaluators = evaluators_of(folder)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from typing_extensions import override
 
 from shared.contracts.assessment.results import ModelCosts
+from shared.contracts.base import first_fault
 from shared.domain.exact_json import Json, dumps
 from shared.domain.model_price import Price
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
@@ -67,8 +68,7 @@ async def ask_shape(model: Model, tier: Tier, system: str, sections: Mapping[str
         try:
             return form.model_validate_json(reply.text)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            problem = f"The answer before could not be read: {first['loc']}: {first['msg']}"
+            problem = f"The answer before could not be read: {first_fault(error)}"
     raise ModelUnavailable(f"no usable answer came in {ATTEMPTS} attempts: {problem}")
 
 

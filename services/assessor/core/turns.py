@@ -30,6 +30,7 @@ from shared.contracts.assessment.messages import (
     read_reply,
 )
 from shared.contracts.assessment.results import ActionLogEntry
+from shared.contracts.base import first_fault
 from shared.domain.instants import written_duration
 from shared.ports.simulator import SimulatorRefused
 
@@ -219,8 +220,7 @@ def _explain(problem: ValueError) -> str:
     """Names the field that is wrong, never what stood in it."""
     if not isinstance(problem, ValidationError):
         return str(problem)
-    first = problem.errors(include_url=False, include_input=False)[0]
-    return f"the answer cannot be read: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"the answer cannot be read: {first_fault(problem)}"
 
 
 def _as_update(number: int, entry: ActionLogEntry) -> ActionObserved:

@@ -11,6 +11,7 @@ from google.protobuf.json_format import MessageToDict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from shared.contracts.assessment.results import AGENT_KEY_HEADER, agent_key
+from shared.contracts.base import first_fault
 
 _CREDENTIAL = re.compile(
     r"(?:(?:agent|participant|purple|api|access|bearer|x)_?)*"
@@ -59,8 +60,7 @@ def read_request(parts: Sequence[Part]) -> EvaluationRequest:
     try:
         request = EvaluationRequest.model_validate(found)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise BadEvaluationRequest(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise BadEvaluationRequest(first_fault(error)) from error
     if not request.participant.startswith(("http://", "https://")):
         raise BadEvaluationRequest("participants: the agent's address is no http or https URL")
     return request

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from services.executor.core.tools.classes import Annotations, classify
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
+from shared.contracts.base import first_fault
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 
@@ -90,8 +91,7 @@ def answer_of(tool: str, result: CallToolResult) -> ToolAnswer:
 def brief(error: Exception) -> str:
     """The first fault of an error in one line, without what the server sent."""
     if isinstance(error, ValidationError):
-        first = error.errors(include_input=False, include_url=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return first_fault(error)
     return str(error) or type(error).__name__
 
 

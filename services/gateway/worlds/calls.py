@@ -25,6 +25,7 @@ from services.gateway.worlds.world import (
     created_ids,
     page,
 )
+from shared.contracts.base import first_fault
 from shared.contracts.ues.modalities import ChatMessage
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.guard import Guard
@@ -204,10 +205,7 @@ def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply
     try:
         return kind.model_validate(wire(arguments))
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        return WorldReply(
-            CallResult.NOTHING, f"{tool} was not called: {'.'.join(map(str, first['loc']))}: {first['msg']}"
-        )
+        return WorldReply(CallResult.NOTHING, f"{tool} was not called: {first_fault(error)}")
 
 
 def _redact_key(content: Json, key: str) -> Json:

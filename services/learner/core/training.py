@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from services.learner.ports import outcomes
+from shared.contracts.base import first_fault
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
 from shared.domain.exact_json import digest
@@ -123,15 +124,8 @@ def _parse_row(found: object) -> TrainingRow | str:
     try:
         row = TrainingRow.model_validate(found)
     except ValidationError as error:
-        return why(error)
+        return first_fault(error)
     return row if row.request else "messages: no user says anything"
-
-
-def why(error: ValidationError) -> str:
-    """The first error, by its field, without the value."""
-    wrong = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in wrong["loc"]) or "the row"
-    return f"{where}: {wrong['msg']}"
 
 
 def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:

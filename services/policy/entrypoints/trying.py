@@ -13,6 +13,7 @@ from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import BacktestedPlan, backtest_plan, decided_plans, evaluate, in_words
 from services.policy.core.prepared import TooMuch
 from shared.contracts.archive import read_archived
+from shared.contracts.base import first_fault
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
 from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.contracts.tenant import TenantRecord
@@ -104,8 +105,7 @@ def _request(policies: Sequence[Policy], context: Path | None, task: str | None)
     try:
         request = EvaluateRequest.model_validate({**whole, "text": task or whole.get("text")})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise UnreadableDocument(f"{context}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise UnreadableDocument(f"{context}: {first_fault(error)}") from None
     asked = policies if request.text is not None else [_without_texts(policy) for policy in policies]
     return request.model_copy(update={"policies": tuple(asked)})
 
@@ -238,6 +238,4 @@ def _policy(file: Path, document: Json, number: int) -> Policy:
     try:
         return Policy.model_validate({"id": file.stem, **sorted_document(document)})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UnreadableDocument(f"{file}: policy {number}: {where}: {first['msg']}") from None
+        raise UnreadableDocument(f"{file}: policy {number}: {first_fault(error)}") from None

@@ -9,6 +9,7 @@ import httpx
 from pydantic import BaseModel, JsonValue
 from pydantic import ValidationError as Unreadable
 
+from shared.contracts.base import first_fault
 from shared.ports.simulator import SimulatorFailed, SimulatorRefused
 
 
@@ -212,6 +213,4 @@ def _parse_answer(kind: type[M], answer: httpx.Response) -> M:
     try:
         return kind.model_validate_json(answer.content)
     except Unreadable as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ProtocolError(f"no {kind.__name__} came from {answer.url.path}: {where}: {first['msg']}") from error
+        raise ProtocolError(f"no {kind.__name__} came from {answer.url.path}: {first_fault(error)}") from error

@@ -29,6 +29,7 @@ from services.executor.core.session.context import TurnContext, run_beside
 from services.executor.core.states.machine import Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.states.prompts import STABLE, render
 from services.executor.ports.turns import Charge, DayCaps, HandedOver
+from shared.contracts.base import first_fault
 from shared.contracts.tenant import TenantRecord
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -276,9 +277,7 @@ def parse_reply(reply: ModelReply, shape: type[Shape]) -> Shape:
     try:
         return shape.model_validate_json(reply.text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the answer"
-        raise UnusableAnswer(f"{where}: {first['msg']}") from error
+        raise UnusableAnswer(first_fault(error, "the answer")) from error
 
 
 def _plain(value: object) -> dict[str, object] | str:

@@ -16,8 +16,8 @@ from pydantic import (
     ValidationError,
 )
 
-from services.learner.core.training import why
 from services.learner.ports.files import ArmRecord, FileTotals
+from shared.contracts.base import first_fault
 from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
@@ -69,7 +69,7 @@ def read_all(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue
         try:
             good.append(read(entry))
         except ValidationError as error:
-            problems.append(f"{place}: {why(error)}")
+            problems.append(f"{place}: {first_fault(error)}")
         except BadEntry as error:
             problems.append(f"{place}: {error}")
     if problems:

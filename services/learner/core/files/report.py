@@ -8,7 +8,8 @@ from typing import NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from services.learner.core.files.importer import Importer
-from services.learner.core.training import BadRow, Rows, TrainingRow, TrainingType, read_rows_of, why
+from services.learner.core.training import BadRow, Rows, TrainingRow, TrainingType, read_rows_of
+from shared.contracts.base import first_fault
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.keywords import keywords
 from shared.domain.redaction import redact_text
@@ -221,7 +222,7 @@ def _ready_made(report: Report) -> Iterator[dict[str, JsonValue] | str]:
         try:
             TrainingRow.model_validate(signal)
         except ValidationError as error:
-            yield f"{report.source}: {_SIGNALS} {number}: {why(error)}"
+            yield f"{report.source}: {_SIGNALS} {number}: {first_fault(error)}"
         else:
             yield signal
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from services.learner.core.memory.facts import facts_of, with_facts
 from services.learner.ports import memory
+from shared.contracts.base import first_fault
 from shared.contracts.knowledge import KnownFact
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.model_price import Price
@@ -85,8 +86,7 @@ class ModelFacts(memory.FactFinder):
                     memory.RawFact(**fact.model_dump()) for fact in _Answer.model_validate_json(reply.text).facts
                 ], cost
             except ValidationError as error:
-                first = error.errors(include_input=False)[0]
-                problem = f"{'.'.join(map(str, first['loc'])) or 'the answer'}: {first['msg']}"
+                problem = first_fault(error, "the answer")
         raise memory.FactsUnavailable(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
 
 

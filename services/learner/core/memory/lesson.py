@@ -8,6 +8,7 @@ from json import loads
 from pydantic import ValidationError
 
 from services.learner.ports.outcomes import Delivery, Lesson, Pull
+from shared.contracts.base import first_fault
 from shared.contracts.digest import NO_PULL, Digest, digest_of, fault_of
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
@@ -27,9 +28,7 @@ def read(event: str) -> TaskOutcome:
     try:
         outcome = TaskOutcome.model_validate_json(event)
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in wrong["loc"]) or "the event"
-        raise Unreadable(f"{where}: {wrong['msg']}") from None
+        raise Unreadable(first_fault(error, "the event")) from None
     if fault := fault_of(outcome):
         raise Unreadable(fault)
     return outcome
