@@ -17,12 +17,13 @@ _KEY = "idempotency_key"  # ours, and no part of what was asked
 
 
 class SentCall(NamedTuple):
-    """``at``: monotonic seconds at which the line had all of it. ``arguments``: without the idempotency key."""
+    """``at``: monotonic seconds at which the line had all of it. ``arguments``: without the idempotency ``key``."""
 
     at: float
     protocol: str
     tool: str
     arguments: JsonObject
+    key: str = ""
 
     @property
     def may_write(self) -> bool:
@@ -74,7 +75,7 @@ class CallTap:
             return
         tool, arguments = found
         own = {key: value for key, value in arguments.items() if key != _KEY}
-        call = SentCall(self._clock(), self._protocol, tool, own)
+        call = SentCall(self._clock(), self._protocol, tool, own, str(arguments.get(_KEY) or ""))
         self.calls.append(call)
         if self.on_write and call.may_write:
             self.on_write(call)

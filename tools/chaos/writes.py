@@ -86,17 +86,24 @@ def _wrong_arguments(
 def _double_writes(
     sent: SentTask, intended: Intended, made: Sequence[SentCall], books: CompanyLedger, evidence: RunEvidence
 ) -> Iterator[Finding]:
-    """Applied more than once: by us, if we sent it so; else by the company, which must not pass as proved."""
+    """Applied more than once: by us, if we asked for it more than once; else by the company, which must not pass as
+    proved.
+    """
     times = books.times(intended)
     if times < 2:
         return
     told = f"{intended.tool} {dict(intended.telling)} was applied {times} times: {sent.planned.task.text}"
-    if len(made) != 1:
+    if _count_asked(made) != 1:
         yield Finding(Harm.DOUBLE_WRITE, name_of(sent), told)
     elif WriteStatus.VERIFIED in (statuses := _statuses(evidence, sent, intended)):
         yield Finding(Harm.DOUBLING_PROVED, name_of(sent), f"{told}; it was sent once")
     elif not statuses:
         yield Finding(Harm.DOUBLING_UNTOLD, name_of(sent), f"{told}; it was sent once")
+
+
+def _count_asked(made: Sequence[SentCall]) -> int:
+    """How often a write was asked for: what is sent again under the same key, the company applies once."""
+    return len({call.key for call in made if call.key}) + sum(not call.key for call in made)
 
 
 def reported_doublings(evidence: RunEvidence) -> tuple[str, ...]:
@@ -107,7 +114,12 @@ def reported_doublings(evidence: RunEvidence) -> tuple[str, ...]:
         for intended in sent.planned.task.writes:
             made = [call for call in evidence.calls if call.protocol == protocol and _makes(intended, call)]
             statuses = _statuses(evidence, sent, intended)
-            if books.times(intended) > 1 and len(made) == 1 and statuses and WriteStatus.VERIFIED not in statuses:
+            if (
+                books.times(intended) > 1
+                and _count_asked(made) == 1
+                and statuses
+                and WriteStatus.VERIFIED not in statuses
+            ):
                 told = ", ".join(sorted(str(status) for status in statuses))
                 found.append(f"{name_of(sent)}: {intended.tool} {dict(intended.telling)}: {told}")
     return tuple(found)

@@ -98,6 +98,17 @@ def test_a_doubling_by_a_company_that_is_not_called_proved_is_no_harm() -> None:
 
 
 @pytest.mark.promise("chaos.finds_harm")
+def test_what_is_sent_again_under_one_key_is_asked_for_once() -> None:
+    view = replace(intact_evidence().views["t1"], metadata={"writes": [{**REPORTED, "status": "unverified"}]})
+    first, again = _call()._replace(key="k"), _call(12.0)._replace(key="k")
+
+    def judge(*calls: SentCall) -> list[Harm]:
+        return _harms(replace(_evidence(sent_refund(), *calls, applied=(_ASKED, _ASKED)), views={"t1": view}))
+
+    assert (judge(first, again), judge(first, again._replace(key="other"))) == ([], [Harm.DOUBLE_WRITE])
+
+
+@pytest.mark.promise("chaos.finds_harm")
 def test_a_task_that_spent_more_than_its_ceiling_is_found() -> None:
     told = intact_evidence().views["t1"]
     spent = replace(told, metadata={**told.metadata, "spend": {"tokens": 1001, "token_limit": 1000}})
