@@ -88,6 +88,18 @@ _ASKS_NOT_TO = re.compile(
 )
 
 
+_REPEATS = re.compile(
+    r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|zweimal|dreimal|deux\s+fois|"
+    r"trois\s+fois|dos\s+veces|tres\s+veces)",
+    re.IGNORECASE,
+)
+
+
+def asks_to_repeat(quote: str) -> bool:
+    """Whether the words ask for the very same thing more than once: "twice", "as two bookings"."""
+    return _REPEATS.search(quote) is not None
+
+
 def asks_for_several(quote: str) -> bool:
     """Whether the words ask for more than one of what they say."""
     return _SEVERAL.search(quote) is not None

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.model.talk import Exchange
-from services.executor.core.plan.agreement import asks_for_several
+from services.executor.core.plan.agreement import asks_to_repeat
 from services.executor.core.plan.outcomes import NOT_MADE, only_asks, outcome_of_call
 from services.executor.core.records.references import references
 from services.executor.core.session.context import TurnContext
@@ -291,7 +291,7 @@ class PlanDraft:
             twin = next(
                 (held for held in self.held if held.is_same_call(one) and held.call.part == one.call.part), None
             )
-            if twin and twin.reply == one.reply and asks_for_several(quotes.get(one.call.part or 0, "")):
+            if twin and twin.reply == one.reply and asks_to_repeat(quotes.get(one.call.part or 0, "")):
                 fresh.append(_mark(one, "the same call twice for this part"))
             elif twin:
                 self._exchange.answer(one.use_id, {"held": twin.name, "note": "proposed already: it will be made once"})
