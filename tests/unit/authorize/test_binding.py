@@ -115,6 +115,12 @@ def test_how_a_request_ended_is_no_field_of_the_record_that_it_gave(wrap: Callab
     assert (bound.fields["status"], bound.fields["vip"], bound.recorded.get("status")) == ("blocked", True, "blocked")
 
 
+@pytest.mark.parametrize("status", [7, "blocked"])
+def test_a_status_that_is_no_requests_end_is_the_outer_records_own(status: Json) -> None:
+    shown = read("get_claim", {"status": status, "details": {"claim_id": "C-1", "amount": 9}}, claim_id="C-1")
+    assert _bound(shown, asked=("status",)).fields["status"] == status
+
+
 def test_an_answer_without_an_id_is_the_record_that_was_asked_for() -> None:
     facts = [read("get_claim", {"amount": 9}, claim_id="C-1"), read("get_claim", {"amount": 1}, "f2", claim_id="C-2")]
     assert _bound(*facts).fields["amount"] == 9

@@ -282,7 +282,7 @@ class PlanDraft:
     async def take(self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask]) -> list[Proposal]:
         """Holds the new proposals and returns them; one that is held or was made already is answered at once.
 
-        The same call twice in a reply is one call, too, unless the part's words may ask for several: a person sees it
+        The same call twice in a reply is one call, too, unless the part's words ask to repeat it; a person sees it
         then.
         """
         quotes = {part.number: part.quote for part in parts}

@@ -23,6 +23,7 @@ _SAYS_NOTHING = frozenset(
 )
 _OF_THE_REQUEST = frozenset("status code http is ok success error version".split())
 _ENDS_WELL = frozenset({"", "ok", "success", "succeeded"})
+_OF_HTTP = range(100, 600)
 
 
 class ReadOnce(Fact):
@@ -231,8 +232,10 @@ def _wraps_record(value: Json) -> bool:
 
 
 def tells_end(value: Json) -> bool:
-    """Whether a value may say that a request went well: a number, yes or no, "ok"."""
-    return not isinstance(value, str) or value.casefold() in _ENDS_WELL
+    """Whether a value may say how a request went: nothing, yes or no, 0, a status of HTTP, "ok"."""
+    if isinstance(value, str):
+        return value.casefold() in _ENDS_WELL
+    return value is None or isinstance(value, bool) or value == 0 or value in _OF_HTTP
 
 
 def _is_scalar(value: Json) -> bool:

@@ -22,6 +22,7 @@ from services.executor.core.session.context import AnswerRules, is_practice
 from services.executor.core.session.dossier import KEY, Dossier, Progress, artifacts_of_dry_run, is_dry_run
 from services.executor.core.session.ledger import (
     describe_doubt,
+    describe_write,
     open_doubts,
     operator_words,
     past_calls_of_facts,
@@ -39,7 +40,7 @@ from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.answer import is_exact_match
 from shared.domain.conversation import KEPT, SpokenTurn, concatenate_turns
-from shared.domain.exact_json import Json, JsonObject, i_json, loads, loads_object, walk_json, wire
+from shared.domain.exact_json import Json, i_json, loads, loads_object, walk_json, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score, quality
 from shared.domain.redaction import NOTHING, redact_text, without_marks
@@ -343,22 +344,11 @@ def parts(scored: Score) -> dict[str, JsonValue]:
 def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """Each write with what came of it, those that are in doubt, and what operators said, as clients see it."""
     return {
-        "writes": [cast(JsonValue, i_json(_describe_write(entry))) for entry in entries],
+        "writes": [
+            cast(JsonValue, i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries
+        ],
         "doubts": [cast(JsonValue, i_json(describe_doubt(entry))) for entry in open_doubts(entries)],
         "resolutions": cast("list[JsonValue]", i_json(operator_words(entries))),
-    }
-
-
-def _describe_write(entry: LedgerEntry) -> JsonObject:
-    return {
-        "call_id": entry.call.call_id,
-        "connection": entry.call.connection_id,
-        "tool": entry.call.tool,
-        "arguments": loads(entry.arguments_json),
-        "status": entry.status.value,
-        "note": entry.note,
-        "attempt": entry.attempt,
-        "compensates": entry.compensates,
     }
 
 

@@ -83,20 +83,27 @@ def with_attempt(entry: LedgerEntry, status: WriteStatus, note: str | None) -> L
     return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})
 
 
-def describe_doubt(entry: LedgerEntry) -> JsonObject:
-    """What is known of a write in doubt, for people and programs."""
+def describe_write(entry: LedgerEntry) -> JsonObject:
+    """What was called, and what became of it, for people and programs."""
     return {
-        "doubt": entry.doubt,
         "call_id": entry.call.call_id,
         "connection": entry.call.connection_id,
         "tool": entry.call.tool,
         "arguments": loads(entry.arguments_json),
         "status": entry.status.value,
         "note": entry.note,
+        "attempt": entry.attempt,
+    }
+
+
+def describe_doubt(entry: LedgerEntry) -> JsonObject:
+    """What is known of a write in doubt, for people and programs."""
+    return {
+        "doubt": entry.doubt,
+        **describe_write(entry),
         "before": _limit_json(entry.before_json),
         "after": _limit_json(entry.proof_json),
         "answered": entry.refusal or _limit_json(entry.result_json),
-        "attempt": entry.attempt,
         "sent": entry.sending_at.isoformat() if entry.sending_at else None,
         "waited_until": entry.open_until.isoformat() if entry.open_until else None,
         "since": entry.doubted_at.isoformat() if entry.doubted_at else None,
