@@ -1043,6 +1043,28 @@ async def test_for_two_parts_the_same_call_is_made_twice_with_ids_of_their_own()
     assert len({call.call_id for call in calls}) == 3
 
 
+@pytest.mark.promise("policy.split_amounts")
+async def test_a_limit_holds_for_a_further_plan_together_with_the_one_before() -> None:
+    task, waived = "Waive 140 and then 60 of claim C-1.", list[Json]()
+    stage = Stage(task)
+    stage.talk.parts = [(task, "do")]
+    stage.policy = RealPolicy()
+    rule = Rule(id="OVER", condition='tool == "waive_claim" && amount > 150', action="require_approval")
+    house = Policy(id="house", rules=(rule,))
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (house,)})
+
+    def waive(given: JsonObject) -> Json:
+        waived.append(given["amount"])
+        return {"ok": True}
+
+    stage.servers.add("waive_claim", waive, ToolClass.CHANGE)
+    first, second = (("waive_claim", {"claim_id": "C-1", "amount": amount}) for amount in (140, 60))
+    stage.talk.rounds = [[READ], [first], [second]]
+    record = await stage.run()
+    assert (record.state, waived) == (TaskState.INPUT_REQUIRED, [140])
+    assert "all calls on the same record together" in str(record.answer)
+
+
 # --- rules that cannot be decided -------------------------------------------------------------------------------------
 
 

@@ -213,14 +213,15 @@ class Closing:
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
             return _no_plan(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
-        verdict = await self._verdict(progress.update_dossier(plan=plan))
+        earlier = tuple(one for one in progress.dossier.every_plan if one.round < number)
+        verdict = await self._verdict(progress.update_dossier(plan=plan, plans=earlier))
         verdicts, barred = [verdict], dict[str, str]()
         while not verdict.problems and not verdict.refusals and (blocked := _find_blocked(plan, verdict)):
             left = tuple(call for call in plan.calls if call.call_id not in blocked)
             if not left:
                 return _refuse_plan(plan, verdicts)
             barred, plan = {**barred, **blocked}, plan.model_copy(update={"calls": left})
-            verdict = await self._verdict(progress.update_dossier(plan=plan))
+            verdict = await self._verdict(progress.update_dossier(plan=plan, plans=earlier))
             verdicts.append(verdict)
         if verdict.problems:
             return _refuse_plan(plan, verdicts)
