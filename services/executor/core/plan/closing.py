@@ -213,15 +213,14 @@ class Closing:
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
             return _no_plan(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
-        earlier = tuple(one for one in progress.dossier.every_plan if one.round < number)
-        verdict = await self._verdict(progress.update_dossier(plan=plan, plans=earlier))
+        verdict = await self._judge(progress, plan)
         verdicts, barred = [verdict], dict[str, str]()
         while not verdict.problems and not verdict.refusals and (blocked := _find_blocked(plan, verdict)):
             left = tuple(call for call in plan.calls if call.call_id not in blocked)
             if not left:
                 return _refuse_plan(plan, verdicts)
             barred, plan = {**barred, **blocked}, plan.model_copy(update={"calls": left})
-            verdict = await self._verdict(progress.update_dossier(plan=plan, plans=earlier))
+            verdict = await self._judge(progress, plan)
             verdicts.append(verdict)
         if verdict.problems:
             return _refuse_plan(plan, verdicts)
@@ -247,10 +246,13 @@ class Closing:
         if closed.judged_at is not None and closed.judged_at >= self._ctx.journal.began:
             self._ctx.journal.judged_plan, self._ctx.journal.judged_at = closed.plan.hash, closed.judged_at
 
-    async def _verdict(self, progress: Progress) -> Verdict:
-        if progress.dossier.values:
-            await self._audit_values(progress.dossier)
-        return await verdict_on(self._ctx, progress.template, progress.dossier)
+    async def _judge(self, progress: Progress, plan: WritePlan) -> Verdict:
+        """The rules' verdict on the plan, together with those that were made before it."""
+        earlier = tuple(one for one in progress.dossier.every_plan if one.round < plan.round)
+        dossier = progress.update_dossier(plan=plan, plans=earlier).dossier
+        if dossier.values:
+            await self._audit_values(dossier)
+        return await verdict_on(self._ctx, progress.template, dossier)
 
     async def _audit_values(self, dossier: Dossier) -> None:
         known, made = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
