@@ -42,7 +42,7 @@ class DiesBeforeSettling(RedisOutcomes):
     @override
     async def settle(
         self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
-    ) -> None:
+    ) -> Collection[int]:
         raise StoreUnavailable("killed")
 
 

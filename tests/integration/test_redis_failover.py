@@ -1,14 +1,22 @@
 """A replica takes over: connections follow it, and what it may lack is not taken for never done."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis.asyncio import Redis
+from typing_extensions import override
 
 from services.executor.ports.sessions import Lease
 from services.executor.ports.turns import LedgerConflict
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.core.learner import Learner
+from services.learner.core.memory.follower import OutcomeFollower
+from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused
+from shared.domain.partition import PARTITIONS
 from shared.domain.words import WriteStatus
+from shared.infra import keys
 from shared.infra.lineage import Lineage, lineage_of
 from shared.infra.live import Live
 from shared.infra.lua import Scripts
@@ -16,6 +24,7 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
 from tests.doubles.redis_tasks import a_record, a_turn
+from tests.integration.learner_stage import an_outcome, hash_of, leave, unsettled
 from tests.integration.redis_pair import Pair, pair_of_servers
 from tests.integration.state_stage import accepted, an_entry, begin, break_lease, sessions_of
 from tools.tcp_proxy import TcpProxy
@@ -115,6 +124,77 @@ async def test_a_restart_is_no_failover(pair: Pair) -> None:
     seen: Lineage = lineage_of(after)
     await after.aclose()
     assert seen.failed_over is None
+
+
+class FailsOverOnceLearned(RedisMemory):
+    """What was learned last is lost: the replica that takes over has the outcomes and has not heard of it."""
+
+    def __init__(self, redis: Redis, pair: Pair, name: TcpProxy) -> None:
+        super().__init__(redis)
+        self._pair, self._name = pair, name
+
+    @override
+    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
+        if self._name.upstream.endswith(f":{self._pair.second.port}"):
+            return await super().learn(lessons)
+        await self._pair.second.say("REPLICAOF", "NO", "ONE")
+        learned = await super().learn(lessons)
+        self._name.upstream = f"127.0.0.1:{self._pair.second.port}"
+        self._name.cut()
+        return learned
+
+
+@pytest.mark.promise("learner.counted_once")
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "where the replica has the reader's lock too"])
+async def test_what_was_learned_just_before_a_failover_is_learned_again(
+    pair: Pair, name: TcpProxy, client: Redis, *, beside: bool
+) -> None:
+    """An outcome is settled only on the server that has what was learned from it."""
+    outcomes = RedisOutcomes(client, "one", 5.0)
+    learner = Learner(outcomes, FailsOverOnceLearned(client, pair, name))
+    await learner.share()
+    if beside:
+        await outcomes.take(range(PARTITIONS))
+        await pair.second.say("REPLICAOF", "NO", "ONE")
+        await pair.replicate()
+    await leave(client, [an_outcome(number) for number in range(3)])
+    await pair.first.say("WAIT", 1, 1000)
+    for _ in range(3):
+        learner.expect(learner.held)
+        await learner.round()
+    after = pair.second.client()
+    assert (await hash_of(after, keys.learned_keys("acme").counts))["events"] == 3
+    assert await unsettled(after) == 0
+    await close(after)
+
+
+class FailsOverOnceApplied:
+    """A second reader of the outcomes, whose server is replaced by one that lacks what it made of them first."""
+
+    def __init__(self, pair: Pair, name: TcpProxy) -> None:
+        self.taken: list[list[str]] = []
+        self._pair, self._name = pair, name
+
+    async def apply(self, deliveries: Sequence[Delivery]) -> None:
+        if not self.taken:
+            await self._pair.second.say("REPLICAOF", "NO", "ONE")
+            self._name.upstream = f"127.0.0.1:{self._pair.second.port}"
+            self._name.cut()
+        self.taken.append([delivery.entry_id for delivery in deliveries])
+
+
+async def test_whoever_reads_outcomes_beside_the_learner_gets_them_again_too(
+    pair: Pair, name: TcpProxy, client: Redis
+) -> None:
+    await leave(client, [an_outcome(number) for number in range(3)])
+    await pair.first.say("WAIT", 1, 1000)
+    consumer = FailsOverOnceApplied(pair, name)
+    outcomes = RedisOutcomes(client, "one", 5.0, REMEMBERING)
+    follower = OutcomeFollower(outcomes, consumer, lambda: range(PARTITIONS), lambda: ())
+    while await follower.round():
+        pass
+    first, again = consumer.taken
+    assert first == again
 
 
 @pytest.mark.promise("redis.intent_in_doubt")

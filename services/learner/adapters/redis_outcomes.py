@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, cast
 
+import structlog
 from redis.asyncio import Redis
 
 from services.learner.ports.outcomes import Delivery, Outcomes, Roster, Taken, UnlearnedOutcome
@@ -20,6 +21,8 @@ AT_ONCE = 64  # events of one partition in one round
 _ANSWER_SECONDS = 5.0
 _LOOK_SECONDS = 0.25
 _ERROR = 500  # characters of an error kept with a dead letter
+
+log = structlog.get_logger()
 
 
 class OutcomeGroup(NamedTuple):
@@ -44,6 +47,7 @@ class RedisOutcomes(Outcomes):
         self._lease_ms = int(lease_seconds * 1000)
         self._partitions = list(keys.all_partitions())
         self._newest: dict[int, str] = {}
+        self._lines: dict[int, str] = {}  # of the server from which each partition was last taken
 
     async def ping(self) -> None:
         await check_writable(self._redis)
@@ -69,8 +73,8 @@ class RedisOutcomes(Outcomes):
                 lost.add(number)
                 self._newest.pop(number, None)
                 continue
-            self._newest[number] = str(reply[1])
-            taken = [_delivery(number, entry) for entry in reply[2:]]
+            self._newest[number], self._lines[number] = str(reply[1]), str(reply[2])
+            taken = [_delivery(number, entry) for entry in reply[3:]]
             if len(taken) >= AT_ONCE or any(delivery.tries > 1 for delivery in taken):  # what is new comes after it
                 more.add(number)
             deliveries += taken
@@ -78,7 +82,7 @@ class RedisOutcomes(Outcomes):
 
     async def settle(
         self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
-    ) -> None:
+    ) -> Collection[int]:
         taken: dict[int, list[str]] = defaultdict(list)
         applied: dict[int, list[str]] = defaultdict(list)
         letters: dict[int, list[Argument]] = defaultdict(list)
@@ -95,6 +99,7 @@ class RedisOutcomes(Outcomes):
             (
                 [self._partitions[number].outcomes, self._partitions[number].dead],
                 [
+                    self._lines[number],
                     *of_group,
                     " ".join(applied[number]),
                     max(ids, key=place_of),
@@ -105,8 +110,11 @@ class RedisOutcomes(Outcomes):
             )
             for number, ids in sorted(taken.items())
         ]
-        if calls:
-            await self._scripts.run_many("settle_outcomes", calls)
+        replies = await self._scripts.run_many("settle_outcomes", calls) if calls else []
+        again = [number for number, settled in zip(sorted(taken), replies, strict=True) if not settled]
+        if again:
+            log.warning("outcomes_come_again", group=self._group.name, partitions=again)
+        return again
 
     async def give_up(self, partitions: Collection[int]) -> None:
         arguments: list[Argument] = [self._owner, 0]

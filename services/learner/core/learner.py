@@ -117,8 +117,7 @@ class Learner:
         with ExitStack() as spans:
             if self._tracer.is_on:
                 self._open_spans(spans, deliveries)
-            left = await self._learn_and_settle(deliveries)
-        return {delivery.partition for delivery in left}
+            return await self._learn_and_settle(deliveries)
 
     def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
         """Open a span in each delivery's trace. They are learned together, so each span lasts as long as all took."""
@@ -129,8 +128,7 @@ class Learner:
                 )
                 span.note({names.TRIES: delivery.tries})
 
-    async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """Learn and acknowledge; returns what is still to be settled."""
+    async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         readable, passed, dead = _read_all(deliveries)
         results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
@@ -141,12 +139,12 @@ class Learner:
                 dead.append(UnlearnedOutcome(delivery, f"cannot be learned: {result.reason}"))
         settled = {_delivery_key(delivery) for delivery in (*done, *passed, *(letter.delivery for letter in dead))}
         left = [delivery for delivery in deliveries if _delivery_key(delivery) not in settled]
-        await self._outcomes.settle([*done, *passed], dead, left)
+        again = await self._outcomes.settle([*done, *passed], dead, left)
         new = sum(result is True for result in results)
         self.counts.learned += new
         self.counts.known += len(done) - new
         self.counts.dead += len(dead)
-        return left
+        return {*again, *(delivery.partition for delivery in left)}
 
 
 def _delivery_key(delivery: Delivery) -> tuple[int, str]:

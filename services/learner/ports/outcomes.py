@@ -62,10 +62,12 @@ class Outcomes(Protocol):
 
     async def settle(
         self, done: Sequence[Delivery], dead: Sequence[UnlearnedOutcome] = (), left: Sequence[Delivery] = ()
-    ) -> None:
+    ) -> Collection[int]:
         """Acknowledge learned events; move those given up to the dead letters; count a try of those that are left.
 
-        The three are everything that one ``take`` has delivered of a partition.
+        The three are everything that one ``take`` has delivered of a partition. Returns the partitions where nothing
+        was settled, because another server answers than the one they were taken from, which may lack what was learned:
+        they are to be taken again.
         """
 
     async def give_up(self, partitions: Collection[int]) -> None:

@@ -12,6 +12,12 @@ local function int(number)
   return string.format('%.0f', number)
 end
 
+-- The line of writes that this server continues: one that was restarted or promoted has another. '' where none may ask.
+local function line_of_writes()
+  local told = redis.pcall('INFO', 'replication')
+  return type(told) == 'string' and string.match(told, 'master_replid:(%x+)') or ''
+end
+
 -- One command for many words, in pieces that Lua can spell; none for none. Each command in the log has its key's name.
 local function call_with(command, key, words)
   for first = 1, #words, 2000 do redis.call(command, key, unpack(words, first, math.min(first + 1999, #words))) end

@@ -1,9 +1,12 @@
--- Acknowledge outcomes, move the hopeless ones to the dead letters, and trim what nobody needs any more.
+-- Acknowledge outcomes (1), but none (0) on another ``line`` of writes than they were taken on: a promoted replica, or a
+-- server that lost the end of its log, may lack what was learned from them, and they are to be taken again. Move the hopeless ones to the dead letters, and trim what nobody needs any more.
 -- Of what was acknowledged, the newest entry stays: at most one a partition.
 -- ``count`` outcomes up to ``through`` were read. What of them was handed out in nobody's name is passed at once where all
 -- are settled: Valkey logs the handing out of each. Where some are not, all are handed out now, and those stay in hand.
 local outcomes, dead = unpack(KEYS)
-local group, main, behind_most, consumer, applied, through, count, all = unpack(ARGV)
+local line, group, main, behind_most, consumer, applied, through, count, all = unpack(ARGV)
+
+if line ~= line_of_writes() then return 0 end
 
 local function before(one, other)
   local ms, seq = string.match(one, '^(%d+)-(%d+)$')
@@ -36,7 +39,7 @@ end)
 local ids = {}
 for id in string.gmatch(applied, '%S+') do ids[#ids + 1] = id end
 if #ids > 0 and in_hand > 0 then redis.call('XACK', outcomes, group, unpack(ids)) end
-for i = 9, #ARGV, 3 do
+for i = 10, #ARGV, 3 do
   local entry = redis.call('XRANGE', outcomes, ARGV[i], ARGV[i])[1]
   if redis.call('XACK', outcomes, group, ARGV[i]) == 1 and entry then
     local fields = entry[2]

@@ -1,7 +1,7 @@
 -- Read one partition's outcomes as its only reader: first what was handed out and never settled, then what is new.
 -- A partition without a reader is taken over, and with it everything its last reader had in hand. What is new is handed
 -- out in the group's name, so that it is counted how often, unless the reader has outlived what it took here before: see
--- settle_outcomes.
+-- settle_outcomes. The reply says on which line of writes: what is learned from here on may be gone on another.
 local reader, outcomes = unpack(KEYS)
 local owner, lease_ms, group, consumer, count, groups, outlived = unpack(ARGV)
 
@@ -44,6 +44,6 @@ else
   entries = taken('>')
 end
 local newest = redis.call('XREVRANGE', outcomes, '+', '-', 'COUNT', 1)
-local reply = {'ok', newest[1] and newest[1][1] or '0-0'}
+local reply = {'ok', newest[1] and newest[1][1] or '0-0', line_of_writes()}
 for _, entry in ipairs(entries) do reply[#reply + 1] = {entry[1], tries[entry[1]] or 1, entry[2] or {}} end
 return reply

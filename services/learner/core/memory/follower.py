@@ -67,10 +67,11 @@ class OutcomeFollower:
         self._expected = (self._expected | (held - self._mine)).union(self._news()) & held
         taken = await self._outcomes.take(self._expected)
         self._mine |= self._expected.difference(taken.lost)
+        again: Collection[int] = ()
         if taken.deliveries:
             await self._consumer.apply(taken.deliveries)
-            await self._outcomes.settle(taken.deliveries)
-        self._expected = frozenset(taken.more)
+            again = await self._outcomes.settle(taken.deliveries)
+        self._expected = frozenset(taken.more).union(again)
         return len(taken.deliveries)
 
     def expect_anywhere(self) -> None:
