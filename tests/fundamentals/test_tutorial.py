@@ -13,8 +13,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import results_in
-from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, cancel, decision
+from tests.unit.executor.stage import APPROVE, READ, TASK, RealPolicy, Stage, cancel, decision
 
 ASKS_A_MANAGER = Rule(
     id="large", condition="amount > 100", action="require_approval", level="manager", reason="over 100"

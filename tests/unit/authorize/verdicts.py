@@ -24,11 +24,7 @@ def read(tool: str, result: Json, ref: str = "f1", **asked: Json) -> Fact:
 
 def change(tool: str, arguments: JsonObject, call_id: str = "c1") -> PlannedCall:
     return PlannedCall(
-        call_id=call_id,
-        connection_id="office",
-        tool=tool,
-        tool_class=ToolClass.CHANGE,
-        arguments_json=dumps(arguments),
+        call_id=call_id, connection_id="office", tool=tool, tool_class=ToolClass.CHANGE, arguments_json=dumps(arguments)
     )
 
 

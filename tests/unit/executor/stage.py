@@ -1,7 +1,11 @@
 """A worker on doubles: a small world of claims, a scripted model, a policy that says what it is told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Literal
+
+import pytest
+from typing_extensions import override
 
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import latest
@@ -11,32 +15,64 @@ from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.tools import ToolSilent
 from services.executor.ports.turns import DailySpend, Unmetered
+from services.policy.core.allowances import allowances
+from services.policy.core.conditions import ConditionCache
+from services.policy.core.evaluate import evaluate
+from services.policy.core.prepared import prepare
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
-from shared.contracts.policy import EvaluateRequest, Policy, Verdict
+from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.contracts.tenant import Connection, TenantRecord
+from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
-from shared.domain.words import Dialect, Role, ToolClass
+from shared.domain.words import Dialect, Role, TaskState, ToolClass
 from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.doubles.memory_learned import MemoryLearned
-from tests.doubles.memory_turns import MemoryTurns
+from tests.doubles.memory_turns import Died, MemoryTurns
 from tests.doubles.scripted_model import ScriptedModel
-from tests.doubles.scripted_talk import Talk
+from tests.doubles.scripted_talk import Calls, Talk, results_in
 
 TASK = "Approve claim C-1 of 120.50"
 CLERK = Principal(id="clerk")
 MANAGER = Principal(id="boss", roles=(Role.APPROVER,), levels=("manager",))
-READ: tuple[str, JsonObject] = ("get_claim", {"claim_id": "C-1"})
-APPROVE: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1"})
-_CLAIM_ID: JsonObject = {
-    "type": "object",
-    "properties": {"claim_id": {"type": "string"}},
-    "required": ["claim_id"],
-    "additionalProperties": False,
-}
+Use = tuple[str, JsonObject]
+
+
+def use(tool: str, part: int | None = None, **given: Json) -> Use:
+    """A call of a tool, and the part of the task that it carries out."""
+    return tool, {**given, "_call": {"part": part}} if part else {**given}
+
+
+READ, READ_2 = use("get_claim", claim_id="C-1"), use("get_claim", claim_id="C-2")
+APPROVE, APPROVE_2 = use("approve_claim", claim_id="C-1"), use("approve_claim", claim_id="C-2")
+
+
+def schema(*names: str, closed: bool = False) -> JsonObject:
+    """The names are needed, but for those in brackets; ``order_id:integer`` says the type, which is else a text."""
+    properties: dict[str, Json] = {}
+    for name in names:
+        bare, _, kind = name.strip("[]").partition(":")
+        properties[bare] = {"type": kind or "string"}
+    needed: list[Json] = [name.partition(":")[0] for name in names if not name.startswith("[")]
+    more: JsonObject = {"additionalProperties": False} if closed else {}
+    return {"type": "object", "properties": properties, "required": needed, **more}
+
+
+CLAIM_ID = schema("claim_id", closed=True)
+ONE = schema("claim_id")
+
+
+def keeps_silent(_: JsonObject) -> Json:
+    """A server whose answer does not come."""
+    raise ToolSilent("cut off")
+
+
+def kills(_: JsonObject) -> Json:
+    """The worker's process dies while it waits for this server."""
+    raise Died
 
 
 class Claims:
@@ -106,6 +142,23 @@ class SaidPolicy(PolicyService):
         )
 
 
+class RealPolicy(SaidPolicy):
+    """Rules are evaluated as the service does it."""
+
+    @override
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        self.asked.append(request)
+        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
+
+
+class RealRules(RealPolicy):
+    """With the service's rules about reads, too."""
+
+    @override
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        return allowances(request, prepare(request.policies, ConditionCache()))
+
+
 class OneTenant(Tenants):
     def __init__(self, record: TenantRecord) -> None:
         self.record = record
@@ -115,19 +168,30 @@ class OneTenant(Tenants):
 
 
 class Stage:
-    """Everything a test of the worker needs; change its parts before ``run``."""
+    """Everything a test of the worker needs; change its parts before ``run``.
 
-    def __init__(self, text: str = TASK) -> None:
+    ``rounds`` are the calls of the model's replies, one after the other: it reads the claim and approves it by default.
+    ``parts`` of the task are to be done, but for what ``kind`` says of all of them; without them it is one part.
+    """
+
+    def __init__(
+        self,
+        text: str = TASK,
+        *rounds: Calls,
+        parts: Sequence[str] = (),
+        kind: Literal["find out", "do"] = "do",
+        answer: str = "Claim C-1 of 120.50 is approved.",
+    ) -> None:
         self.claims = Claims()
         self.servers = FakeToolServers()
-        self.servers.add("get_claim", self.claims.get, ToolClass.READ, _CLAIM_ID)
-        self.servers.add("approve_claim", self.claims.approve, ToolClass.CHANGE, _CLAIM_ID)
+        self.servers.add("get_claim", self.claims.get, ToolClass.READ, CLAIM_ID)
+        self.servers.add("approve_claim", self.claims.approve, ToolClass.CHANGE, CLAIM_ID)
         self.servers.add("notify_person", self.claims.notify, ToolClass.NOTIFY)
         self.policy = SaidPolicy()
         self.talk = Talk(
-            parts=[(text, "do")],
-            rounds=[[READ], [APPROVE]],
-            answer="Claim C-1 of 120.50 is approved.",
+            parts=[(part, kind) for part in parts or (text,)],
+            rounds=[*(rounds or ([READ], [APPROVE]))],
+            answer=answer,
         )
         self.thinks: Callable[[ModelRequest], ModelReply] | None = None  # in place of the talk
         self.model = ScriptedModel(self._reply)
@@ -149,6 +213,50 @@ class Stage:
         self.turns.daily = self.daily
         await self.worker.run(self.turns.work(turn or message(self.turns.record.request.text), attempts), self.turns)
         return self.turns.record
+
+    async def ends(
+        self, state: TaskState, applied: Sequence[str] | None = None, turn: Turn | None = None, attempts: int = 1
+    ) -> TaskRecord:
+        """``run``, after which the task stands so, with these claims approved if they are told."""
+        record = await self.run(turn, attempts)
+        assert record.state is state, f"{record.state}: {record.reason}"
+        assert applied is None or self.claims.applied == [*applied], f"{self.claims.applied}: {record.reason}"
+        return record
+
+    async def dies(self, before: int, turn: Turn | None = None) -> None:
+        """``run`` in a process that is killed before that write of its store; the next one may go on."""
+        self.turns.die_before = before
+        with pytest.raises(Died):
+            await self.run(turn)
+        self.turns.die_before = None
+
+    async def survives(self, before: int) -> TaskRecord:
+        """The first turn to its end, by a second worker if the first one dies before that write of the store."""
+        self.turns.die_before = before
+        try:
+            return await self.run()
+        except Died:
+            self.turns.die_before = None
+            return await self.run(attempts=2)
+
+    @property
+    def told(self) -> str:
+        """All results of calls that the model was told."""
+        return "\n".join(one.content for asked in self.model.requests for one in results_in(asked))
+
+    def change_tenant(self, **update: object) -> None:
+        self.tenants.record = self.tenants.record.model_copy(update=update)
+
+    def set_catalogue(self, **entries: CatalogueEntry) -> None:
+        """What the operator says of the tools of the one connection."""
+        (connection,) = self.tenants.record.connections
+        self.change_tenant(connections=(connection.model_copy(update={"catalogue": entries}),))
+
+    def set_rules(self, *rules: Rule | ToolRule) -> None:
+        """The tenant's one policy."""
+        plain = tuple(rule for rule in rules if isinstance(rule, Rule))
+        of_tools = tuple(rule for rule in rules if isinstance(rule, ToolRule))
+        self.change_tenant(policies=(Policy(id="house", rules=plain, tool_rules=of_tools),))
 
     def age_verdicts(self) -> None:
         """Each verdict is old by the time that a call is to go out."""

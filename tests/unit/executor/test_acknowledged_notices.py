@@ -21,7 +21,7 @@ async def planned(*, shown: bool, tool: str = "approve_claim", **tenant: bool) -
     if not shown:
         stage.servers.remove("get_claim")
         stage.talk.rounds[0] = []
-    stage.tenants.record = stage.tenants.record.model_copy(update=tenant)
+    stage.change_tenant(**tenant)
     return stage
 
 

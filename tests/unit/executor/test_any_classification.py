@@ -62,8 +62,7 @@ async def test_any_understanding_and_any_design_end_well(
     said: list[JsonObject], design: dict[str, Json], cut: int | None
 ) -> None:
     """Twice, not at all, in words that nobody wrote, of kinds that are none; a design cut off or out of order."""
-    stage = Stage()
-    stage.talk.rounds = [[], [APPROVE]]
+    stage = Stage(TASK, [], [APPROVE])
     stage.talk.helpers["new_process"] = text_reply(dumps(design)[:cut])
     stage.thinks = _Understanding(stage, said)
     record = await stage.run()

@@ -31,7 +31,7 @@ async def _asked(ladder: tuple[Rung, ...] = LADDER, approvers: int = 1, notices:
     stage.policy.says = {"requires_approval": True, "escalation_level": "manager", "triggered_rules": (rule,)}
     targets = (NoticeTarget(url="https://hooks.example/x"),) * notices
     changed = {"approval_ladder": ladder, "approval_hours": 8, "notices": targets}
-    stage.tenants.record = stage.tenants.record.model_copy(update=changed)
+    stage.change_tenant(**changed)
     await stage.run()
     return stage
 
@@ -75,8 +75,7 @@ async def test_the_new_level_decides_and_the_old_one_no_longer() -> None:
         TaskState.INPUT_REQUIRED,
         True,
     )
-    record = await stage.run(decision("approve", FINANCE, "yes"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", FINANCE, "yes"))
 
 
 @pytest.mark.promise("approvals.escalation")
@@ -122,12 +121,10 @@ async def test_a_task_that_went_up_the_ladder_replays_alike() -> None:
 @pytest.mark.promise("approvals.several")
 async def test_a_rule_asks_for_several_different_people() -> None:
     stage = await _asked((), approvers=2)
-    record = await stage.run(decision("approve", MANAGER, "one"))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", MANAGER, "one"))
     again = await stage.run(decision("approve", MANAGER, "one-again"))
     assert "already decided" in (again.reason or "")
-    record = await stage.run(decision("approve", OTHER, "two"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", OTHER, "two"))
 
 
 @pytest.mark.promise("approvals.several")
@@ -140,8 +137,7 @@ async def test_a_level_of_the_ladder_asks_for_several_people() -> None:
 async def test_one_no_among_several_ends_it() -> None:
     stage = await _asked((), approvers=3)
     await stage.run(decision("approve", MANAGER, "one"))
-    record = await stage.run(decision("reject", OTHER, "two"))
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    await stage.ends(TaskState.REJECTED, [], decision("reject", OTHER, "two"))
 
 
 @pytest.mark.promise("approvals.several")
@@ -151,8 +147,7 @@ async def test_a_yes_of_the_level_before_stays_but_never_decides_for_the_next() 
     await stage.run(decision("approve", MANAGER, "one"))
     up = await _passed(stage, 2, "d1")
     assert ([one.by.id for one in up.decisions], up.needed) == (["boss"], 2)
-    record = await stage.run(decision("approve", FINANCE, "two"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", FINANCE, "two"))
 
 
 @pytest.mark.promise("I7.changed_inputs_reopen")

@@ -74,8 +74,7 @@ async def test_a_dry_run_says_whom_a_real_one_would_ask_and_for_which_confirmati
     stage = await begun_as(TEMPLATES["subscription_migration"], APPROVE)
     request = stage.turns.record.request.model_copy(update={"metadata": {"dry_run": True}})
     stage.turns.record = stage.turns.record.model_copy(update={"request": request})
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, [])
+    record = await stage.ends(TaskState.COMPLETED, [])
     assert "an approver: 5 confirmations in sequence (what changes, data kept or lost," in str(
         record.metadata["approval"]
     )

@@ -16,7 +16,6 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState
 from shared.ports.models import Tier
 from tests.doubles.memory_learned import MemoryLearned
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
@@ -50,8 +49,7 @@ async def test_a_question_takes_the_short_way_whatever_it_is_about(process_type:
     """Nothing is designed for it either."""
     stage = stage_of(process_type, "What is pending of C-1?")
     stage.only_asks()
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+    record = await stage.ends(TaskState.COMPLETED)
     assert record.metadata["states"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
     assert asked(stage, "NEW PROCESS") == []
 
@@ -113,10 +111,7 @@ async def test_a_classified_task_is_replayed_without_asking_anybody() -> None:
 async def test_a_task_keeps_its_process_whenever_its_worker_dies(die_before: int) -> None:
     """Once the first reply is stored, another one changes nothing."""
     stage = stage_of("expense_approval")
-    stage.turns.die_before = die_before
-    with pytest.raises(Died):
-        await stage.run()
-    stage.turns.die_before = None
+    await stage.dies(die_before)
     known = any(entry.kind == "model" for entry in stage.turns.steps.values())
     stage.talk.process = "general"
     record = await stage.run(attempts=2)
@@ -141,7 +136,7 @@ async def test_a_task_that_goes_on_keeps_its_process_and_recalls_for_it() -> Non
     """A later turn names no other, whatever the model would say then."""
     stage = stage_of("expense_approval")
     stage.learned = learned = _Recalled()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
     await stage.run()
     stage.talk.process = "payroll"
     record = await stage.run(decision("approve"))

@@ -77,16 +77,14 @@ async def test_an_approver_is_told_what_was_confirmed_before_and_by_whom() -> No
 @each_row("given", range(5))
 async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
     stage = await _confirmed(given)
-    record = await stage.run(decision("reject", turn_id="no"))
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    record = await stage.ends(TaskState.REJECTED, [], decision("reject", turn_id="no"))
     assert f"Confirmation {given + 1} of 5 ({FIVE[given]}): rejected by boss" in (record.reason or "")
 
 
 async def test_no_answer_to_one_of_them_in_time_ends_the_task() -> None:
     stage = await _confirmed(3)
     stage.turns.ahead = timedelta(hours=25)
-    record = await stage.run(deadline())
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    record = await stage.ends(TaskState.REJECTED, [], deadline())
     assert "Confirmation 4 of 5 (effective date): not approved: no decision before" in (record.reason or "")
 
 
@@ -115,8 +113,7 @@ async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> No
 async def test_inputs_that_change_between_two_confirmations_start_them_over(given: int) -> None:
     stage = await _confirmed(given)
     stage.claims.rows["C-1"]["amount"] = "999.00"
-    record = await stage.run(decision("approve", turn_id="on-old-inputs"))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", turn_id="on-old-inputs"))
     assert _asked(record) == {"about": "what changes", "number": 1, "of": 5}
     assert "changed since the plan was approved" in (record.answer or "")
     for number in range(5):

@@ -65,10 +65,7 @@ async def _heard(words: Sequence[str]) -> tuple[Stage, _Expected]:
             stage.claims.rows["C-1"]["amount"] = f"{number}00.00"
         else:
             await stage.run(_turn(word, number))
-        assert (stage.turns.record.state, len(stage.claims.applied)) == (
-            expected.state,
-            int(expected.agreed),
-        )
+        assert (stage.turns.record.state, len(stage.claims.applied)) == (expected.state, int(expected.agreed))
     return stage, expected
 
 

@@ -10,8 +10,7 @@ from shared.domain.words import TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import RealPolicy, Stage
 
 pytestmark = pytest.mark.promise("process.record_stands")
 

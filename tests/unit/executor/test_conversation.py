@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from services.executor.ports.tools import ToolAnswer
-from shared.contracts.policy import Policy, Rule, ToolRule
+from shared.contracts.policy import Rule, ToolRule
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
@@ -15,8 +15,7 @@ from shared.ports.models import ModelAway, ModelReply, ModelRequest, Tier
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply, of_conversation, results_in, texts_in
 from tests.each_row import each_row
-from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision
+from tests.unit.executor.stage import APPROVE, READ, TASK, RealPolicy, Stage, deadline, decision
 
 STRANGE: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-9"})
 _CLAIM_ID: JsonObject = {
@@ -65,14 +64,11 @@ async def test_an_answer_of_a_task_that_wrote_nothing_says_so_unless_it_was_a_qu
 
 @pytest.mark.promise("coverage.settled_once")
 async def test_a_later_reply_cannot_understand_the_task_anew() -> None:
-    stage = Stage()
-    stage.talk.parts = [(TASK, "find out")]
     anew: JsonObject = {"parts": [{"quote": TASK, "kind": "do"}], "process": "general", "answer_form": "prose"}
-    stage.talk.rounds = [[READ], [("understand", anew)], [APPROVE]]
+    stage = Stage(TASK, [READ], [("understand", anew)], [APPROVE], kind="find out")
     await stage.run()
     assert stage.claims.applied == []
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("settled by the first reply" in content for content in told)
+    assert "settled by the first reply" in stage.told
 
 
 @pytest.mark.promise("coverage.settled_once")
@@ -88,8 +84,7 @@ async def test_a_part_that_was_not_done_ends_the_task_failed_and_named() -> None
     stage = Stage(f"{TASK}. Tell the clerk")
     stage.talk.parts = [(TASK, "do"), ("Tell the clerk", "do")]
     stage.talk.rounds = [[READ], [("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})]]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    record = await stage.ends(TaskState.FAILED, ["C-1"])
     assert "part 2 (Tell the clerk): no call was made for it" in str(record.reason)
     assert "Not done: part 2" in str(record.answer)
 
@@ -99,15 +94,13 @@ async def test_a_part_that_was_not_done_ends_the_task_failed_and_named() -> None
 async def test_a_notice_before_which_a_part_has_no_call_is_sent_back_once_and_then_asks_a_person(
     is_stubborn: bool,
 ) -> None:
-    stage = Stage(f"{TASK}. Tell the clerk")
-    stage.talk.parts = [(TASK, "do"), ("Tell the clerk", "do")]
+    stage = Stage(f"{TASK}. Tell the clerk", parts=(TASK, "Tell the clerk"))
     stage.servers.add("notify_clerk", lambda _: {"queued": True}, ToolClass.NOTIFY)
     tell: tuple[str, JsonObject] = ("notify_clerk", {"text": "Claim C-1 is approved.", "_call": {"part": 2}})
     approve: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
     again = [[tell], [tell]] if is_stubborn else [[approve, tell]]
     stage.talk.rounds = [[READ], [tell], [tell], *again]
-    record = await stage.run()
-    assert record.state is (TaskState.INPUT_REQUIRED if is_stubborn else TaskState.COMPLETED), record.reason
+    await stage.ends(TaskState.INPUT_REQUIRED if is_stubborn else TaskState.COMPLETED)
     assert len(stage.servers.called("notify_clerk")) == (0 if is_stubborn else 1)
     assert stage.claims.applied == ([] if is_stubborn else ["C-1"])
 
@@ -115,11 +108,9 @@ async def test_a_notice_before_which_a_part_has_no_call_is_sent_back_once_and_th
 @pytest.mark.promise("conversation.left_part")
 async def test_a_part_left_for_its_own_condition_is_said_in_the_answer_and_counts_as_done() -> None:
     text = f"{TASK} if it is overdue"
-    stage = Stage(text)
     left: JsonObject = {"part": 1, "because": "it is not overdue", "ref": "r1"}
-    stage.talk.rounds, stage.talk.answer = [[READ], [("leave_part", left)]], "C-1 stays open."
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, [])
+    stage = Stage(text, [READ], [("leave_part", left)], answer="C-1 stays open.")
+    record = await stage.ends(TaskState.COMPLETED, [])
     assert "it is not overdue" in str(record.answer)
 
 
@@ -138,8 +129,7 @@ async def test_a_part_left_without_any_condition_of_the_task_counts_as_not_done(
     left: JsonObject = {"part": 2, "because": "a message is not needed", "ref": "r1"}
     approve: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
     stage.talk.rounds = [[READ], [approve], [("leave_part", left)]]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    record = await stage.ends(TaskState.FAILED, ["C-1"])
     assert "it was left, though the task sets no condition: a message is not needed (r1)" in str(record.reason)
     assert str(record.answer).count("a message is not needed (r1)") == 1
 
@@ -147,9 +137,8 @@ async def test_a_part_left_without_any_condition_of_the_task_counts_as_not_done(
 @pytest.mark.promise("coverage.left_without_condition")
 @each_row("text", ["Tell the clerk, unless it is open", "Tell every clerk", "Tell those who asked"])
 async def test_a_part_that_may_come_to_nothing_by_its_own_words_is_left_rightly(text: str) -> None:
-    stage = Stage(text)
     left: JsonObject = {"part": 1, "because": "there is none", "ref": "r1"}
-    stage.talk.rounds, stage.talk.answer = [[READ], [("leave_part", left)]], "Nobody was told."
+    stage = Stage(text, [READ], [("leave_part", left)], answer="Nobody was told.")
     assert (await stage.run()).state is TaskState.COMPLETED
 
 
@@ -198,8 +187,7 @@ async def test_a_question_has_no_answer_where_every_read_was_refused() -> None:
     stage = _asking(answer="C-1 is open, and Ann has it.")
     denied = ToolAnswer("permission denied", is_error=True)
     stage.servers.add("get_claim", lambda _: denied, ToolClass.READ, _CLAIM_ID)
-    record = await stage.run()
-    assert record.state is TaskState.FAILED
+    record = await stage.ends(TaskState.FAILED)
     assert "part 1 (What is the status of claim C-1): it has no answer: no read worked: get_claim" in str(record.reason)
 
 
@@ -257,8 +245,7 @@ async def test_a_question_beside_a_change_has_no_answer_where_none_is_given() ->
     stage = Stage(f"{TASK}. What is its status?")
     stage.talk.parts = [(TASK, "do"), ("What is its status", "find out")]
     stage.talk.answer = ""
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    record = await stage.ends(TaskState.FAILED, ["C-1"])
     assert record.reason == "part 2 (What is its status): it has no answer: none was given"
 
 
@@ -293,9 +280,7 @@ async def test_a_sentence_that_no_part_quotes_is_told_to_the_model_and_stands_un
     ],
 )  # fmt: skip
 async def test_greetings_and_what_only_tells_something_make_no_noise(beside: str) -> None:
-    stage = Stage(f"{TASK}. {beside}")
-    stage.talk.parts = [(TASK, "do")]
-    stage.talk.rounds = [[READ, READ_2], [APPROVE]]
+    stage = Stage(f"{TASK}. {beside}", [READ, READ_2], [APPROVE], parts=(TASK,))
     record = await stage.run()
     assert (record.state, record.metadata.get("not_taken_up")) == (TaskState.COMPLETED, None)
     assert "Not taken up" not in str(record.answer)
@@ -308,10 +293,8 @@ APPROVE_2: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-2"})
 
 @pytest.mark.promise("coverage.listed_ids")
 async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_not_done() -> None:
-    stage = Stage(_BOTH)
-    stage.talk.rounds, stage.talk.answer = [[READ, READ_2], [APPROVE]], "Both are approved."
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    stage = Stage(_BOTH, [READ, READ_2], [APPROVE], answer="Both are approved.")
+    record = await stage.ends(TaskState.FAILED, ["C-1"])
     asked = [texts_in(request) for request in of_conversation(stage.model.requests)]
     assert [text.count("no call names C-2") for text in asked][-2:] == [0, 1]
     assert "Not done: part 1 (Approve claims C-1 and C-2): no call names C-2" in str(record.answer)
@@ -322,16 +305,14 @@ async def test_what_a_part_lists_and_no_call_names_is_asked_for_once_and_then_no
 async def test_asked_for_what_a_part_lists_a_model_calls_it_or_leaves_it_with_a_reason(
     then: list[tuple[str, JsonObject]],
 ) -> None:
-    stage = Stage(_BOTH)
     said = iter([text_reply("Both are approved."), calls_reply(then, 9)])
-    stage.talk.rounds, stage.talk.answer = [[READ, READ_2], [APPROVE]], "That is what was done."
+    stage = Stage(_BOTH, [READ, READ_2], [APPROVE], answer="That is what was done.")
 
     def think(asked: ModelRequest) -> ModelReply:
         return next(said, None) or stage.talk(asked) if stage.claims.applied else stage.talk(asked)
 
     stage.thinks = think
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+    record = await stage.ends(TaskState.COMPLETED)
     assert stage.claims.applied == (["C-1", "C-2"] if then == [APPROVE_2] else ["C-1"])
     assert then == [APPROVE_2] or "C-2 is a test claim (r2)" in str(record.answer)
 
@@ -346,10 +327,8 @@ async def test_asked_for_what_a_part_lists_a_model_calls_it_or_leaves_it_with_a_
     ],
 )  # fmt: skip
 async def test_what_a_part_names_as_evidence_or_leaves_out_needs_no_call(text: str) -> None:
-    stage = Stage(text)
-    stage.talk.rounds, stage.talk.answer = [[READ, READ_2], [APPROVE]], "C-1 is approved."
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    stage = Stage(text, [READ, READ_2], [APPROVE], answer="C-1 is approved.")
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
 
 
 def _with_quotes(stage: Stage) -> Stage:
@@ -364,8 +343,7 @@ _QUOTE: tuple[str, JsonObject] = ("quote_claim", {"claim_id": "C-1"})
 async def test_a_call_that_only_asks_does_no_part_and_the_model_is_told_so_once() -> None:
     stage = _with_quotes(Stage())
     stage.talk.rounds, stage.talk.answer = [[READ], [_QUOTE]], "It is approved."
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    record = await stage.ends(TaskState.FAILED, [])
     assert "quote_claim only asks, and no read shows that it changed anything" in str(record.reason)
     asked = [texts_in(request) for request in of_conversation(stage.model.requests)]
     assert "No call was made for part 1" in asked[-1]
@@ -412,8 +390,7 @@ async def test_a_question_that_needs_no_tool_is_answered_once_it_was_understood_
         [],
         "A demand for money.",
     )
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, [])
+    record = await stage.ends(TaskState.COMPLETED, [])
     assert "Nothing was read for this answer." in str(record.answer)
 
 
@@ -421,8 +398,7 @@ async def test_a_question_that_needs_no_tool_is_answered_once_it_was_understood_
 async def test_calls_without_understand_make_the_task_one_part_that_is_to_be_done() -> None:
     stage = Stage()
     stage.talk.understands = False
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert [entry.call.part for entry in stage.turns.writes.values()] == [1]
     assert [one.tier for one in stage.model.requests] == [Tier.HAIKU, Tier.SONNET, Tier.SONNET]
 
@@ -435,10 +411,8 @@ async def test_a_calculation_alone_settles_no_parts_and_a_read_does() -> None:
     stage = Stage()
     stage.talk.understands = False
     stage.talk.rounds = [[("calculate", figures)], [("understand", asks), READ], [("understand", asks), APPROVE]]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, [])
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("this task only asks" in content for content in told)
+    await stage.ends(TaskState.COMPLETED, [])
+    assert "this task only asks" in stage.told
 
 
 _NOT_OVERDUE: tuple[str, JsonObject] = ("leave_part", {"part": 1, "because": "it is not overdue", "ref": "r1"})
@@ -450,12 +424,9 @@ _NOT_OVERDUE: tuple[str, JsonObject] = ("leave_part", {"part": 1, "because": "it
     [[[READ], [_NOT_OVERDUE], [APPROVE]], [[READ], [_NOT_OVERDUE, APPROVE]], [[READ], [APPROVE, _NOT_OVERDUE]]],
 )
 async def test_a_part_that_was_left_takes_no_call(rounds: list[list[tuple[str, JsonObject]]]) -> None:
-    stage = Stage(f"{TASK} if it is overdue")
-    stage.talk.rounds, stage.talk.answer = [*rounds], "C-1 stays open."
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, [])
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("part 1 was left because it is not overdue (r1)" in content for content in told)
+    stage = Stage(f"{TASK} if it is overdue", *rounds, answer="C-1 stays open.")
+    await stage.ends(TaskState.COMPLETED, [])
+    assert "part 1 was left because it is not overdue (r1)" in stage.told
 
 
 @pytest.mark.promise("coverage.left_part_takes_no_call")
@@ -477,10 +448,8 @@ async def test_a_condition_that_came_out_false_closes_its_part_and_one_that_come
 
     stage = Stage("Approve claim C-1 if it is over 500, or over 100")
     stage.talk.rounds = [[READ], [condition("500"), APPROVE], [condition("100"), APPROVE]]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("part 1 was left because amount 120.50 is more than 500: no" in content for content in told)
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
+    assert "part 1 was left because amount 120.50 is more than 500: no" in stage.told
 
 
 @pytest.mark.promise("conversation.left_part")
@@ -493,8 +462,7 @@ async def test_a_condition_that_is_calculated_and_not_met_ends_the_task_in_words
         "operands": ["r1.amount", "500"],
         "part": 1,
     }
-    stage = Stage("Approve claim C-1 if it is over 500")
-    stage.talk.rounds, stage.talk.answer = [[READ], [("calculate", large)]], "It stays open."
+    stage = Stage("Approve claim C-1 if it is over 500", [READ], [("calculate", large)], answer="It stays open.")
     record = await stage.run()
     assert (record.state, stage.claims.applied, len(stage.model.requests)) == (TaskState.COMPLETED, [], 3)
     assert "amount 120.50 is more than 500: no" in str(record.answer)
@@ -504,10 +472,8 @@ async def test_a_condition_that_is_calculated_and_not_met_ends_the_task_in_words
 async def test_a_calculated_condition_that_the_task_does_not_set_excuses_no_part() -> None:
     operands: list[Json] = ["r1.amount", "r1.amount"]
     large: JsonObject = {"name": "large", "operation": "is_more", "operands": operands, "part": 1}
-    stage = Stage("Approve claim C-1")
-    stage.talk.rounds, stage.talk.answer = [[READ], [("calculate", large)]], "It stays open."
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    stage = Stage("Approve claim C-1", [READ], [("calculate", large)], answer="It stays open.")
+    record = await stage.ends(TaskState.FAILED, [])
     assert "the task sets no condition: amount 120.50 is more than amount 120.50: no" in str(record.reason)
 
 
@@ -516,8 +482,7 @@ async def test_a_calculated_condition_that_the_task_does_not_set_excuses_no_part
 
 @pytest.mark.promise("conversation.one_error")
 async def test_one_wrong_write_holds_all_writes_of_its_reply_while_its_reads_run() -> None:
-    stage = Stage()
-    stage.talk.rounds = [[READ], [APPROVE, STRANGE], [APPROVE]]
+    stage = Stage(TASK, [READ], [APPROVE, STRANGE], [APPROVE])
     await stage.run()
     held = [one for one in results_in(stage.model.requests[2]) if one.is_error]
     assert [("propose it again" in one.content) for one in held] == [True, False]
@@ -526,8 +491,7 @@ async def test_one_wrong_write_holds_all_writes_of_its_reply_while_its_reads_run
 
 @pytest.mark.promise("conversation.one_error")
 async def test_a_write_beside_a_new_read_waits_until_its_result_was_seen() -> None:
-    stage = Stage()
-    stage.talk.rounds = [[READ], [("get_claim", {"claim_id": "C-2"}), APPROVE], [APPROVE]]
+    stage = Stage(TASK, [READ], [("get_claim", {"claim_id": "C-2"}), APPROVE], [APPROVE])
     await stage.run()
     assert any("once you have seen what get_claim gives" in one.content for one in results_in(stage.model.requests[2]))
     assert stage.claims.applied == ["C-1"]
@@ -535,10 +499,8 @@ async def test_a_write_beside_a_new_read_waits_until_its_result_was_seen() -> No
 
 @pytest.mark.promise("conversation.corrections")
 async def test_after_three_corrections_the_task_ends_and_says_what_was_wrong() -> None:
-    stage = Stage()
-    stage.talk.rounds = [[READ], *[[STRANGE]] * 9]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    stage = Stage(TASK, [READ], *[[STRANGE]] * 9)
+    record = await stage.ends(TaskState.FAILED, [])
     assert "after 3 corrections" in str(record.reason)
     assert "C-9" in str(record.reason)
     assert len(stage.model.requests) == 5
@@ -546,8 +508,7 @@ async def test_after_three_corrections_the_task_ends_and_says_what_was_wrong() -
 
 @pytest.mark.promise("conversation.on_sonnet")
 async def test_what_the_first_reply_writes_is_proposed_again_on_sonnet() -> None:
-    stage = Stage()
-    stage.talk.rounds = [[READ, APPROVE], [APPROVE]]
+    stage = Stage(TASK, [READ, APPROVE], [APPROVE])
     await stage.run()
     assert [one.tier for one in stage.model.requests] == [Tier.HAIKU, Tier.SONNET, Tier.SONNET]
     assert stage.claims.applied == ["C-1"]
@@ -589,8 +550,7 @@ async def test_a_code_from_nowhere_is_written_only_where_its_numbers_are_small(r
 
 @pytest.mark.promise("conversation.held_together")
 async def test_a_history_that_is_too_long_begins_anew_only_once_no_call_waits() -> None:
-    stage = Stage("Approve claim C-1. Tell the clerk")
-    stage.talk.parts = [("Approve claim C-1", "do"), ("Tell the clerk", "do")]
+    stage = Stage("Approve claim C-1. Tell the clerk", parts=("Approve claim C-1", "Tell the clerk"))
     approve: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
     tell: tuple[str, JsonObject] = ("notify_person", {"text": "C-1 is approved.", "_call": {"part": 2}})
     replies = iter(
@@ -642,10 +602,8 @@ async def test_a_number_from_nowhere_is_sent_back_once_and_taken_if_it_comes_aga
     stage, visit = _visiting(_TWO_WEEKS, **given)
     stage.talk.rounds = [[READ], [visit], *([[visit]] if is_sent_back else [])]
     stage.talk.answer = "It is done."
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED, record.reason
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("if it is yours to choose" in content for content in told) is is_sent_back
+    await stage.ends(TaskState.COMPLETED)
+    assert ("if it is yours to choose" in stage.told) is is_sent_back
     assert [entry.call.arguments for entry in stage.turns.writes.values()] == [visit[1]]
 
 
@@ -672,8 +630,7 @@ async def test_a_day_that_lies_as_far_from_the_record_as_the_task_says_is_no_dou
     other: tuple[str, JsonObject] = ("get_claim", {"claim_id": "C-2"})
     stage.talk.rounds, stage.talk.answer = [[READ, other], [visit], [visit]], "It is done."
     await stage.run()
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("if it is yours to choose" in content for content in told) is is_sent_back
+    assert ("if it is yours to choose" in stage.told) is is_sent_back
 
 
 @pytest.mark.promise("conversation.agreement")
@@ -742,7 +699,7 @@ def _paying(*trusted: str) -> tuple[Stage, list[Json]]:
         "status": "open",
     }
     stage.servers.add("pay_claim", pay, ToolClass.CHANGE, PAY_SCHEMA)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"trusted_texts": trusted})
+    stage.change_tenant(trusted_texts=trusted)
     stage.talk.rounds = [[READ], [("pay_claim", {"claim_id": "C-1", "amount": "77.10"})]]
     stage.talk.answer = "Claim C-1 is paid."
     return stage, paid
@@ -813,8 +770,7 @@ async def test_a_person_who_is_asked_for_another_reason_is_told_what_stands_only
     stage, paid = _paying()
     stage.policy = RealPolicy()
     rule = Rule(id="LOOK", condition='tool == "pay_claim"', action="require_approval", level="manager")
-    policies = (Policy(id="house", rules=(rule,)),)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.set_rules(rule)
     record = await stage.run()
     assert (record.state, paid) == (TaskState.INPUT_REQUIRED, [])
     assert "LOOK" in str(record.answer)
@@ -846,8 +802,7 @@ async def test_a_read_opens_no_address_that_only_a_note_has(text: str, address: 
     stage.talk.rounds, stage.talk.answer = [[READ], [("open_link", {"url": address})]], "It is open."
     record = await stage.run()
     assert (record.state, seen) == (TaskState.COMPLETED, [address] if opened else [])
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("stands only in a text that somebody wrote" in content for content in told) is not opened
+    assert ("stands only in a text that somebody wrote" in stage.told) is not opened
 
 
 @pytest.mark.promise("conversation.strange_addresses")
@@ -900,8 +855,7 @@ async def _woken(stage: Stage) -> TaskRecord:
 async def test_while_the_model_is_away_the_task_rests_and_then_goes_on() -> None:
     stage = Stage()
     stage.thinks = lambda asked: stage.talk(asked) if len(stage.model.requests) == 1 else _away(asked)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.WORKING, [])
+    record = await stage.ends(TaskState.WORKING, [])
     assert "waiting for the model" in str(record.reason)
     stage.thinks = None
     record = await _woken(stage)
@@ -926,8 +880,7 @@ async def test_past_its_deadline_a_task_whose_model_is_away_fails_and_says_why()
 async def test_once_the_writes_took_hold_a_model_that_is_away_is_not_waited_for() -> None:
     stage = Stage()
     stage.thinks = lambda asked: _away(asked) if stage.claims.applied else stage.talk(asked)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert "approve_claim: verified" in str(record.answer)
 
 
@@ -935,7 +888,7 @@ async def test_once_the_writes_took_hold_a_model_that_is_away_is_not_waited_for(
 @each_row(("form", "asked"), [("prose", 2), ("list", 3)])
 async def test_the_ledger_answers_where_the_tenant_wants_it_and_no_form_is_asked_for(form: str, asked: int) -> None:
     stage = Stage()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"answer_from_ledger": True})
+    stage.change_tenant(answer_from_ledger=True)
     stage.talk.form, stage.talk.answer = form, '["C-1"]'  # type: ignore[assignment]  # one of the two
     record = await stage.run()
     assert (record.state, len(stage.model.requests)) == (TaskState.COMPLETED, asked)
@@ -994,8 +947,7 @@ async def test_no_words_of_a_server_make_a_line_of_their_own() -> None:
 
 @pytest.mark.promise("conversation.wide")
 async def test_a_write_that_comes_by_use_tool_is_no_read() -> None:
-    stage = Stage()
-    stage.talk.parts = [(TASK, "find out")]
+    stage = Stage(kind="find out")
     stage.thinks = lambda asked: (
         calls_reply([("use_tool", {"tool": "approve_claim", "arguments": {"claim_id": "C-1"}})], len(asked.messages))
         if len(asked.messages) > 1
@@ -1011,19 +963,14 @@ async def test_a_write_that_comes_by_use_tool_is_no_read() -> None:
 @pytest.mark.promise("writes.proposed_twice")
 @each_row("rounds", [[[READ], [APPROVE, APPROVE]], [[READ, APPROVE], [APPROVE, APPROVE]]])
 async def test_a_call_that_one_reply_proposes_twice_is_made_once(rounds: list[list[tuple[str, JsonObject]]]) -> None:
-    stage = Stage()
-    stage.talk.rounds = [*rounds]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    stage = Stage(TASK, *rounds)
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
 
 
 @pytest.mark.promise("writes.proposed_twice")
 async def test_a_part_that_may_ask_for_several_has_a_person_see_the_second_call() -> None:
-    stage = Stage("Book claim C-1 twice, as two bookings.")
-    stage.talk.parts = [("Book claim C-1 twice, as two bookings.", "do")]
-    stage.talk.rounds = [[READ], [APPROVE, APPROVE]]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    stage = Stage("Book claim C-1 twice, as two bookings.", [READ], [APPROVE, APPROVE])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [])
     assert "the same call twice for this part" in str(record.answer)
 
 
@@ -1036,8 +983,7 @@ async def test_for_two_parts_the_same_call_is_made_twice_with_ids_of_their_own()
     first, second = (("notify_person", {"text": "Hello Ann.", "_call": {"part": number}}) for number in (1, 2))
     approve = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 3}})
     stage.talk.rounds = [[READ], [first], [first, second], [approve]]
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED, record.reason
+    await stage.ends(TaskState.COMPLETED)
     calls = [entry.call for entry in stage.turns.writes.values()]
     assert sorted(call.tool for call in calls) == ["approve_claim", "notify_person", "notify_person"]
     assert len({call.call_id for call in calls}) == 3
@@ -1047,11 +993,9 @@ async def test_for_two_parts_the_same_call_is_made_twice_with_ids_of_their_own()
 async def test_a_limit_holds_for_a_further_plan_together_with_the_one_before() -> None:
     task, waived = "Waive 140 and then 60 of claim C-1.", list[Json]()
     stage = Stage(task)
-    stage.talk.parts = [(task, "do")]
     stage.policy = RealPolicy()
     rule = Rule(id="OVER", condition='tool == "waive_claim" && amount > 150', action="require_approval")
-    house = Policy(id="house", rules=(rule,))
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (house,)})
+    stage.set_rules(rule)
 
     def waive(given: JsonObject) -> Json:
         waived.append(given["amount"])
@@ -1077,17 +1021,14 @@ async def test_a_call_that_a_rule_may_forbid_is_stopped_and_nobody_is_asked_whom
     stage.claims.rows["C-1"]["amount"] = None
     stage.policy = RealPolicy()
     rule = Rule(id="FRAUD", condition="amount > 100", action="block", level=level, reason="Large claims are closed")
-    house = Policy(id="house", rules=(rule,))
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (house,)})
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (state, [])
+    stage.set_rules(rule)
+    record = await stage.ends(state, [])
     assert "cannot be decided: amount missing or null" in f"{record.reason} {record.answer}"
 
 
 @pytest.mark.promise("policy.unfound_records_stop")
 async def test_a_write_on_a_record_that_no_read_finds_is_not_made_and_the_task_says_so() -> None:
-    stage = Stage("Approve claim C-9")
-    stage.talk.rounds = [[], *[[("approve_claim", {"claim_id": "C-9"})]] * 5]
+    stage = Stage("Approve claim C-9", [], *[[("approve_claim", {"claim_id": "C-9"})]] * 5)
     record = await stage.run()
     assert (record.state, stage.turns.writes) == (TaskState.FAILED, {})
     assert [call.tool for call in stage.servers.calls] == ["get_claim"]
@@ -1099,13 +1040,10 @@ async def test_what_the_machine_read_by_itself_is_not_what_a_rule_wants_to_be_lo
     stage = Stage("Approve claim C-1")
     stage.policy = RealPolicy()
     rule = ToolRule(id="LOOK", kind="only_after", tool="approve_claim", after=("get_claim",))
-    house = Policy(id="house", tool_rules=(rule,))
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (house,)})
+    stage.set_rules(rule)
     stage.talk.rounds = [[], [APPROVE], [READ], [APPROVE]]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("LOOK" in content for content in told)
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
+    assert "LOOK" in stage.told
     histories = [[call.outcome.value for call in asked.history] for asked in stage.policy.asked if asked.calls]
     assert (histories[0], histories[-1]) == (["unknown"], ["succeeded"])
 
@@ -1116,8 +1054,7 @@ async def test_a_verdict_is_told_in_the_state_of_the_policy_check(action: str) -
     stage = Stage()
     stage.policy = RealPolicy()
     rules = (Rule(id="R", condition='tool == "approve_claim"', action=action),) if action else ()
-    house = Policy(id="house", rules=rules)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (house,)})
+    stage.set_rules(*rules)
     await stage.run()
     told = [(event.kind, event.data.get("state")) for event in stage.turns.events if event.kind in ("state", "verdict")]
     place = [kind for kind, _ in told].index("verdict")
@@ -1131,8 +1068,7 @@ async def test_a_letter_that_nobody_classed_does_not_tell_of_a_change_that_is_bl
     stage.talk.parts = [("Approve claim C-1 of 120.50", "do"), ("Send the holder a letter with the amount", "do")]
     stage.policy = RealPolicy()
     rule = Rule(id="LARGE", condition='tool == "approve_claim"', action="block")
-    policies = (Policy(id="house", rules=(rule,)),)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.set_rules(rule)
     schema: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}, "text": {"type": "string"}}}
     stage.servers.add(tool, lambda said: said, ToolClass.CHANGE, schema)
     letter: JsonObject = {"claim_id": "C-1", "text": "Your claim is settled for 120.50.", "_call": {"part": 2}}
@@ -1144,12 +1080,10 @@ async def test_a_letter_that_nobody_classed_does_not_tell_of_a_change_that_is_bl
 @pytest.mark.promise("policy.no_news_of_blocked")
 async def test_a_letter_about_a_change_of_its_own_part_goes_out_beside_a_blocked_one() -> None:
     first, second = "Approve claim C-1 of 120.50", "Park claim C-2 and send the holder a letter"
-    stage = Stage(f"{first}. {second}")
-    stage.talk.parts = [(first, "do"), (second, "do")]
+    stage = Stage(f"{first}. {second}", parts=(first, second))
     stage.policy = RealPolicy()
     rule = Rule(id="LARGE", condition='tool == "approve_claim"', action="block")
-    policies = (Policy(id="house", rules=(rule,)),)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.set_rules(rule)
     schema: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}, "text": {"type": "string"}}}
     for tool in ("park_claim", "send_letter"):
         stage.servers.add(tool, lambda said: said, ToolClass.CHANGE, schema)
@@ -1190,8 +1124,7 @@ async def test_a_record_that_no_word_tells_of_is_sent_back_and_then_asks_a_perso
     stage.talk.rounds = [[("list_claims", {})], [wrong], *([[wrong]] if is_sent_back else [])]
     stage.talk.answer = "It is done."
     record = await stage.run()
-    told = [one.content for asked in stage.model.requests for one in results_in(asked)]
-    assert any("no word of the task tells of this record" in content for content in told) is is_sent_back
+    assert ("no word of the task tells of this record" in stage.told) is is_sent_back
     assert (record.state is TaskState.INPUT_REQUIRED, stage.claims.applied) == (
         is_sent_back,
         [] if is_sent_back else ["C-2"],
@@ -1261,8 +1194,7 @@ async def test_a_first_reply_that_was_cut_off_before_it_said_the_parts_settles_n
     begun = calls_reply([_understood(_EVERY), READ, _OTHER], 1)
     replies = iter([_cut(calls_reply([READ, _understood(_EVERY)])), begun, calls_reply([_FIRST, _SECOND], 2)])
     stage.thinks = lambda _: next(replies, text_reply("Done."))
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "C-2"])
+    await stage.ends(TaskState.COMPLETED, ["C-1", "C-2"])
 
 
 @pytest.mark.promise("conversation.cut_off")

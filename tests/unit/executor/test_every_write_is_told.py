@@ -124,21 +124,14 @@ _WORDS = st.lists(st.sampled_from(["retry", "retry", "skip", "cancel", "give up"
 @example([WriteFault.FAILED_AFTER], [ReadFault.NONE, ReadFault.SILENT], [], [], False, False)
 @example([WriteFault.LATE], [ReadFault.NONE, ReadFault.BUSY, ReadFault.BUSY], [], ["retry", "retry"], False, False)
 async def test_a_task_that_ends_tells_of_a_write_that_took_hold(
-    writes: list[WriteFault],
-    reads: list[ReadFault],
-    deaths: list[int],
-    words: list[str],
-    keyed: bool,
-    canceled: bool,
+    writes: list[WriteFault], reads: list[ReadFault], deaths: list[int], words: list[str], keyed: bool, canceled: bool
 ) -> None:
     stage = Stage()
     stage.limits = stage.limits._replace(tool_seconds=0.01)
     office = Office(stage, writes, reads)
     stage.servers.add("get_claim", office.get, ToolClass.READ, _NAMED)
     stage.servers.add("approve_claim", office.approve, ToolClass.CHANGE, _KEYED if keyed else _NAMED)
-    (connection,) = stage.tenants.record.connections
-    known = connection.model_copy(update={"catalogue": {"approve_claim": CatalogueEntry(idempotency_field="once")}})
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (known,)})
+    stage.set_catalogue(approve_claim=CatalogueEntry(idempotency_field="once"))
     record = await _play(stage, list(deaths), list(words), canceled)
 
     if record.state.is_terminal and stage.claims.applied:

@@ -90,8 +90,7 @@ def _away(_request: ModelRequest) -> ModelReply:
 async def test_without_a_usable_artifact_the_last_words_of_the_conversation_are_the_answer(artifact: object) -> None:
     stage = five_phase()
     stage.talk.helpers["artifact"] = artifact  # type: ignore[assignment]  # a reply, or what makes one
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+    record = await stage.ends(TaskState.COMPLETED)
     assert str(record.answer).startswith("Claim C-1 of 120.50 is approved.")
     assert (await replayed(stage)).difference == ""
 

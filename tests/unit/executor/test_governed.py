@@ -15,8 +15,7 @@ from shared.domain.words import Role, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import Stage, decision
+from tests.unit.executor.stage import RealPolicy, Stage, decision
 
 FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
 _ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}

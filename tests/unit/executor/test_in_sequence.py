@@ -50,15 +50,13 @@ NOT_DONE = ToolAnswer("no such claim", is_error=True, not_begun=True)
 
 async def test_changes_that_are_verified_follow_each_other() -> None:
     stage = await _stage("hr_offboarding", None)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "C-2"])
+    await stage.ends(TaskState.COMPLETED, ["C-1", "C-2"])
     assert stage.statuses == ["verified", "verified"]
 
 
 async def test_nothing_follows_a_change_that_failed_although_it_carries_out_another_part() -> None:
     stage = await _stage("hr_offboarding", NOT_DONE)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    record = await stage.ends(TaskState.FAILED, [])
     assert "c2: approve_claim was not called: this process goes step by step" in (record.answer or "")
     assert "c1 approve_claim before it is refused (the server refused: no such claim)" in (record.answer or "")
 
@@ -66,8 +64,7 @@ async def test_nothing_follows_a_change_that_failed_although_it_carries_out_anot
 async def test_nor_does_it_follow_in_a_further_plan() -> None:
     stage = await _stage("hr_offboarding", NOT_DONE)
     stage.talk.rounds.append([of_part(2, SECOND)])
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    await stage.ends(TaskState.FAILED, [])
     assert [call["claim_id"] for call in stage.servers.called("approve_claim")] == ["C-1"]
 
 
@@ -80,8 +77,7 @@ async def test_a_change_that_failed_may_be_made_good_in_a_further_plan_and_then_
 
     stage.servers.add("approve_claim", approve, ToolClass.CHANGE)
     stage.talk.rounds.append([of_part(1, FIRST), of_part(2, SECOND)])
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "C-2"])
+    await stage.ends(TaskState.COMPLETED, ["C-1", "C-2"])
 
 
 async def test_nothing_follows_a_change_that_its_proof_contradicts() -> None:
@@ -93,8 +89,7 @@ async def test_nothing_follows_a_change_that_its_proof_contradicts() -> None:
 
 async def test_nothing_follows_a_change_of_which_no_answer_came() -> None:
     stage = await _stage("hr_offboarding", ToolSilent("cut off"))
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [])
 
 
 @each_row("word", [Resolution.DONE, Resolution.SKIP])
@@ -126,6 +121,5 @@ async def test_dying_at_any_point_sends_each_change_once_and_in_its_turn() -> No
 
 async def test_without_the_template_the_other_part_is_carried_out() -> None:
     stage = await _stage("general", NOT_DONE)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-2"])
+    record = await stage.ends(TaskState.FAILED, ["C-2"])
     assert "part 2" not in (record.reason or "")

@@ -58,8 +58,7 @@ async def test_a_session_of_many_turns_remembers_no_more_than_a_short_one() -> N
     sizes: list[int] = []
     remembered = SessionState()
     for number in range(TURNS):
-        stage = Stage("approve " * 600)
-        stage.talk.answer = "done " * 1_200
+        stage = Stage("approve " * 600, answer="done " * 1_200)
         stage.talk.helpers["summarize"] = text_reply("said " * 1_200)
         learned = {f"old{number:02}{column}": "new" for column in range(20)}
         stage.turns.remembered = remembered._replace(corrections={**remembered.corrections, **learned})
@@ -72,7 +71,7 @@ async def test_a_session_of_many_turns_remembers_no_more_than_a_short_one() -> N
 @pytest.mark.promise("journal.bounded")
 async def test_a_task_of_many_messages_keeps_the_newest_of_them() -> None:
     stage = Stage()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
     await stage.run()
     for number in range(120):
         await stage.run(message(f"and now? {number}", f"turn-m{number}"))

@@ -11,7 +11,6 @@ from services.executor.core.session.journal import latest
 from services.executor.ports.sandbox import NoSandbox
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.made_stage import (
@@ -47,9 +46,7 @@ async def _made_notes(stage: MadeStage) -> str:
 async def test_nothing_is_made_unless_the_tenant_says_so(stage: MadeStage) -> None:
     stage.tenants.record = office()
 
-    record = await stage.run()
-
-    assert record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED)
     assert not stage.asked("MAKE TOOL")
     assert not stage.asked("TOOL GAP")
     assert not any(offers_made_tool(tool) for request in stage.model.requests for tool in request.tools)
@@ -60,18 +57,14 @@ async def test_nothing_is_made_unless_the_tenant_says_so(stage: MadeStage) -> No
 async def test_an_executor_without_the_part_makes_no_tools_whatever_the_record_says() -> None:
     stage = MadeStage(NoSandbox())
 
-    record = await stage.run()
-
-    assert record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED)
     assert not stage.asked("MAKE TOOL")
     assert not stage.asked("TOOL GAP")
 
 
 @pytest.mark.promise("made.used")
 async def test_a_formula_of_the_task_becomes_an_operation_whose_values_are_signed(stage: MadeStage) -> None:
-    record = await stage.run()
-
-    assert record.state is TaskState.COMPLETED, record.reason
+    await stage.ends(TaskState.COMPLETED)
     (value,) = (await _last(stage)).dossier.values
     (tool,) = stage.made.tools["acme"]
     assert value.value == "36.000000"
@@ -109,9 +102,7 @@ async def test_cases_that_do_not_come_out_or_prove_nothing_keep_the_tool_out(
 ) -> None:
     stage.talk.helpers["tool_cases"] = cases(given)
 
-    record = await stage.run()
-
-    assert record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED)
     assert not stage.made.tools["acme"]
     assert why in await _made_notes(stage)
     assert not (await _last(stage)).dossier.values
@@ -147,9 +138,7 @@ async def test_a_kept_tool_is_used_again_and_nobody_is_asked(stage: MadeStage) -
     again = MadeStage(stage.sandbox)
     again.made = stage.made
 
-    record = await again.run()
-
-    assert record.state is TaskState.COMPLETED
+    await again.ends(TaskState.COMPLETED)
     assert not again.asked("MAKE TOOL")
     assert (await _last(again)).dossier.values[0].made_by == stage.made.tools["acme"][0].by
 
@@ -158,9 +147,7 @@ async def test_a_kept_tool_is_used_again_and_nobody_is_asked(stage: MadeStage) -
 async def test_where_no_function_can_be_written_the_gap_is_said_and_the_task_goes_on(stage: MadeStage) -> None:
     stage.talk.helpers["make_tool"] = function("", "needs a model")
 
-    record = await stage.run()
-
-    assert record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED)
     assert "needs a model" in await _made_notes(stage)
     assert "unknown operation 'net_margin'" in stage.refused[0]
 
@@ -216,9 +203,7 @@ async def test_with_the_rule_based_planner_a_stated_formula_is_made_used_and_sig
     """Without any model: it writes the function, judges it by figures of its own, and asks it."""
     stage.thinks = by_planner
 
-    record = await stage.run()
-
-    assert record.state is TaskState.COMPLETED, record.reason
+    await stage.ends(TaskState.COMPLETED)
     (value,) = (await _last(stage)).dossier.values
     assert (value.operation, value.value) == ("net_margin", "36.000000")
     assert value.made_by == stage.made.tools["acme"][0].by
@@ -237,10 +222,7 @@ async def test_a_run_with_a_made_tool_is_replayed_with_no_sandbox_and_no_model(s
 @pytest.mark.parametrize("die_before", range(3, 11))
 async def test_a_worker_that_dies_on_the_way_pays_for_no_tool_twice(stage: MadeStage, die_before: int) -> None:
     """Wherever it dies, another one comes to the same value by the same code, and the run can be replayed."""
-    stage.turns.die_before = die_before
-    with pytest.raises(Died):
-        await stage.run()
-    stage.turns.die_before = None
+    await stage.dies(die_before)
 
     record = await stage.run(attempts=2)
 
@@ -254,13 +236,11 @@ async def test_a_worker_that_dies_on_the_way_pays_for_no_tool_twice(stage: MadeS
 @pytest.mark.promise("made.audited")
 async def test_after_an_approval_the_value_is_worked_out_again_from_fresh_facts(stage: MadeStage) -> None:
     """By the code that the plan was approved with, although the tool was removed meanwhile."""
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
     await stage.run()
     stage.made.tools.clear()
 
-    record = await stage.run(decision("approve"))
-
-    assert record.state is TaskState.COMPLETED, record.reason
+    record = await stage.ends(TaskState.COMPLETED, turn=decision("approve"))
     again = [entry.key for entry in await stage.turns.journal() if ":again:" in entry.key and ":made:" in entry.key]
     assert len(again) == 1
     done = await replayed(stage)
@@ -273,9 +253,7 @@ async def test_every_strategy_is_offered_the_made_tool(stage: MadeStage, strateg
     """Asked for once, although moa drafts twice."""
     stage.limits = stage.limits._replace(strategies=(Strategy(strategy),))
 
-    record = await stage.run()
-
-    assert record.state is TaskState.COMPLETED, record.reason
+    record = await stage.ends(TaskState.COMPLETED)
     assert len(stage.asked("MAKE TOOL")) == 1
     assert {value.made_by for value in (await _last(stage)).dossier.values} == {stage.made.tools["acme"][0].by}
     done = await replayed(stage)

@@ -70,8 +70,7 @@ def _leaving() -> Stage:
 async def test_drafts_that_agree_are_taken_without_a_third_opinion(begin: Callable[[], Stage]) -> None:
     stage = _with(begin(), _answers(REWORDED))
     stage.talk.answer = AGREED
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+    record = await stage.ends(TaskState.COMPLETED)
     assert str(record.answer).startswith(AGREED)
     assert (len(_seconds(stage)), _merges(stage)) == (1, [])
 
@@ -129,8 +128,7 @@ async def test_answers_that_diverge_become_one_made_of_both() -> None:
 @pytest.mark.promise("strategy.moa.synthesis")
 async def test_drafts_that_propose_other_writes_diverge_and_only_the_chosen_reply_is_carried_out() -> None:
     stage = _with(moa(), lambda usual: calls_reply([OTHER], 9) if usual.tool_uses else usual)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert len(_merges(stage)) == 1
     assert all("C-2" not in entry.arguments_json for entry in stage.turns.writes.values())
     last = stage.model.requests[-1]
@@ -202,8 +200,7 @@ async def test_where_another_draft_cannot_be_had_the_first_one_is_taken(
         return usual if usual.tool_uses or not _is_doubting(request) else text_reply("Nothing was approved.")
 
     stage.thinks = says
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert str(record.answer).startswith(stage.talk.answer)
     assert (await replayed(stage)).difference == ""
 

@@ -9,7 +9,7 @@ from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
 from services.executor.core.write.notices import is_addressed_to
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
@@ -30,7 +30,7 @@ async def unproved(template: ProcessTemplate, *calls: tuple[str, JsonObject], te
     stage = await begun_as(template, *calls, text=text)
     stage.servers.remove("get_claim")
     stage.talk.rounds[0] = []
-    stage.tenants.record = stage.tenants.record.model_copy(update={"notices_after_proof": True})
+    stage.change_tenant(notices_after_proof=True)
     return stage
 
 
@@ -56,8 +56,7 @@ async def test_of_a_change_that_its_proof_contradicts_nobody_is_told() -> None:
     stage = await begun_as(CLOSE, APPROVE, NOTICE)
     stage.servers.add("approve_claim", lambda _: {"status": "approved"}, ToolClass.CHANGE)
     entry = CatalogueEntry(read_back="get_claim", expect={"status": "approved"})
-    connection = Connection(id="office", url="http://office", catalogue={"approve_claim": entry})
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+    stage.set_catalogue(approve_claim=entry)
     await stage.run()
     assert (stage.claims.applied, stage.claims.told) == ([], [])
 
@@ -76,7 +75,7 @@ async def test_one_unproved_change_of_several_holds_every_notice_back() -> None:
     again: tuple[str, JsonObject] = ("notify_person", {"text": "Again."})
     stage = await begun_as(CLOSE, APPROVE, ("close_file", {"name": "C-1"}), NOTICE, again)
     stage.servers.add("close_file", lambda _: {"ok": True}, ToolClass.CHANGE)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"notices_after_proof": True})
+    stage.change_tenant(notices_after_proof=True)
     record = await stage.run()
     assert (stage.statuses, stage.claims.told) == (["verified", "unverified"], [])
     notes = (record.answer or "").partition("Not made:\n")[2]

@@ -113,10 +113,7 @@ async def test_a_figure_without_a_source_is_asked_for_anew() -> None:
     async with orchestrated(events(READ), events(invented), events(sound), answer("Told.")) as (stage, brain):
         record = await stage.run()
     assert "amount 999.99 (amount) stands neither in the task nor in a result" in dumps(brain.results[1])
-    assert (record.state, stage.claims.told) == (
-        TaskState.COMPLETED,
-        [{"text": "C-1 of 120.50", "amount": "120.50"}],
-    )
+    assert (record.state, stage.claims.told) == (TaskState.COMPLETED, [{"text": "C-1 of 120.50", "amount": "120.50"}])
 
 
 @pytest.mark.promise("brainos.gate")
@@ -178,11 +175,7 @@ async def test_what_changed_while_a_person_decided_is_told_and_it_plans_anew() -
         stage.claims.rows["C-1"]["amount"] = "130.00"
         asked = await stage.run(decision("approve"))
         record = await stage.run(decision("approve", turn_id="turn-3"))
-    assert (asked.state, record.state, stage.claims.applied) == (
-        TaskState.INPUT_REQUIRED,
-        TaskState.COMPLETED,
-        ["C-1"],
-    )
+    assert (asked.state, record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, TaskState.COMPLETED, ["C-1"])
     assert "changed since the plan was approved" in dumps(brain.results[1])
     assert "130.00" in dumps(brain.results[2])
     assert (await replayed(stage)).difference == ""

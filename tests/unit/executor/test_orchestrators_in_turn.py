@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.session.context import side_by_side
 from shared.contracts.allowance import CallLimit, ToolAllowance
-from shared.contracts.policy import CallRefusal, Policy, ToolRule
+from shared.contracts.policy import CallRefusal, ToolRule
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Strategy, TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
@@ -47,9 +47,7 @@ async def test_what_was_read_by_then_counts_for_rules_about_reads() -> None:
         limit = CallLimit(rule_id="once", policy_id="p", reason="once a session", remaining=1)
         rule = ToolRule(id="once", kind="at_most", tool="get_claim")
         stage.policy.allows = (ToolAllowance(tool="get_claim", limits=(limit,)),)
-        stage.tenants.record = stage.tenants.record.model_copy(
-            update={"policies": (Policy(id="p", tool_rules=(rule,)),)}
-        )
+        stage.set_rules(rule)
         stage.only_asks()
         record = await stage.run()
     assert record.metadata["orchestrator"] == "local"

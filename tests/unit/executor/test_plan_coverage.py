@@ -55,8 +55,7 @@ async def test_the_judge_sees_task_parts_values_and_calls_and_nothing_that_a_too
 async def test_an_objection_goes_back_and_what_is_right_is_then_proposed(strategy: Strategy) -> None:
     stage = _stage(OBJECTS, AGREES, strategy=strategy)
     stage.talk.rounds = [[READ], [APPROVE], [APPROVE]]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
     told = [block for one in stage.model.requests for message in one.messages for block in message.blocks]
     assert any("it is of another claim" in str(block) for block in told)
     assert (await replayed(stage)).difference == ""
@@ -111,8 +110,7 @@ async def test_each_plan_is_judged_where_the_operator_wants_it(audit: PlanAudit,
 )
 async def test_a_judgement_that_cannot_be_used_lets_nothing_pass(reply: ModelReply) -> None:
     stage = _stage(*[reply] * 9)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    await stage.ends(TaskState.FAILED, [])
 
 
 @pytest.mark.promise("coverage.fails_closed", "audit.second.fails_closed")
@@ -122,8 +120,7 @@ async def test_a_judgement_that_cannot_be_had_lets_nothing_pass() -> None:
 
     stage = _stage()
     stage.talk.helpers["coverage"] = down
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    record = await stage.ends(TaskState.FAILED, [])
     assert "no answer in time" in str(record.reason)
     assert (await replayed(stage)).difference == ""
 

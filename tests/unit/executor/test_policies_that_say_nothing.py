@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
-from shared.contracts.policy import Policy, ToolRule
+from shared.contracts.policy import ToolRule
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.executor.stage import APPROVE, Stage
 
@@ -17,9 +17,7 @@ async def test_a_rule_about_a_tool_that_nobody_offers_is_named_in_the_task() -> 
     play = Stage()
     rules = (ToolRule(id="T1", kind="never", tool="aprove_claim"), ToolRule(id="T2", kind="never", tool="delete_*"))
     known = ToolRule(id="T3", kind="at_most", tool=" get_* ")
-    play.tenants.record = play.tenants.record.model_copy(
-        update={"policies": (Policy(id="house", tool_rules=(*rules, known)),)}
-    )
+    play.set_rules(*rules, known)
     record = await play.run()
     assert record.metadata["policy_notes"] == [
         "rule T1 of house is about 'aprove_claim', and no such tool is offered",

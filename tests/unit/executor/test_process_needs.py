@@ -10,8 +10,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import RealPolicy, Stage
 
 _ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
 _CLAIMS: dict[str, Json] = {
@@ -57,7 +56,7 @@ async def _run(
     stage = await begun_as(TEMPLATES[kind], *calls, text=text)
     stage.policy = RealPolicy()
     stage.limits = stage.limits._replace(trusts_requests=False)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": strict})
+    stage.change_tenant(strict_processes=strict)
 
     def write(given: JsonObject) -> Json:
         written.append(given)

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate
-from shared.contracts.policy import Policy, Rule
+from shared.contracts.policy import Rule
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import FsmState as S
@@ -13,8 +13,7 @@ from shared.domain.words import Role, TaskState, ToolClass
 from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import APPROVE, TASK, Stage, decision
+from tests.unit.executor.stage import APPROVE, TASK, RealPolicy, Stage, decision
 
 LEFT = Figure(name="left", operation="difference", operands=("claim.limit", "claim.amount"))
 OVER = Rule(id="over", condition="figures.left < 0", action="require_approval", level="finance", if_known=True)
@@ -52,9 +51,7 @@ def _told(stage: Stage) -> Json:
 async def test_a_rule_on_a_figure_decides_and_names_who_has_to_approve() -> None:
     """The claim is 20.50 over its limit, whatever the model computed."""
     stage = await _stage(PROCESS)
-    record = await stage.run()
-
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [])
     assert "over: figures.left < 0" in str(record.reason)
     assert "finance" in str(record.reason)
     asked = stage.policy.asked[-1].calls[0].fields
@@ -99,12 +96,9 @@ async def test_what_was_approved_on_a_figure_is_asked_again_when_the_figure_chan
     stage = await _stage(PROCESS)
     await stage.run()
     stage.claims.rows["C-1"]["limit"] = "110.00"
-    record = await stage.run(decision("approve", by=_FINANCE))
-
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", by=_FINANCE))
     assert stage.policy.asked[-1].calls[0].fields["figures"] == {"left": Decimal("-10.50")}
-    record = await stage.run(decision("approve", by=_FINANCE, turn_id="turn-3"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", by=_FINANCE, turn_id="turn-3"))
 
 
 @pytest.mark.promise("process.rules")
@@ -121,7 +115,7 @@ async def test_a_tenant_that_wants_every_unruled_write_approved_is_asked_althoug
         update={"figures": (LEFT,), "rules": (OVER.model_copy(update={"action": "escalate"}),)}
     )
     free, bound = await _stage(breach), await _stage(breach)
-    bound.tenants.record = bound.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    bound.change_tenant(unruled_writes="approve")
 
     assert (await free.run()).state is TaskState.COMPLETED
     assert ((await bound.run()).state, bound.claims.applied) == (TaskState.INPUT_REQUIRED, [])
@@ -133,9 +127,8 @@ async def test_a_tenants_rule_about_a_value_of_the_same_name_is_judged_as_before
     stage = await _stage(PROCESS, _WITH_LIMIT, limit="500")
     stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE)
     strict = Rule(id="SEVEN", condition='left == "7"', action="block")
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (Policy(id="house", rules=(strict,)),)})
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    stage.set_rules(strict)
+    await stage.ends(TaskState.REJECTED, [])
 
 
 @pytest.mark.promise("process.required")
@@ -148,10 +141,8 @@ async def test_a_strict_tenants_change_whose_required_figure_is_not_known_asks_a
 ) -> None:
     needed = LEFT.model_copy(update={"required": True, "required_for": verbs})
     stage = await _stage(PROCESS.model_copy(update={"figures": (needed,)}), limit=None)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": True})
-    record = await stage.run()
-
-    assert record.state is state
+    stage.change_tenant(strict_processes=True)
+    record = await stage.ends(state)
     if state is TaskState.INPUT_REQUIRED:
         assert "left could not be computed: nothing was read that is the limit of the claim" in str(record.reason)
 
@@ -187,8 +178,6 @@ async def test_a_plan_that_makes_the_same_change_twice_asks_a_person() -> None:
     stage.talk.parts = [(TASK, "do"), (f"{TASK}, for the second time", "do")]
     stage.policy = RealPolicy()
 
-    waiting = await stage.run()
-
-    assert waiting.state is TaskState.INPUT_REQUIRED
+    waiting = await stage.ends(TaskState.INPUT_REQUIRED)
     assert "the same call twice" in (waiting.reason or "")
     assert stage.turns.writes == {}

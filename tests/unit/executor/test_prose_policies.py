@@ -6,7 +6,7 @@ from services.executor.core.prime.prose import binding_sentences
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance
-from shared.contracts.policy import CallPrerequisite, CallRefusal, Policy, ToolRule
+from shared.contracts.policy import CallPrerequisite, CallRefusal, ToolRule
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, JsonObject
@@ -36,7 +36,7 @@ def _play(*, enforce: bool = False) -> Stage:
     play.talk.helpers["translate_policy"] = json_reply({"rules": [RULE]})
     play.policy.untranslated = ("Be kind",)
     standing = (ProsePolicy(id="house", text=SOURCE),)
-    play.tenants.record = play.tenants.record.model_copy(update={"prose_policies": standing, "enforce_prose": enforce})
+    play.change_tenant(prose_policies=standing, enforce_prose=enforce)
     return play
 
 
@@ -155,7 +155,7 @@ async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> 
     play = Stage(text="Which claims are open?")
     limit = CallLimit(rule_id="T3", policy_id="p", reason="once a session", remaining=1)
     play.policy.allows = (ToolAllowance(tool="get_claim", limits=(limit,)),)
-    play.tenants.record = play.tenants.record.model_copy(update={"policies": (Policy(id="p", tool_rules=(ONCE,)),)})
+    play.set_rules(ONCE)
     play.only_asks()
     play.talk.rounds = [[("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"})]]
     await play.run()
@@ -256,7 +256,7 @@ async def test_the_metadata_says_what_of_a_requests_own_policy_was_not_enforced(
     enforce: bool, left: tuple[str, ...], said: str | None
 ) -> None:
     play = _play(enforce=enforce)
-    play.tenants.record = play.tenants.record.model_copy(update={"prose_policies": ()})
+    play.change_tenant(prose_policies=())
     request = play.turns.record.request.model_copy(update={"policy_doc": SOURCE})
     play.turns.record = play.turns.record.model_copy(update={"request": request})
     play.policy.untranslated = left

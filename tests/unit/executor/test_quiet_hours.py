@@ -30,7 +30,7 @@ async def _in_quiet_hours(stage: Stage) -> Stage:
     local = stage.turns.now().astimezone(ZONE)
     hours = QuietHours(start=(local - timedelta(hours=1)).time(), end=(local + timedelta(hours=1)).time())
     update = {"time_zone": "America/New_York", "quiet_hours": hours}
-    stage.tenants.record = stage.tenants.record.model_copy(update=update)
+    stage.change_tenant(**update)
     return stage
 
 
@@ -159,7 +159,7 @@ async def test_where_nobody_is_to_be_told_nothing_waits() -> None:
     held_back.servers.remove("get_claim")
     held_back.talk.rounds[0] = []
     wants_proof = {"notices_after_proof": True}
-    held_back.tenants.record = held_back.tenants.record.model_copy(update=wants_proof)
+    held_back.change_tenant(**wants_proof)
     record = await held_back.run()
     assert (record.state.is_terminal, held_back.claims.told) == (True, [])
 

@@ -249,9 +249,8 @@ def test_a_figure_that_nobody_found_may_go() -> None:
 @pytest.mark.promise("reflect.idle_runs")
 async def test_a_task_that_is_rightly_left_undone_is_not_asked_about_again() -> None:
     """No text can prove that nothing had to be done."""
-    one = Stage(f"{TASK}, if necessary")
     left: JsonObject = {"part": 1, "because": "it is closed", "ref": "r1"}
-    one.talk.rounds, one.talk.answer = [[READ], [("leave_part", left)]], "Nothing was written."
+    one = Stage(f"{TASK}, if necessary", [READ], [("leave_part", left)], answer="Nothing was written.")
     record = await one.run()
     assert (asked(one), record.metadata["quality"]) == ([], 0.6)
 

@@ -44,7 +44,7 @@ def _nobody_answers(_arguments: JsonObject) -> Json:
 
 
 def _asks_a_person(stage: Stage) -> None:
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
 
 
 @pytest.mark.promise("replay.same_end")
@@ -78,10 +78,7 @@ async def test_a_task_of_several_turns_is_replayed_turn_by_turn(word: str) -> No
 async def test_a_task_whose_worker_died_on_the_way_is_replayed_all_the_same(die_before: int) -> None:
     """What a first attempt left, and where the second went on."""
     stage = Stage()
-    stage.turns.die_before = die_before
-    with pytest.raises(Died):
-        await stage.run()
-    stage.turns.die_before = None
+    await stage.dies(die_before)
     record = await stage.run(attempts=2)
     done = await replayed(stage)
     assert (done.at, done.difference, done.state) == ("", "", record.state)
@@ -115,8 +112,7 @@ async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(f
 async def test_a_task_that_rested_while_the_model_was_away_is_replayed_through_its_rest() -> None:
     stage = Stage()
     stage.thinks = _is_overloaded
-    record = await stage.run()
-    assert record.state is TaskState.WORKING
+    await stage.ends(TaskState.WORKING)
     timer, stage.thinks = stage.turns.ends[-1].timer, None
     assert timer is not None
     stage.turns.ahead += timedelta(minutes=1)
@@ -175,10 +171,7 @@ async def test_an_end_that_was_never_stored_is_not_the_tasks_end() -> None:
 async def test_an_attempt_is_given_again_what_that_attempt_was_given(die_before: int) -> None:
     """The tools had changed when the second attempt began; the step that the first had paid for stays as it was."""
     stage = Stage()
-    stage.turns.die_before = die_before
-    with pytest.raises(Died):
-        await stage.run()
-    stage.turns.die_before = None
+    await stage.dies(die_before)
     stage.servers.add("get_weather", _nobody_answers)
     await stage.run(attempts=2)
     assert (await replayed(stage)).difference == ""

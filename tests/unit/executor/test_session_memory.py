@@ -7,7 +7,6 @@ from shared.domain.conversation import SUMMARY_WORDS
 from shared.domain.exact_json import dumps
 from shared.domain.words import TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation
 from tests.each_row import each_row
@@ -41,11 +40,7 @@ async def test_over_twenty_turns_the_last_six_stay_and_the_rest_is_a_summary() -
         assert "turn 16 about" in shown
         assert "turn 15 about" not in shown
     kept = stage.turns.remembered
-    assert (kept.summary, len(kept.turns), kept.turns[0][1]) == (
-        "They talked about claims.",
-        8,
-        "turn 16 about C-16",
-    )
+    assert (kept.summary, len(kept.turns), kept.turns[0][1]) == ("They talked about claims.", 8, "turn 16 about C-16")
     assert record.metadata["memory"] == {"compressed": True, "summary": "They talked about claims."}
 
 
@@ -124,12 +119,7 @@ async def test_a_task_that_fails_after_its_summary_failed_says_where_it_ended() 
 async def test_a_summary_that_was_stored_is_not_paid_for_again(write: int) -> None:
     """Whichever write the run dies at, the session ends with one summary, and a replay makes the same of it."""
     stage = remembering(long_session())
-    stage.turns.die_before = write
-    try:
-        await stage.run()
-    except Died:
-        stage.turns.die_before = None
-        await stage.run(attempts=2)
+    await stage.survives(write)
     stored = [key for key in stage.turns.steps if key.startswith("memory:session:")]
     again = await replayed(stage)
     assert len(stored) == 2

@@ -26,8 +26,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
-from tests.unit.executor.real_policy import RealPolicy, RealRules
-from tests.unit.executor.stage import APPROVE, READ, SaidPolicy, Stage, decision, message
+from tests.unit.executor.stage import APPROVE, READ, RealPolicy, RealRules, SaidPolicy, Stage, decision, message
 from tests.unit.executor.test_worker_doubts import listed
 
 
@@ -51,7 +50,7 @@ def _once_only(call: CallContext) -> CallRefusal:
 def _play(rule: ToolRule, text: str = "Approve claim C-1 of 120.50") -> Stage:
     play = Stage(text)
     play.policy = _OnceInAll()
-    play.tenants.record = play.tenants.record.model_copy(update={"policies": (Policy(id="p", tool_rules=(rule,)),)})
+    play.set_rules(rule)
     return play
 
 
@@ -73,9 +72,7 @@ async def test_a_refusal_after_which_nothing_else_is_proposed_asks_nobody(proces
     play.talk.process = process
     refused = CallRefusal(call_id="c1", tool="approve_claim", rule_id="N", policy_id="p", kind="never", reason="no")
     play.policy.says = {"refusals": (refused,), "passed": False}
-    play.tenants.record = play.tenants.record.model_copy(
-        update={"policies": (Policy(id="p"),), "unruled_writes": "approve"}
-    )
+    play.change_tenant(policies=(Policy(id="p"),), unruled_writes="approve")
     play.talk.rounds.append([APPROVE])  # again, where a notice is missed
     play.talk.answer = "A rule forbids it."
     record = await play.run()
@@ -87,11 +84,9 @@ async def test_a_refusal_after_which_nothing_else_is_proposed_asks_nobody(proces
 async def test_a_persons_yes_to_the_plan_is_the_confirmation_that_a_rule_wants() -> None:
     play = _play(ToolRule(id="YES", kind="only_after_confirmation", tool="approve_claim", level="manager"))
     play.policy = RealPolicy()
-    waiting = await play.run()
-    assert (waiting.state, play.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await play.ends(TaskState.INPUT_REQUIRED, [])
 
-    record = await play.run(decision("approve"))
-    assert (record.state, play.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await play.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))
 
 
 def _silent(_: JsonObject) -> Json:
@@ -136,8 +131,7 @@ def asks_about_the_second_plan() -> Stage:
     ask = Rule(id="ASK", condition='claim_id == "C-2"', action="require_approval", level="manager")
     play = _play(_ONCE, "Approve claims C-1 and C-2")
     play.policy = RealPolicy()
-    policies = (Policy(id="p", rules=(ask,), tool_rules=(_ONCE,)),)
-    play.tenants.record = play.tenants.record.model_copy(update={"policies": policies})
+    play.set_rules(ask, _ONCE)
     play.talk.rounds = [[READ, ("get_claim", {"claim_id": "C-2"})], [APPROVE], [_OTHER]]
     return play
 
@@ -215,9 +209,7 @@ def _then_reads(read: tuple[str, Mapping[str, str]], rule: ToolRule, *rules: Rul
     """A task that approves a claim and reads something afterwards, under the policy service's own rules."""
     play = _play(rule, "Approve claim C-1 of 120.50 and read its receipt")
     play.policy = RealRules()
-    play.tenants.record = play.tenants.record.model_copy(
-        update={"policies": (Policy(id="p", rules=rules, tool_rules=(rule,)),)}
-    )
+    play.set_rules(*rules, rule)
     play.servers.add("get_receipt", lambda _: {"receipt_id": "R-1", "claim_id": "C-1"}, ToolClass.READ)
     play.talk.rounds = [[READ], [APPROVE], [(read[0], dict(read[1]))]]
     return play

@@ -84,7 +84,7 @@ async def test_a_task_that_the_rules_forbid_as_it_is_written_is_rejected_though_
 ) -> None:
     """The model may leave a forbidden change alone: it is the policy that says no. A question is answered."""
     play = _solving(turns=0, text=text)
-    play.tenants.record = play.tenants.record.model_copy(update={"policies": (Policy(id="words"),)})
+    play.change_tenant(policies=(Policy(id="words"),))
     play.policy.says = {"text": TextFinding(compliant=False, violations=("r1: No profanity",), applied_rules=("r1",))}
     play.talk.rounds = [[READ]]
     record = await play.run()

@@ -1,6 +1,6 @@
 """The tenant's rules about tools, as the model reads them before it proposes anything."""
 
-from shared.contracts.policy import Policy, ToolRule
+from shared.contracts.policy import ToolRule
 from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
 from tests.unit.executor.stage import Stage
@@ -28,7 +28,6 @@ _RULES = {
 async def test_a_rule_about_a_tool_stands_before_the_model_with_its_limit_and_what_has_to_agree(said: str) -> None:
     stage = Stage()
     others = tuple(ToolRule(id=f"N{place}", kind="never", tool="get_claim", reason="x" * 200) for place in range(3))
-    policy = Policy(id="p", tool_rules=(*others, _RULES[said]))
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (policy,)})
+    stage.set_rules(*others, _RULES[said])
     await stage.run()
     assert f"- {said}" in texts_in(stage.model.requests[0])

@@ -12,8 +12,7 @@ from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import asked, classification, nobody_answers, stage_of
-from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, decision
+from tests.unit.executor.stage import APPROVE, READ, TASK, RealPolicy, Stage, decision
 
 DESIGN: JsonObject = {
     "states": ["DECOMPOSE", "ASSESS", "POLICY_CHECK", "MUTATE", "COMPLETE"],
@@ -136,14 +135,12 @@ async def test_a_kept_process_that_cannot_be_followed_still_asks_a_person(kept: 
         stage.learned.broken = "down"
     else:
         stage.learned.processes["acme", "badge_renewal"] = kept
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [])
     assert "badge_renewal has a process of its own" in str(record.answer)
     found = classification(record)
     assert found["process_type"] == "general"
     assert "a person is asked before anything is written" in str(found["problem"])
-    record = await stage.run(decision("approve"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))
     assert (await replayed(stage)).difference == ""
 
 

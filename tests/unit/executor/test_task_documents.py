@@ -104,9 +104,7 @@ async def test_a_document_of_which_nothing_can_be_drafted_is_delivered_with_its_
 
     one = stage()
     one.talk.helpers["document"] = away
-    record = await one.run()
-
-    assert record.state is TaskState.COMPLETED
+    record = await one.ends(TaskState.COMPLETED)
     assert (named(record)["post_mortem"].data or {})["complete"] is False
     review = record.metadata["review"]
     assert isinstance(review, dict)
@@ -144,8 +142,7 @@ async def test_the_brief_of_a_canceled_task_does_not_say_that_it_waits() -> None
     one = Stage()
     one.policy.says = {"requires_approval": True, "escalation_level": "manager"}
     await one.run()
-    canceled = await one.run(cancel())
-    assert canceled.state is TaskState.CANCELED
+    canceled = await one.ends(TaskState.CANCELED, turn=cancel())
     assert "Status: superseded." in str(sections(named(canceled)["approval_brief"])["approver_decision"])
 
 

@@ -18,7 +18,7 @@ AMOUNT: tuple[str, JsonObject] = ("calculate", {"name": "amount", "operation": "
 
 def _stage(*, triggered: bool) -> Stage:
     stage = Stage("Approve claim C-1 of 120.50. Approve at most 3 claims.")
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (POLICY,)})
+    stage.change_tenant(policies=(POLICY,))
     stage.talk.rounds.insert(1, [AMOUNT])
     if triggered:
         rule = TriggeredRule(
@@ -66,6 +66,6 @@ async def test_a_task_keeps_the_limits_it_began_with() -> None:
     await stage.run()
     changed = RULE.model_copy(update={"condition": "amount > 90"})
     policies = (POLICY.model_copy(update={"rules": (changed,), "version": "2"}),)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.change_tenant(policies=policies)
     await stage.run(decision("approve"))
     assert _limit(stage).predicted == "100"

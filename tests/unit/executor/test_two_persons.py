@@ -22,7 +22,7 @@ SECOND = Principal(id="second", roles=(Role.APPROVER,))
 async def _concerned(row: dict[str, Json], *, strict: bool = False) -> Stage:
     """An incident whose record says so, with its plan made."""
     stage = await begun_as(INCIDENT, APPROVE)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": strict})
+    stage.change_tenant(strict_processes=strict)
     stage.claims.rows["C-1"].update(row)
     await stage.run()
     return stage
@@ -35,11 +35,9 @@ async def test_payment_data_in_what_was_read_takes_two_different_people() -> Non
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
     assert "(2 different people)" in (record.answer or "")
     assert "because of 'cardholder' in what get_claim gave" in (record.answer or "")
-    record = await stage.run(decision("approve", MANAGER, "first"))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", MANAGER, "first"))
     assert "1 of 2 approvals are given" in (record.answer or "")
-    record = await stage.run(decision("approve", SECOND, "second"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", SECOND, "second"))
     assert record.metadata["approval"] == "approved by boss, second"
 
 
@@ -59,8 +57,7 @@ async def test_the_same_person_does_not_count_twice_nor_does_whoever_asked() -> 
 async def test_one_no_of_two_ends_the_task() -> None:
     stage = await _concerned({"summary": "Cardholder data may have leaked"})
     await stage.run(decision("approve", MANAGER, "first"))
-    record = await stage.run(decision("reject", SECOND, "second"))
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    await stage.ends(TaskState.REJECTED, [], decision("reject", SECOND, "second"))
 
 
 @pytest.mark.promise("gate.two_persons")
@@ -79,8 +76,7 @@ async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> N
     await stage.run()
     assert "different people" not in (stage.turns.record.answer or "")
     stage.claims.rows["C-1"]["summary"] = "PCI scope confirmed"
-    record = await stage.run(decision("approve"))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve"))
     assert "asks for more people than have approved" in (record.answer or "")
     assert "(2 different people)" in (record.answer or "")
 
@@ -99,8 +95,7 @@ async def test_where_nothing_that_was_read_speaks_of_the_matter_a_person_is_aske
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
     assert "nothing that was read says of approve_claim whether payment data is concerned" in (record.answer or "")
     assert "different people" not in (record.answer or "")
-    record = await stage.run(decision("approve"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))
     assert (await replayed(stage)).difference == ""
 
 
@@ -119,7 +114,7 @@ async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_
 ) -> None:
     """Two records of one list; the second is the first one's service, or else somebody else's."""
     stage = await begun_as(INCIDENT, APPROVE)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": True})
+    stage.change_tenant(strict_processes=True)
     stage.claims.rows["C-1"].update(row)
     first, second = stage.claims.rows["C-1"], {**stage.claims.rows["C-2"], **others}
     shown: Json = {"incident": first, "service": second} if "service_id" in row else {"incidents": [first, second]}
@@ -134,8 +129,7 @@ async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_
 async def test_without_the_template_nobody_is_asked() -> None:
     stage = await begun_as(TEMPLATES["general"], APPROVE)
     stage.claims.rows["C-1"]["summary"] = "Cardholder data may have leaked"
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
 
 
 @pytest.mark.promise("gate.two_persons")
@@ -162,8 +156,7 @@ def test_whole_words_count_in_what_the_plan_touches(
 @pytest.mark.promise("gate.two_persons")
 async def test_what_the_task_alone_says_asks_for_nobody() -> None:
     stage = await begun_as(INCIDENT, APPROVE, text="Approve claim C-1 of 120.50, no card data is concerned")
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
 
 
 def test_what_a_failed_read_says_is_no_fact() -> None:

@@ -10,8 +10,7 @@ from shared.contracts.task import Principal
 from shared.domain.words import Role, TaskState
 from tests.doubles.scripted_talk import results_in
 from tests.each_row import each_row
-from tests.unit.executor.real_policy import RealPolicy
-from tests.unit.executor.stage import CLERK, Stage, cancel, deadline, decision, message
+from tests.unit.executor.stage import CLERK, RealPolicy, Stage, cancel, deadline, decision, message
 from tests.unit.executor.test_session_rules import asks_about_the_second_plan
 
 
@@ -44,15 +43,13 @@ async def test_a_plan_that_needs_approval_waits_and_shows_the_exact_call() -> No
 @pytest.mark.promise("I7.approval_over_two_turns")
 async def test_an_approved_plan_is_carried_out_in_the_second_turn() -> None:
     stage = await _waiting()
-    record = await stage.run(decision("approve"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))
     assert record.metadata["approval"] == "approved by boss"
 
 
 async def test_a_rejection_ends_the_task_without_a_write() -> None:
     stage = await _waiting()
-    record = await stage.run(decision("reject"))
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    record = await stage.ends(TaskState.REJECTED, [], decision("reject"))
     assert "rejected by boss" in (record.reason or "")
 
 
@@ -68,8 +65,7 @@ async def test_a_task_whose_earlier_plan_wrote_does_not_say_that_nothing_was_wri
 async def test_nor_does_it_without_a_verdict_on_its_second_plan() -> None:
     stage = asks_about_the_second_plan()
     stage.policy = _AwayLater()
-    failed = await stage.run()
-    assert (failed.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    failed = await stage.ends(TaskState.FAILED, ["C-1"])
     assert "so nothing more was written" in (failed.reason or "")
 
 
@@ -84,8 +80,7 @@ async def test_nor_does_it_without_a_verdict_on_its_second_plan() -> None:
 )
 async def test_a_decision_by_someone_who_may_not_make_it_does_not_count(who: Principal, why: str) -> None:
     stage = await _waiting()
-    record = await stage.run(decision("approve", who))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", who))
     assert why in (record.reason or "")
     assert (await stage.run(decision("approve", turn_id="turn-3"))).state is TaskState.COMPLETED
 
@@ -94,8 +89,7 @@ async def test_a_decision_by_someone_who_may_not_make_it_does_not_count(who: Pri
 async def test_no_decision_in_time_means_no() -> None:
     stage = await _waiting()
     stage.turns.ahead = timedelta(hours=25)
-    record = await stage.run(deadline())
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    record = await stage.ends(TaskState.REJECTED, [], deadline())
     assert "no decision before" in (record.reason or "")
 
 
@@ -103,8 +97,7 @@ async def test_no_decision_in_time_means_no() -> None:
 async def test_a_yes_after_the_deadline_does_not_count() -> None:
     stage = await _waiting()
     stage.turns.ahead = timedelta(hours=25)
-    record = await stage.run(decision("approve"))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve"))
 
 
 @pytest.mark.promise("I7.expiry_means_no")
@@ -124,14 +117,12 @@ async def test_a_timer_that_fires_early_changes_nothing() -> None:
 async def test_inputs_that_changed_since_the_approval_reopen_the_gate() -> None:
     stage = await _waiting()
     stage.claims.rows["C-1"]["amount"] = "999.00"
-    record = await stage.run(decision("approve"))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve"))
     assert "changed" in (record.answer or "")
     told = results_in(stage.model.requests[-1])[-1].content
     assert "not made" in results_in(stage.model.requests[-2])[-1].content
     assert "999.00" in told
-    record = await stage.run(decision("approve", turn_id="turn-3"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", turn_id="turn-3"))
 
 
 @pytest.mark.promise("I7.changed_inputs_reopen")
@@ -143,39 +134,34 @@ async def test_a_yes_to_an_earlier_question_does_not_answer_the_new_one() -> Non
     late = decision("approve", turn_id="turn-3").model_copy(
         update={"data": {"decision": "approve", "approval_id": first}}
     )
-    record = await stage.run(late)
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], late)
     assert "earlier question" in (record.reason or "")
 
 
 async def test_a_message_to_a_waiting_task_leaves_it_waiting() -> None:
     stage = await _waiting()
-    record = await stage.run(message("any news?", "turn-2"))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], message("any news?", "turn-2"))
     assert "exactly 'approve' or 'reject'" in (record.answer or "")
 
 
 async def test_a_second_decision_finds_the_task_ended() -> None:
     stage = await _waiting()
     await stage.run(decision("approve"))
-    record = await stage.run(decision("reject", turn_id="turn-3"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"], decision("reject", turn_id="turn-3"))
 
 
 @pytest.mark.promise("I7.tenant_asks", "launcher.unruled_writes")
 async def test_a_tenant_may_want_an_approval_for_every_write_without_a_rule() -> None:
     stage = Stage()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    stage.change_tenant(unruled_writes="approve")
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [])
     assert "no rule applies to approve_claim" in (record.answer or "")
 
 
 @pytest.mark.promise("task.cancel")
 async def test_a_waiting_task_can_be_canceled() -> None:
     stage = await _waiting()
-    record = await stage.run(cancel())
-    assert (record.state, stage.claims.applied) == (TaskState.CANCELED, [])
+    record = await stage.ends(TaskState.CANCELED, [], cancel())
     assert "canceled by clerk" in (record.answer or "")
 
 

@@ -11,7 +11,6 @@ from services.executor.ports.turns import Charge, DailySpend, DayCaps
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ModelReply, ModelRequest
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
 from tests.unit.executor.costing import costing
@@ -107,12 +106,7 @@ async def test_what_was_spent_stands_in_the_tasks_metadata() -> None:
 async def test_wherever_a_run_dies_what_may_have_been_billed_stays_counted(write: int) -> None:
     """After the crash the task goes on and ends; each call of the model is covered by what is counted."""
     stage = Stage()
-    stage.turns.die_before = write
-    try:
-        await stage.run()
-    except Died:
-        stage.turns.die_before = None
-        await stage.run(attempts=2)
+    await stage.survives(write)
     spending = stage.turns.record.metadata["spend"]
     assert isinstance(spending, dict)
     counted = int(str(spending["tokens"])) + int(str(spending["set_aside_tokens"]))
@@ -126,7 +120,7 @@ async def test_a_tenants_day_has_a_ceiling_over_all_its_tasks() -> None:
     spend = MemorySpend()
     first, second = Stage(), Stage()
     for stage in (first, second):
-        stage.tenants.record = stage.tenants.record.model_copy(update={"tokens_per_day": 12_000})
+        stage.change_tenant(tokens_per_day=12_000)
         stage.daily = spend
     await first.run()
     spend.spent += 12_000
@@ -143,13 +137,8 @@ async def test_a_day_counts_each_reply_once_wherever_the_run_dies(write: int) ->
     """What was set aside for a call whose reply is not stored stays; all else is settled."""
     stage = Stage()
     stage.daily = spend = MemorySpend()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"tokens_per_day": 1_000_000})
-    stage.turns.die_before = write
-    try:
-        await stage.run()
-    except Died:
-        stage.turns.die_before = None
-        await stage.run(attempts=2)
+    stage.change_tenant(tokens_per_day=1_000_000)
+    await stage.survives(write)
     replies = sum(entry.kind == "model" for entry in stage.turns.steps.values())
     assert spend.calls == replies
     assert len(spend.aside) == len(stage.model.requests) - replies
@@ -205,6 +194,5 @@ async def test_a_task_of_a_stopped_tenant_can_be_canceled() -> None:
     stage = Stage()
     stage.turns.stopped = "repairs"
     stage.turns.cancel = cancel()
-    record = await stage.run(cancel())
-    assert record.state is TaskState.CANCELED
+    await stage.ends(TaskState.CANCELED, turn=cancel())
     assert stage.claims.applied == []

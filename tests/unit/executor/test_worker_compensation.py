@@ -5,12 +5,12 @@ import pytest
 from services.executor.core.authorize.approval import approver_brief
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
-from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
-from tests.unit.executor.stage import APPROVE, TASK, Stage, decision
+from tests.unit.executor.stage import APPROVE, TASK, Stage, decision, keeps_silent
 from tests.unit.executor.test_worker_doubts import word
 
 LIMIT = ToolAnswer("over the limit", is_error=True, not_begun=True)
@@ -28,8 +28,7 @@ def planned(*calls: tuple[str, JsonObject], text: str = TASK, **catalogue: Catal
     stage.servers.add("pay_claim", lambda _: LIMIT, ToolClass.CHANGE, ONE)
     stage.servers.add("reopen_claim", reopened(stage), ToolClass.CHANGE, ONE)
     entries = {"approve_claim": REOPENS, "reopen_claim": PROVED, **catalogue}
-    connection = Connection(id="office", url="http://office", catalogue=entries)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+    stage.set_catalogue(**entries)
     return stage
 
 
@@ -94,8 +93,7 @@ async def test_what_carries_out_another_part_is_not_taken_back() -> None:
         text=f"{first} and {second}",
     )
     stage.talk.parts = [(first, "do"), (second, "do")]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    await stage.ends(TaskState.FAILED, ["C-1"])
     assert by_call(stage) == {"c1": "verified", "c2": "refused"}
 
 
@@ -114,8 +112,7 @@ async def test_the_latest_call_is_taken_back_first(proved: bool, taken_back: lis
 @pytest.mark.promise("plan.compensates")
 async def test_a_call_that_cannot_be_made_as_planned_is_a_failure_too() -> None:
     stage = planned(APPROVE, needing("nothing"))
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1", "reopened C-1"])
+    await stage.ends(TaskState.FAILED, ["C-1", "reopened C-1"])
 
 
 @pytest.mark.promise("plan.compensates")
@@ -133,10 +130,8 @@ async def test_what_only_the_answer_names_is_taken_from_there() -> None:
 
     stage.servers.add("file_claim", file, ToolClass.CHANGE)
     stage.servers.add("drop_claim", drop, ToolClass.CHANGE, ONE)
-    (connection,) = stage.tenants.record.connections
     entries = {"file_claim": CatalogueEntry(compensated_by="drop_claim", read_back="get_claim")}
-    connection = connection.model_copy(update={"catalogue": entries})
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+    stage.set_catalogue(**entries)
     await stage.run()
     assert stage.claims.applied == ["dropped C-9"]
 
@@ -154,8 +149,7 @@ async def test_a_plan_goes_on_without_a_call_that_cannot_be_made_and_says_so() -
         approve_claim=CatalogueEntry(),
     )
     stage.talk.parts = [(first, "do"), (second, "do")]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1", "C-2"])
+    record = await stage.ends(TaskState.FAILED, ["C-1", "C-2"])
     assert by_call(stage) == {"c1": "verified", "c3": "verified"}
     assert "part 1 (Approve and pay claim C-1): pay_claim: " in (record.reason or "")
     assert "part 2" not in (record.reason or "")
@@ -176,12 +170,8 @@ async def test_a_write_that_nothing_proves_is_not_taken_back_and_a_person_is_tol
 async def test_a_doubtful_write_waits_for_an_operator_before_anything_is_taken_back() -> None:
     stage = planned(APPROVE, PAY)
 
-    def lost(_: JsonObject) -> Json:
-        raise ToolSilent("cut off")
-
-    stage.servers.add("pay_claim", lost, ToolClass.CHANGE, ONE)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, ["C-1"])
+    stage.servers.add("pay_claim", keeps_silent, ToolClass.CHANGE, ONE)
+    await stage.ends(TaskState.INPUT_REQUIRED, ["C-1"])
     assert by_call(stage) == {"c1": "verified", "c2": "absent"}
 
 
@@ -201,8 +191,7 @@ async def test_what_an_operator_says_is_done_can_be_taken_back() -> None:
     known.servers.add("approve_claim", applied_and_lost, ToolClass.CHANGE)
     await known.run()
     known.claims.rows["C-1"]["status"] = "approved"
-    record = await known.run(word(known, "done"))
-    assert (record.state, known.claims.applied) == (TaskState.FAILED, ["reopened C-1"])
+    await known.ends(TaskState.FAILED, ["reopened C-1"], word(known, "done"))
     assert by_call(known) == {"c1": "unverified", "c2": "refused", "undo-c1": "verified"}
 
 
@@ -220,12 +209,8 @@ async def test_a_compensation_that_is_refused_escalates_and_is_not_repeated() ->
 async def test_a_compensation_in_doubt_waits_for_an_operator_as_any_write() -> None:
     stage = planned(APPROVE, PAY)
 
-    def lost(_: JsonObject) -> Json:
-        raise ToolSilent("cut off")
-
-    stage.servers.add("reopen_claim", lost, ToolClass.CHANGE, ONE)
-    waiting = await stage.run()
-    assert waiting.state is TaskState.INPUT_REQUIRED
+    stage.servers.add("reopen_claim", keeps_silent, ToolClass.CHANGE, ONE)
+    await stage.ends(TaskState.INPUT_REQUIRED)
     record = await stage.run(word(stage, "done"))
     assert (record.state, record.metadata["escalated"]) == (TaskState.FAILED, False)
     assert "taken back: c1" in (record.reason or "")
@@ -237,10 +222,7 @@ async def test_dying_at_any_step_of_taking_back_takes_it_back_once() -> None:
     end = await whole.run()
     for step in range(whole.turns.stored):
         stage = planned(APPROVE, PAY)
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run()
-        stage.turns.die_before = None
+        await stage.dies(step)
         record = await stage.run(attempts=2)
         if record.state is TaskState.INPUT_REQUIRED:  # the server's refusal was lost with the process
             record = await stage.run(word(stage, "retry"))
@@ -267,10 +249,7 @@ async def test_a_call_that_could_not_be_sent_is_not_sent_after_the_plan_was_take
     stage, reachable = planned(APPROVE, PAY), list[bool]()
     paid = unreachable(stage, reachable)
 
-    def lost(_: JsonObject) -> Json:
-        raise ToolSilent("cut off")
-
-    stage.servers.add("reopen_claim", lost, ToolClass.CHANGE, ONE)
+    stage.servers.add("reopen_claim", keeps_silent, ToolClass.CHANGE, ONE)
     assert (await stage.run()).state is TaskState.INPUT_REQUIRED
     reachable.append(True)
     record = await stage.run(word(stage, "done"))

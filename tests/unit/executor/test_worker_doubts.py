@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, Role, TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
-from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, message
+from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, kills, message
 
 OPERATOR = Principal(id="olga", roles=(Role.OPERATOR,))
 
@@ -114,8 +114,7 @@ async def test_a_word_that_was_accepted_in_time_counts_although_it_is_heeded_aft
 async def test_a_deadline_that_comes_early_changes_nothing() -> None:
     stage = Stage()
     await in_doubt(stage)
-    record = await stage.run(late(stage))
-    assert record.state is TaskState.INPUT_REQUIRED
+    await stage.ends(TaskState.INPUT_REQUIRED, turn=late(stage))
 
 
 @pytest.mark.promise("I3.operator_decides")
@@ -179,8 +178,7 @@ async def test_a_retry_that_is_lost_again_is_a_new_doubt_that_the_old_word_does_
 
 @pytest.mark.promise("I3.operator_decides")
 @each_row(
-    ("said", "status", "end"),
-    [("done", "unverified", TaskState.COMPLETED), ("skip", "skipped", TaskState.FAILED)],
+    ("said", "status", "end"), [("done", "unverified", TaskState.COMPLETED), ("skip", "skipped", TaskState.FAILED)]
 )
 async def test_done_and_skip_let_the_plan_go_on_without_sending_anything(
     said: str, status: str, end: TaskState
@@ -258,10 +256,7 @@ async def test_a_doubt_waits_although_no_tool_server_can_be_reached() -> None:
     """A successor that finds an open call and no tool server leaves it to a person, and does not end the task."""
     stage = Stage()
 
-    def dies(_: JsonObject) -> Json:
-        raise Died
-
-    stage.servers.add("approve_claim", dies, ToolClass.CHANGE)
+    stage.servers.add("approve_claim", kills, ToolClass.CHANGE)
     with pytest.raises(Died):
         await stage.run()
     stage.servers.go_down("office")
@@ -281,10 +276,7 @@ async def test_dying_at_any_step_of_an_operators_turn_leads_to_the_same_end(said
         stage = Stage()
         asked = await in_doubt(stage)
         turn = word(stage, said)
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run(turn)
-        stage.turns.die_before = None
+        await stage.dies(step, turn)
         record = await stage.run(turn, attempts=2)
         assert (record.state, stage.statuses) == (end.state, whole.statuses), step
         assert len(asked) == (2 if said == "retry" else 1), step

@@ -5,7 +5,6 @@ import pytest
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.stage import APPROVE, Stage, decision
@@ -50,8 +49,7 @@ def told(stage: Stage) -> list[tuple[object, object, object]]:
 @pytest.mark.promise("drift.recovers")
 async def test_a_read_that_meets_a_renamed_column_recovers_once_and_says_so() -> None:
     stage = drifted()
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED)
     assert [call["columns"] for call in stage.servers.called("query_table")] == [
         ["id", "amount"],
         ["id", "total_amount"],
@@ -121,10 +119,7 @@ async def test_dying_at_any_stored_step_leads_to_the_same_end_and_the_same_memor
     await whole.run()
     for step in range(whole.turns.stored):
         stage = drifted()
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run()
-        stage.turns.die_before = None
+        await stage.dies(step)
         record = await stage.run(attempts=2)
         assert record.state is TaskState.COMPLETED, step
         assert stage.turns.remembered.corrections == whole.turns.remembered.corrections, step
@@ -135,7 +130,7 @@ async def test_dying_at_any_stored_step_leads_to_the_same_end_and_the_same_memor
 async def test_an_approved_plan_over_corrected_reads_is_carried_out_without_asking_again() -> None:
     """The inputs are read again with the same correction, so nothing has changed."""
     stage = drifted()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
     waiting = await stage.run()
     record = await stage.run(decision("approve"))
     assert (waiting.state, record.state) == (TaskState.INPUT_REQUIRED, TaskState.COMPLETED)
@@ -149,8 +144,7 @@ async def test_a_write_that_meets_a_renamed_column_is_not_corrected_at_dispatch(
     stage.servers.add("set_claim_column", lambda _: refusal, ToolClass.CHANGE)
     given: JsonObject = {"table": "claims", "column": "owner", "claim_id": "C-1"}
     stage.talk.rounds[1] = [("set_claim_column", given)]
-    record = await stage.run()
-    assert record.state is TaskState.FAILED
+    await stage.ends(TaskState.FAILED)
     assert stage.servers.called("set_claim_column") == [given]
 
 
@@ -170,7 +164,7 @@ async def test_a_tool_that_only_the_task_names_is_called_under_every_rule_of_its
     stage = Stage("Call archive_claim for claim C-1.")
     stage.servers.lists_not_all = True
     stage.talk.rounds = [[ARCHIVE], [ARCHIVE]]
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
     waiting = await stage.run()
     assert (waiting.state, stage.servers.called("archive_claim")) == (TaskState.INPUT_REQUIRED, [])
     await stage.run(decision("approve"))
@@ -185,6 +179,5 @@ async def test_a_tool_named_nowhere_or_unknown_to_a_server_that_lists_all_is_ref
     stage = Stage(text)
     stage.servers.lists_not_all = lists_not_all
     stage.talk.rounds = [[ARCHIVE]]
-    record = await stage.run()
-    assert record.state is TaskState.FAILED
+    await stage.ends(TaskState.FAILED)
     assert stage.servers.called("archive_claim") == []

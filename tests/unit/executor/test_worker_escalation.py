@@ -42,23 +42,20 @@ async def test_a_breach_that_escalates_is_written_and_ends_completed_and_escalat
 @pytest.mark.promise("fsm.escalate_as_own_end")
 async def test_a_rule_that_escalates_for_want_of_a_field_waits_even_there() -> None:
     stage = _escalating(_BREACH, indeterminate=True)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [])
 
 
 @pytest.mark.promise("fsm.escalate_as_own_end")
 async def test_in_another_process_the_same_rule_waits_for_a_person() -> None:
     stage = _escalating("Approve claim C-1 of 120.50")
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [])
 
 
 @pytest.mark.promise("fsm.escalate_as_own_end")
 async def test_an_approval_that_another_rule_asks_for_is_waited_for_first() -> None:
     stage = _escalating(_BREACH)
     stage.policy.says["requires_approval"] = True
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [])
 
 
 async def test_an_escalated_list_stays_a_list() -> None:

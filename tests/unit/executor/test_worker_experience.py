@@ -72,8 +72,7 @@ async def test_a_rotten_case_is_not_shown() -> None:
 async def test_a_store_that_is_down_costs_the_primer_and_not_the_task() -> None:
     stage = _with(a_case(1, "approv expens claim", at=NOW))
     stage.learned.broken = "Redis does not answer"
-    record = await stage.run(message("go"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"], message("go"))
     assert "no primer was available: Redis does not answer" in _notes(stage, "problem")
 
 
@@ -92,10 +91,7 @@ async def test_the_arms_of_the_process_type_are_what_the_strategy_is_chosen_by()
     """Only what the setting names is chosen, whatever the other arms were worth."""
     stage = _stage()
     stage.limits = stage.limits._replace(strategies=(Strategy.FSM,))
-    stage.learned.arms["acme", "expense_approval"] = {
-        Strategy.FSM: Arm(4, 4 * 8_000),
-        Strategy.MOA: Arm(4, 4 * 10_000),
-    }
+    stage.learned.arms["acme", "expense_approval"] = {Strategy.FSM: Arm(4, 4 * 8_000), Strategy.MOA: Arm(4, 4 * 10_000)}
     record = await stage.run(message("go"))
     assert record.metadata["strategy"] == "fsm"
     assert _told(record.metadata["bandit"]) == {"fsm": (4, "0.8", "1.8197")}

@@ -25,7 +25,7 @@ TURN = message("Approve claim C-1 of 120.50")
 async def killed_while_sending(*, applied: bool, hours: float = 24) -> Stage:
     """A turn whose process died with the call on its way."""
     stage = Stage()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"approval_hours": hours})
+    stage.change_tenant(approval_hours=hours)
 
     def dies(given: JsonObject) -> Json:
         if applied:
@@ -85,8 +85,7 @@ async def test_such_a_doubt_waits_as_long_as_the_tenant_gives_and_not_as_long_as
 async def test_an_operator_can_settle_the_doubt_of_a_turn_that_was_given_up() -> None:
     stage = await killed_while_sending(applied=True)
     await given_up(stage)
-    record = await stage.run(word(stage, "done"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"], word(stage, "done"))
 
 
 @pytest.mark.promise("I3.given_up_waits")

@@ -37,12 +37,8 @@ async def _waiting() -> Stage:
 @pytest.mark.promise("I7.approval_over_two_turns")
 async def test_a_yes_counts_although_the_worker_died_over_a_message_before_it() -> None:
     stage = await _waiting()
-    stage.turns.die_before = stage.turns.stored
-    with pytest.raises(Died):
-        await stage.run(message("any news?", "turn-m"))
-    stage.turns.die_before = None
-    record = await stage.run(decision("approve"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.dies(stage.turns.stored, message("any news?", "turn-m"))
+    await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))
 
 
 @pytest.mark.promise("I7.needs_no_tools")
@@ -58,24 +54,21 @@ async def test_an_expiry_needs_no_tool_server() -> None:
     stage = await _waiting()
     stage.servers.go_down("office")
     stage.turns.ahead = timedelta(hours=25)
-    record = await stage.run(deadline())
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    await stage.ends(TaskState.REJECTED, [], deadline())
 
 
 @pytest.mark.promise("I7.needs_no_tools")
 async def test_a_message_while_the_tool_server_is_away_leaves_the_task_waiting() -> None:
     stage = await _waiting()
     stage.servers.go_down("office")
-    record = await stage.run(message("any news?", "turn-m"))
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [], message("any news?", "turn-m"))
 
 
 @pytest.mark.promise("task.cancel")
 async def test_a_waiting_task_can_be_canceled_while_its_tool_server_is_away() -> None:
     stage = await _waiting()
     stage.servers.go_down("office")
-    record = await stage.run(cancel())
-    assert (record.state, stage.claims.applied) == (TaskState.CANCELED, [])
+    await stage.ends(TaskState.CANCELED, [], cancel())
 
 
 @pytest.mark.promise("task.cancel")
@@ -114,8 +107,7 @@ async def test_a_write_that_provably_was_not_sent_is_judged_anew_after_a_crash()
     stage.turns.die_before = None
     stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE)
     stage.policy.says = {"passed": False, "blocked": True}
-    record = await stage.run(attempts=2)
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    await stage.ends(TaskState.REJECTED, [], attempts=2)
 
 
 @pytest.mark.promise("I7.changed_inputs_reopen")
@@ -135,5 +127,4 @@ async def test_inputs_that_change_while_the_worker_is_dead_reopen_the_gate() -> 
         await stage.run(decision("approve"))
     stage.servers.add("get_claim", stage.claims.get)
     stage.claims.rows["C-1"]["amount"] = "999.00"
-    record = await stage.run(decision("approve"), attempts=2)
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve"), attempts=2)

@@ -103,7 +103,5 @@ async def test_a_renewed_verdict_that_asks_for_a_person_is_heeded() -> None:
     stage = Stage()
     stage.age_verdicts()
     stage.policy.says_later = {"passed": False, "escalate": True, "escalation_level": "manager"}
-    asked = await stage.run()
-    assert (asked.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
-    done = await stage.run(decision("approve"))
-    assert (done.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.INPUT_REQUIRED, [])
+    await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))

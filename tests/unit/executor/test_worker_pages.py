@@ -6,10 +6,9 @@ import pytest
 
 from services.executor.core.tools.paginate import MOST, ListBounds
 from services.executor.ports.tools import ToolAnswer, ToolSilent
-from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.words import TaskState, ToolClass
-from tests.doubles.memory_turns import Died
 from tests.doubles.paged_lists import PagedList
 from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.each_row import each_row
@@ -27,8 +26,7 @@ def listing_stage(count: int, shape: str = "page_total") -> tuple[Stage, PagedLi
 
 
 def proved_by(stage: Stage, entry: CatalogueEntry) -> None:
-    connection = Connection(id="office", url="http://office", catalogue={"approve_claim": entry})
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+    stage.set_catalogue(approve_claim=entry)
 
 
 def prompts(stage: Stage) -> list[str]:
@@ -40,8 +38,7 @@ def prompts(stage: Stage) -> list[str]:
 @each_row("shape", ["page_total", "offset_has_more", "cursor", "link"])
 async def test_a_list_in_parts_is_one_fact_with_all_its_rows(shape: str) -> None:
     stage, paged = listing_stage(35, shape)
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED)
     assert len(stage.servers.called("list_claims")) == 4
     assert paged.rows in (the_fact(stage).result, *getattr(the_fact(stage).result, "values", list)())
     assert the_fact(stage).note == "All 35 rows, from 4 pages."
@@ -55,12 +52,7 @@ async def test_a_killed_run_goes_on_with_the_page_that_is_missing(dies_at: int) 
     undisturbed, _ = listing_stage(35)
     await undisturbed.run()
     stage, _ = listing_stage(35)
-    stage.turns.die_before = dies_at
-    try:
-        await stage.run()
-    except Died:
-        stage.turns.die_before = None
-        await stage.run(attempts=2)
+    await stage.survives(dies_at)
     assert the_fact(stage) == the_fact(undisturbed)
     assert len(stage.servers.called("list_claims")) <= 5
 
@@ -106,10 +98,9 @@ async def test_a_model_sees_the_beginning_of_a_long_list_and_is_told_so() -> Non
 @pytest.mark.promise("pages.read")
 async def test_an_approved_list_is_read_again_to_its_end() -> None:
     stage, _ = listing_stage(35)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
     await stage.run(message("Approve claim C-1 of 120.50"))
-    await stage.run(decision("approve"))
-    assert stage.turns.record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED, turn=decision("approve"))
     assert len(stage.servers.called("list_claims")) == 8
 
 

@@ -3,11 +3,10 @@
 import pytest
 
 from services.executor.ports.tools import ToolAnswer, ToolSilent
-from shared.contracts.policy import Policy, ToolRule
+from shared.contracts.policy import ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import Tier
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
@@ -30,8 +29,7 @@ def gone(**others: ToolClass) -> Stage:
 @pytest.mark.promise("recover.synonyms")
 async def test_a_read_of_the_same_answers_for_a_tool_that_is_gone_and_that_is_said() -> None:
     stage = gone()
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED)
     assert (the_fact(stage).ok, the_fact(stage).tool) == (True, "lookup_claim")
     assert the_fact(stage).note == "lookup_claim is gone; get_claim answered instead."
     assert (await replayed(stage)).is_same
@@ -63,8 +61,7 @@ async def test_a_write_whose_tool_is_gone_is_not_made_by_another_tool() -> None:
     stage.servers.add("approve_claim", lambda _: refusal, ToolClass.CHANGE, ONE)
     for name in ("accept_claim", "deny_claim", "approve_claims", "confirm_claim"):
         stage.servers.add(name, stage.claims.approve, ToolClass.CHANGE, ONE)
-    record = await stage.run()
-    assert record.state is TaskState.FAILED
+    await stage.ends(TaskState.FAILED)
     assert stage.claims.applied == []
 
 
@@ -72,8 +69,7 @@ async def test_a_write_whose_tool_is_gone_is_not_made_by_another_tool() -> None:
 async def test_where_rules_speak_of_tools_nothing_is_replaced() -> None:
     stage = gone()
     rule = ToolRule(id="R", kind="never", tool="get_claim")
-    policies = (Policy(id="p", tool_rules=(rule,)),)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.set_rules(rule)
     stage.only_asks()
     await stage.run()
     assert [call.tool for call in stage.servers.calls] == ["lookup_claim"]
@@ -89,8 +85,7 @@ async def test_a_server_that_is_busy_is_asked_again_and_then_answers() -> None:
         return said.pop() if said else stage.claims.get(given)
 
     stage.servers.add("get_claim", busy_once, input_schema=ONE)
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+    await stage.ends(TaskState.COMPLETED)
     assert the_fact(stage).ok
     assert (await replayed(stage)).is_same
 
@@ -100,8 +95,7 @@ async def test_where_rules_speak_of_tools_a_busy_server_is_not_asked_again() -> 
     """The rule may allow the call a single time."""
     stage = Stage()
     stage.limits = stage.limits._replace(tool_seconds=0.6)
-    policies = (Policy(id="p", tool_rules=(ToolRule(id="R", kind="at_most", tool="get_claim", limit=1),)),)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.set_rules(ToolRule(id="R", kind="at_most", tool="get_claim", limit=1))
     stage.servers.add("get_claim", lambda _: ToolAnswer("429 Too Many Requests", is_error=True), input_schema=ONE)
     stage.only_asks()
     await stage.run()
@@ -191,11 +185,9 @@ async def test_a_read_that_the_server_was_silent_about_is_asked_once_more() -> N
 async def test_a_second_silence_ends_the_task_and_so_does_the_first_where_rules_speak_of_tools() -> None:
     twice, ruled = answering(None, None), answering(None)
     rule = ToolRule(id="R", kind="at_most", tool="get_claim", limit=1)
-    policies = (Policy(id="p", tool_rules=(rule,)),)
-    ruled.tenants.record = ruled.tenants.record.model_copy(update={"policies": policies})
+    ruled.set_rules(rule)
     for stage, asked in ((twice, 2), (ruled, 1)):
-        record = await stage.run()
-        assert record.state is TaskState.FAILED
+        record = await stage.ends(TaskState.FAILED)
         assert "did not answer get_claim" in str(record.reason)
         assert len(stage.servers.called("get_claim")) == asked
         assert stage.claims.applied == []
@@ -246,10 +238,7 @@ async def test_dying_at_any_stored_step_leads_to_the_same_fact() -> None:
     await whole.run()
     for step in range(0, whole.turns.stored, 3):
         stage = gone()
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run()
-        stage.turns.die_before = None
+        await stage.dies(step)
         await stage.run(attempts=2)
         assert the_fact(stage) == the_fact(whole), step
         assert stage.claims.applied == ["C-1"], step

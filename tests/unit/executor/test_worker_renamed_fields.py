@@ -23,8 +23,7 @@ async def read(
 ) -> Fact:
     """The fact of one read in a task under one rule. ``also``: a tool for changes, by its name and schema."""
     stage = Stage(text) if text else Stage()
-    policies = (Policy(id="p", rules=(Rule(id="R", condition=condition, action="block", reason="x"),)),)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.set_rules(Rule(id="R", condition=condition, action="block", reason="x"))
     stage.servers.add(tool, lambda _: answer, input_schema=ANY)
     if also:
         stage.servers.add(also[0], lambda _: {}, ToolClass.CHANGE, also[1])
@@ -132,7 +131,7 @@ async def test_who_approves_is_shown_what_the_server_sent_and_told_what_is_taken
     stage = Stage()
     rule = Rule(id="R", condition="amount > 5", action="require_approval", level="manager", reason="x")
     policies = (Policy(id="p", rules=(rule,)),)
-    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies, "unruled_writes": "approve"})
+    stage.change_tenant(policies=policies, unruled_writes="approve")
     sent: JsonObject = {"id": "C-1", "total": "120.50", "status": "open"}
     stage.servers.add("get_claim", lambda _: sent, input_schema=ANY)
     stage.talk.process = "expense_approval"

@@ -7,7 +7,7 @@ from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import results_in
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, decision, message
+from tests.unit.executor.stage import Stage, decision, kills, message
 from tests.unit.executor.test_reflect_improves import BETTER, WEAK, doubtful
 
 
@@ -21,10 +21,7 @@ async def _stored_by_a_whole_run() -> int:
 async def test_dying_before_any_stored_step_leads_to_the_same_end_with_one_write() -> None:
     for step in range(await _stored_by_a_whole_run()):
         stage = Stage()
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run()
-        stage.turns.die_before = None
+        await stage.dies(step)
         record = await stage.run(attempts=2)
         assert record.state is TaskState.COMPLETED, step
         assert stage.claims.applied == ["C-1"], step
@@ -56,10 +53,7 @@ async def test_a_death_before_replies_are_stored_has_at_most_one_of_them_asked_f
     again: set[int] = set()
     for step in range(whole.turns.stored):
         stage = Stage()
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run()
-        stage.turns.die_before = None
+        await stage.dies(step)
         await stage.run(attempts=2)
         again.add(len(stage.model.requests) - len(whole.model.requests))
     assert again == {0, 1}
@@ -76,11 +70,8 @@ async def test_dying_after_intent_and_before_the_call_ends_absent_and_escalated(
 
 
 async def _die_between_intent_and_call(stage: Stage) -> None:
-    def dies(_: object) -> None:
-        raise Died
-
     alive = stage.claims.approve
-    stage.servers.add("approve_claim", dies, *_class_and_schema(stage))
+    stage.servers.add("approve_claim", kills, *_class_and_schema(stage))
     with pytest.raises(Died):
         await stage.run()
     stage.servers.add("approve_claim", alive, *_class_and_schema(stage))
@@ -102,10 +93,7 @@ async def test_dying_at_any_step_of_the_approving_turn_still_writes_once() -> No
         stage = Stage()
         stage.policy.says = {"requires_approval": True}
         await stage.run()
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run(decision("approve"))
-        stage.turns.die_before = None
+        await stage.dies(step, decision("approve"))
         record = await stage.run(decision("approve"), attempts=2)
         assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"]), step
 
@@ -147,10 +135,7 @@ def _stage() -> Stage:
 async def _died(step: int) -> Stage:
     """A stage whose process was killed before that write of its store."""
     stage = _stage()
-    stage.turns.die_before = step
-    with pytest.raises(Died):
-        await stage.run()
-    stage.turns.die_before = None
+    await stage.dies(step)
     return stage
 
 

@@ -9,7 +9,6 @@ from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Turn
 from shared.domain.words import TaskState
 from tests.doubles.kept_spans import KeptSpan, KeptSpans
-from tests.doubles.memory_turns import Died
 from tests.unit.executor.stage import TASK, Stage, deadline, decision, message
 
 _BEGAN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -85,10 +84,7 @@ async def test_no_word_of_the_task_of_an_argument_or_of_the_answer_is_in_them() 
 @pytest.mark.promise("trace.after_a_crash")
 async def test_a_turn_that_was_taken_over_goes_on_in_the_same_trace() -> None:
     stage = TracedStage()
-    stage.turns.die_before = 6
-    with pytest.raises(Died):
-        await stage.run(_first())
-    stage.turns.die_before = None
+    await stage.dies(6, _first())
     await stage.run(_first(), attempts=2)
     turns = [span for span in stage.kept.all if span.name == "turn message"]
     assert [(span.attributes["purple.turn.attempt"], span.failed) for span in turns] == [(1, True), (2, False)]
@@ -99,7 +95,7 @@ async def test_a_turn_that_was_taken_over_goes_on_in_the_same_trace() -> None:
 @pytest.mark.promise("trace.one_tree")
 async def test_a_decision_continues_the_tasks_trace_and_is_linked_with_the_request_that_brought_it() -> None:
     stage = TracedStage()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
     await stage.run(_first())
     await stage.run(decision("approve").model_copy(update={"traceparent": _DECIDED}))
     asked, decided = stage.kept.named("turn message"), stage.kept.named("turn decision")
@@ -111,7 +107,7 @@ async def test_a_decision_continues_the_tasks_trace_and_is_linked_with_the_reque
 @pytest.mark.promise("trace.one_tree")
 async def test_a_deadline_that_nobody_sent_stands_in_the_tasks_trace_without_a_link() -> None:
     stage = TracedStage()
-    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    stage.change_tenant(unruled_writes="approve")
     await stage.run(_first())
     await stage.run(deadline())
     ended = stage.kept.named("turn deadline")

@@ -19,7 +19,6 @@ from services.executor.core.session.budget import (
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from shared.ports.models import ModelReply, ModelRequest, TextBlock, Tier
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
@@ -114,12 +113,7 @@ async def test_each_request_ends_with_what_the_budget_says() -> None:
 async def test_a_resumed_run_and_a_replay_stay_on_the_tiers_that_were_paid_for(write: int) -> None:
     """What was answered stays as it was made; a replay has nothing of the budget and goes the same way."""
     stage = spending(asking(), first=24_600)
-    stage.turns.die_before = write
-    try:
-        await stage.run()
-    except Died:
-        stage.turns.die_before = None
-        await stage.run(attempts=2)
+    await stage.survives(write)
     again = await replayed(stage)
     assert {request.tier for request in stage.model.requests} == {Tier.HAIKU}
     assert again.is_same, again.difference

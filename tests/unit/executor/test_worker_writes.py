@@ -21,8 +21,7 @@ from tests.unit.executor.stage import Stage
 async def test_a_write_is_applied_once_read_back_and_reported_as_verified() -> None:
     stage = Stage()
     stage.talk.process = "dispute_resolution"
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert stage.statuses == ["verified"]
     assert "verified" in (record.answer or "")
     assert record.metadata["states"] == [
@@ -44,8 +43,7 @@ async def test_without_a_fresh_verdict_nothing_is_written(fails_from: int) -> No
     stage = Stage()
     stage.age_verdicts()
     stage.policy.fails_from = fails_from
-    record = await stage.run()
-    assert record.state is TaskState.FAILED
+    record = await stage.ends(TaskState.FAILED)
     assert "no policy verdict" in (record.reason or "")
     assert stage.claims.applied == []
 
@@ -54,8 +52,7 @@ async def test_without_a_fresh_verdict_nothing_is_written(fails_from: int) -> No
 async def test_a_verdict_on_another_plan_counts_as_none() -> None:
     stage = Stage()
     stage.policy.says = {"plan_hash": "another"}
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    await stage.ends(TaskState.FAILED, [])
 
 
 @pytest.mark.promise("I2.no_verdict_no_write")
@@ -63,15 +60,13 @@ async def test_a_verdict_that_turns_to_no_before_the_write_stops_it() -> None:
     stage = Stage()
     stage.age_verdicts()
     stage.policy.says_later = {"passed": False, "blocked": True}
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    await stage.ends(TaskState.REJECTED, [])
 
 
 async def test_a_blocked_plan_is_rejected_with_the_rule_as_reason_and_its_verdict_to_see() -> None:
     stage = Stage()
     stage.policy.says = {"passed": False, "blocked": True}
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    record = await stage.ends(TaskState.REJECTED, [])
     assert "blocked by policy" in (record.reason or "")
     verdict = record.metadata["verdict"]
     assert isinstance(verdict, dict)
@@ -102,9 +97,7 @@ async def test_a_write_whose_server_says_that_its_time_ran_out_is_in_doubt_as_if
 async def test_where_the_operator_says_that_errors_change_nothing_a_time_out_is_a_refusal() -> None:
     stage = Stage()
     stage.servers.add("approve_claim", lambda _: ToolAnswer("It timed out.", is_error=True), ToolClass.CHANGE)
-    (connection,) = stage.tenants.record.connections
-    known = connection.model_copy(update={"catalogue": {"approve_claim": CatalogueEntry(errors_change_nothing=True)}})
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (known,)})
+    stage.set_catalogue(approve_claim=CatalogueEntry(errors_change_nothing=True))
     record = await stage.run()
     assert (record.state, stage.statuses) == (TaskState.FAILED, ["refused"])
 
@@ -113,8 +106,7 @@ async def test_a_refused_write_fails_the_task_with_the_servers_words() -> None:
     stage = Stage()
     refusal = ToolAnswer({"error": "CONSTRAINT_VIOLATION"}, is_error=True)
     stage.servers.add("approve_claim", lambda _: refusal, ToolClass.CHANGE)
-    record = await stage.run()
-    assert record.state is TaskState.FAILED
+    record = await stage.ends(TaskState.FAILED)
     assert "CONSTRAINT_VIOLATION" in (record.reason or "")
     assert stage.statuses == ["refused"]
 
@@ -166,9 +158,7 @@ async def test_an_error_of_a_tool_without_a_read_back_is_a_refusal_if_the_operat
     stage.cannot_read()
     stage.servers.add("approve_claim", lambda _: ToolAnswer("it did not work", is_error=True), ToolClass.CHANGE)
     entry = CatalogueEntry(errors_change_nothing=known)
-    (connection,) = stage.tenants.record.connections
-    connection = connection.model_copy(update={"catalogue": {"approve_claim": entry}})
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+    stage.set_catalogue(approve_claim=entry)
     await stage.run()
     assert stage.statuses == [status]
 
@@ -186,8 +176,7 @@ async def test_a_lost_reply_is_settled_by_reading_and_never_by_sending_again() -
         raise ToolSilent("cut off")
 
     stage.servers.add("approve_claim", applied_without_an_answer, ToolClass.CHANGE)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert stage.statuses == ["verified"]
 
 
@@ -219,8 +208,7 @@ async def test_a_call_that_never_connected_is_tried_again() -> None:
         return stage.claims.approve(given)
 
     stage.servers.add("approve_claim", refuses_twice, ToolClass.CHANGE)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
 
 
 @pytest.mark.promise("I2.provenance")
@@ -228,8 +216,7 @@ async def test_a_plan_with_an_invented_figure_is_never_carried_out() -> None:
     stage = Stage()
     invented: Calls = [("approve_claim", {"claim_id": "C-99"})]
     stage.talk.rounds[1:] = [invented] * 4
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    record = await stage.ends(TaskState.FAILED, [])
     assert "C-99" in (record.reason or "")
 
 
@@ -237,8 +224,7 @@ async def test_a_plan_with_an_invented_figure_is_never_carried_out() -> None:
 async def test_a_model_that_is_told_what_has_no_source_may_propose_what_has_one() -> None:
     stage = Stage()
     stage.talk.rounds.insert(1, [("approve_claim", {"claim_id": "C-99"})])
-    record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
     (refused,) = [result for result in results_in(stage.model.requests[-1]) if result.is_error]
     assert "C-99" in refused.content
 
@@ -275,10 +261,8 @@ async def test_a_write_whose_proof_nobody_could_guess_is_proved_as_the_catalogue
     stage.cannot_read()
     about: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}, "depth": {"type": "integer"}}}
     stage.servers.add("fetch_dossier", stage.claims.get, input_schema=about)
-    (connection,) = stage.tenants.record.connections
     catalogue = {"approve_claim": CatalogueEntry(read_back=named)}
-    connection = connection.model_copy(update={"catalogue": catalogue})
-    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+    stage.set_catalogue(**catalogue)
 
     record = await stage.run()
 
@@ -296,8 +280,7 @@ async def test_a_read_that_only_repeats_the_call_is_no_source_of_a_figure() -> N
     stage.servers.add("look_up_limit", lambda given: echoing("look_up_limit", given))
     stage.servers.add("set_limit", lambda _: {"ok": True}, ToolClass.CHANGE)
     stage.talk.rounds = [[("look_up_limit", {"amount": "98765.00"})], *[[("set_limit", {"amount": "98765.00"})]] * 4]
-    record = await stage.run()
-    assert record.state is TaskState.FAILED
+    record = await stage.ends(TaskState.FAILED)
     assert "98765.00 (amount) stands neither in the task nor in a result" in (record.reason or "")
     assert stage.servers.called("set_limit") == []
 

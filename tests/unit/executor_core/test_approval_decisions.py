@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.authorize.approval import (
-    NotCounted,
-    add_decision,
-    ask_for_approval,
-)
+from services.executor.core.authorize.approval import NotCounted, add_decision, ask_for_approval
 from services.executor.core.authorize.policy import refuse_if_blocked
 from services.executor.core.session.dossier import binding_hash
 from services.executor.core.states.machine import Rejected

@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.conversation.understanding import (
-    CannotUnderstand,
-    read_understanding,
-)
+from services.executor.core.conversation.understanding import CannotUnderstand, read_understanding
 from services.executor.core.plan.proposals import NotProposed, Proposal, ProposalContext, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import read_outcome
@@ -93,8 +90,7 @@ def test_what_cannot_be_carried_out_as_written_is_not_proposed(calls: list[tuple
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
 async def test_a_tool_that_does_not_exist_is_in_no_plan_and_a_read_is_made_as_one() -> None:
-    stage = Stage()
-    stage.talk.rounds = [[READ], [("delete_everything", {}), ("get_claim", {"claim_id": "C-2"})], [APPROVE]]
+    stage = Stage(TASK, [READ], [("delete_everything", {}), ("get_claim", {"claim_id": "C-2"})], [APPROVE])
     record = await stage.run()
 
     told = results_in(of_conversation(stage.model.requests)[-1])

@@ -6,12 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.calculate import (
-    CALCULATE,
-    calculate,
-    calculate_tool,
-    describe_value,
-)
+from services.executor.core.figures.calculate import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, NotRun, Outcome
 from services.executor.core.figures.evaluate import audit, recompute
 from services.executor.core.figures.finance import CALCULATORS

@@ -14,7 +14,6 @@ from shared.domain.redaction import without_marks
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
 from shared.ports.models import ModelReply, ModelRequest
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import Talk
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
@@ -76,8 +75,7 @@ def _leaves(stage: Stage) -> Iterator[str]:
 @given(chosen, chosen)
 async def test_no_marked_value_leaves_and_the_tool_gets_each(task: list[str], stored: list[str]) -> None:
     stage, vault = _staged(task, stored)
-    record = await stage.run()
-    assert record.state is TaskState.COMPLETED, record.reason
+    record = await stage.ends(TaskState.COMPLETED)
     out = "\n".join(_leaves(stage))
     assert [value for value in (*task, *stored) if value in out] == []
     assert all(value in str(vault.kept[0]["notes"]) for value in (*task, *stored))
@@ -96,8 +94,7 @@ async def test_a_run_that_fails_over_a_marked_value_does_not_tell_it() -> None:
         return talk(request)
 
     stage.thinks = quotes_in_vain
-    record = await stage.run()
-    assert record.state is TaskState.FAILED
+    record = await stage.ends(TaskState.FAILED)
     assert "is no field of an earlier write" in (record.reason or "")
     out = "\n".join(_leaves(stage))
     assert [value for value in ("Tr0ub4dor&3", "536-90-4399") if value in out] == []
@@ -107,12 +104,8 @@ async def test_a_run_that_fails_over_a_marked_value_does_not_tell_it() -> None:
 @each_row("dies_before", range(2, 9))  # it stores eight times
 async def test_a_run_that_goes_on_after_a_crash_keeps_and_restores_the_same(dies_before: int) -> None:
     stage, vault = _staged(["4111 1111 1111 1111"], ["Tr0ub4dor&3"])
-    stage.turns.die_before = dies_before
-    with pytest.raises(Died):
-        await stage.run()
-    stage.turns.die_before = None
-    record = await stage.run(attempts=2)
-    assert record.state is TaskState.COMPLETED, record.reason
+    await stage.dies(dies_before)
+    await stage.ends(TaskState.COMPLETED, attempts=2)
     assert [kept["notes"] for kept in vault.kept] == ["4111 1111 1111 1111 / Tr0ub4dor&3"]
 
 

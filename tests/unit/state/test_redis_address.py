@@ -20,13 +20,7 @@ def test_a_plain_url_is_left_as_it_is() -> None:
 
 def test_a_service_is_read_with_its_sentinels_and_both_passwords() -> None:
     assert read_address(SENTINEL) == RedisAddress(
-        "sentinel",
-        "redis://bob:p%40ss@/2?",
-        (("h1", 26379), ("h2", 26379)),
-        "orders",
-        None,
-        "s3",
-        1,
+        "sentinel", "redis://bob:p%40ss@/2?", (("h1", 26379), ("h2", 26379)), "orders", None, "s3", 1
     )
 
 

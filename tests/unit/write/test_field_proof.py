@@ -372,10 +372,7 @@ def test_a_server_that_only_repeats_what_it_is_asked_proves_nothing(arguments: d
 
 
 @pytest.mark.promise("I4.proof")
-@given(
-    rows=st.lists(WORDS, max_size=4),
-    added=st.lists(WORDS, max_size=3),
-)
+@given(rows=st.lists(WORDS, max_size=4), added=st.lists(WORDS, max_size=3))
 def test_of_any_list_exactly_one_more_row_that_shows_it_is_proof(rows: list[str], added: list[str]) -> None:
     before: Json = [{"id": place, "text": word} for place, word in enumerate(rows)]
     after: Json = [{"id": place, "text": word} for place, word in enumerate([*rows, *added])]
