@@ -39,11 +39,12 @@ TASK = "Approve claim C-1 of 120.50"
 CLERK = Principal(id="clerk")
 MANAGER = Principal(id="boss", roles=(Role.APPROVER,), levels=("manager",))
 Use = tuple[str, JsonObject]
+Kind = Literal["find out", "do"]
 
 
-def use(tool: str, part: int | None = None, **given: Json) -> Use:
+def use(tool: str, to_part: int | None = None, /, **given: Json) -> Use:
     """A call of a tool, and the part of the task that it carries out."""
-    return tool, {**given, "_call": {"part": part}} if part else {**given}
+    return tool, {**given, "_call": {"part": to_part}} if to_part else {**given}
 
 
 READ, READ_2 = use("get_claim", claim_id="C-1"), use("get_claim", claim_id="C-2")
@@ -171,15 +172,15 @@ class Stage:
     """Everything a test of the worker needs; change its parts before ``run``.
 
     ``rounds`` are the calls of the model's replies, one after the other: it reads the claim and approves it by default.
-    ``parts`` of the task are to be done, but for what ``kind`` says of all of them; without them it is one part.
+    ``parts`` of the task are to be done, unless ``kind`` or their own says otherwise; without them it is one part.
     """
 
     def __init__(
         self,
         text: str = TASK,
         *rounds: Calls,
-        parts: Sequence[str] = (),
-        kind: Literal["find out", "do"] = "do",
+        parts: Sequence[str | tuple[str, Kind]] = (),
+        kind: Kind = "do",
         answer: str = "Claim C-1 of 120.50 is approved.",
     ) -> None:
         self.claims = Claims()
@@ -189,7 +190,7 @@ class Stage:
         self.servers.add("notify_person", self.claims.notify, ToolClass.NOTIFY)
         self.policy = SaidPolicy()
         self.talk = Talk(
-            parts=[(part, kind) for part in parts or (text,)],
+            parts=[part if isinstance(part, tuple) else (part, kind) for part in parts or (text,)],
             rounds=[*(rounds or ([READ], [APPROVE]))],
             answer=answer,
         )
@@ -215,12 +216,24 @@ class Stage:
         return self.turns.record
 
     async def ends(
-        self, state: TaskState, applied: Sequence[str] | None = None, turn: Turn | None = None, attempts: int = 1
+        self,
+        state: TaskState,
+        applied: Sequence[str] | None = None,
+        turn: Turn | None = None,
+        attempts: int = 1,
+        *,
+        why: str = "",
+        says: str = "",
     ) -> TaskRecord:
-        """``run``, after which the task stands so, with these claims approved if they are told."""
+        """``run``, after which the task stands so, with these claims approved if they are told.
+
+        ``why`` stands in its reason, ``says`` in its answer.
+        """
         record = await self.run(turn, attempts)
         assert record.state is state, f"{record.state}: {record.reason}"
         assert applied is None or self.claims.applied == [*applied], f"{self.claims.applied}: {record.reason}"
+        assert why in (record.reason or ""), record.reason
+        assert says in (record.answer or ""), record.answer
         return record
 
     async def dies(self, before: int, turn: Turn | None = None) -> None:
@@ -243,6 +256,15 @@ class Stage:
     def told(self) -> str:
         """All results of calls that the model was told."""
         return "\n".join(one.content for asked in self.model.requests for one in results_in(asked))
+
+    def offers(self, tool: str, *names: str, kind: ToolClass = ToolClass.CHANGE) -> None:
+        """A tool that takes these arguments (``schema``) and answers with the claim as it was told to be."""
+        self.servers.add(tool, lambda given: {"id": "C-1", **given}, kind, schema(*names) if names else None)
+
+    @property
+    def written(self) -> list[str]:
+        """The tools of the plan's calls, in their order."""
+        return [entry.call.tool for entry in self.turns.writes.values()]
 
     def change_tenant(self, **update: object) -> None:
         self.tenants.record = self.tenants.record.model_copy(update=update)

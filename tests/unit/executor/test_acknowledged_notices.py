@@ -46,14 +46,6 @@ async def test_of_a_verified_change_the_notice_goes_out_as_it_was_written() -> N
     assert (stage.statuses[0], told(stage)) == ("verified", ["Claim C-1 is approved."])
 
 
-@pytest.mark.promise("notify.after_proof")
-async def test_a_tenant_that_wants_proof_has_the_notice_held_back() -> None:
-    stage = await planned(shown=False, notices_after_proof=True)
-    record = await stage.run()
-    assert told(stage) == []
-    assert "nobody is told of a change that is not verified: c1 approve_claim is unverified" in (record.answer or "")
-
-
 @pytest.mark.promise("notify.own_part")
 async def test_a_change_of_another_part_holds_no_notice_back_and_adds_nothing_to_it() -> None:
     text = "Close the file C-1, then approve claim C-1 and say so"

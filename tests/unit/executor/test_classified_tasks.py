@@ -84,28 +84,6 @@ async def test_a_first_reply_that_cannot_be_understood_leaves_one_part_of_a_gene
     assert len(stage.model.requests) == 3
 
 
-@pytest.mark.promise("prime.classify_fallback")
-async def test_what_the_task_asks_is_settled_by_the_first_reply_alone() -> None:
-    """A later ``understand`` changes neither the process nor what may be written."""
-    stage = stage_of("expense_approval")
-    stage.only_asks()
-    again: JsonObject = {
-        "parts": [{"quote": TASK, "kind": "do"}], "process": "payroll", "answer_form": "prose",
-    }  # fmt: skip
-    stage.talk.rounds = [[READ], [("understand", again)], [("approve_claim", {"claim_id": "C-1"})]]
-    record = await stage.run()
-    assert (record.metadata["process_type"], stage.claims.applied) == ("expense_approval", [])
-
-
-@pytest.mark.promise("prime.classify_replayed")
-async def test_a_classified_task_is_replayed_without_asking_anybody() -> None:
-    stage = stage_of("expense_approval")
-    record = await stage.run()
-    before = len(stage.model.requests)
-    done = await replayed(stage)
-    assert (done.difference, done.answer, len(stage.model.requests)) == ("", record.answer, before)
-
-
 @pytest.mark.promise("prime.classify_resumed")
 @each_row("die_before", range(1, 9))
 async def test_a_task_keeps_its_process_whenever_its_worker_dies(die_before: int) -> None:

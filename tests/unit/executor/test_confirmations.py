@@ -11,7 +11,7 @@ from shared.domain.words import FsmState, Role, TaskState
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, cancel, deadline, decision, message
+from tests.unit.executor.stage import APPROVE, MANAGER, Stage, cancel, deadline, decision
 
 pytestmark = pytest.mark.promise("gate.confirmations")
 
@@ -88,15 +88,6 @@ async def test_no_answer_to_one_of_them_in_time_ends_the_task() -> None:
     assert "Confirmation 4 of 5 (effective date): not approved: no decision before" in (record.reason or "")
 
 
-async def test_the_timer_of_an_earlier_confirmation_ends_nothing() -> None:
-    stage = await _confirmed(1)
-    record = await stage.run(deadline())
-    assert (record.state, _asked(record)) == (
-        TaskState.INPUT_REQUIRED,
-        {"about": "data kept or lost", "number": 2, "of": 5},
-    )
-
-
 async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> None:
     stage = await _confirmed(0)
     first = stage.turns.record.metadata["approval_id"]
@@ -122,15 +113,6 @@ async def test_inputs_that_change_between_two_confirmations_start_them_over(give
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
-async def test_who_asked_for_the_task_confirms_nothing_and_other_words_leave_it_waiting() -> None:
-    stage = await _confirmed(1)
-    own = CLERK.model_copy(update={"roles": (Role.CLIENT, Role.APPROVER), "levels": ("manager",)})
-    record = await stage.run(decision("approve", own, "own"))
-    assert "asked for this and cannot approve it" in (record.reason or "")
-    record = await stage.run(message("and now?", "words"))
-    assert _asked(record) == {"about": "data kept or lost", "number": 2, "of": 5}
-
-
 async def test_where_two_people_approve_each_confirmation_takes_both() -> None:
     stage = await _confirmed(1, await begun_as(MIGRATION.model_copy(update={"approvers": 2}), APPROVE))
     assert _asked(stage.turns.record) == {"about": "what changes", "number": 1, "of": 5}
@@ -152,12 +134,6 @@ async def test_a_process_that_dies_between_confirmations_counts_each_once() -> N
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     assert len(stage.turns.approvals) == 5
     assert (await replayed(stage)).difference == ""
-
-
-async def test_without_the_template_nobody_is_asked() -> None:
-    stage = await begun_as(TEMPLATES["general"], APPROVE)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied, stage.turns.approvals) == (TaskState.COMPLETED, ["C-1"], [])
 
 
 async def test_a_confirmation_that_was_given_is_kept_as_given_and_one_that_nobody_asks_any_more_as_superseded() -> None:

@@ -11,7 +11,7 @@ from shared.ports.models import ModelReply, ModelRequest, ToolDefinition, ToolUs
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import calls_reply, of_conversation
 from tests.doubles.unruly_world import WatchedTurns
-from tests.unit.executor.stage import MANAGER, Stage, decision
+from tests.unit.executor.stage import Stage
 
 _LAST = 4  # the reply that answers, where nothing else is asked for
 
@@ -84,41 +84,3 @@ async def test_only_the_conversation_is_offered_tools_and_the_same_in_each_reque
     assert names >= {"understand", "calculate", "look", "get_claim", "approve_claim", "notify_person"}
     mine = {tool.name for tool in talks[0].tools if _properties(tool) & {"_call"}}
     assert mine == {"approve_claim", "notify_person"}
-
-
-@pytest.mark.promise("I1.gate_in_every_state")
-async def test_in_mutate_only_the_planned_calls_are_made() -> None:
-    stage = Stage()
-    await stage.run()
-    made = [call.tool for call in stage.servers.calls]
-    assert [tool for tool in made if tool != "get_claim"] == ["approve_claim"]
-
-
-@pytest.mark.promise("I1.gate_in_every_state")
-async def test_at_the_gate_nothing_is_written_and_after_it_only_what_was_planned() -> None:
-    stage = Stage()
-    stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
-    await stage.run()
-    assert [call.tool for call in stage.servers.calls] == ["get_claim"]
-    await stage.run(decision("approve", MANAGER))
-    assert stage.claims.applied == ["C-1"]
-
-
-@pytest.mark.promise("I1.invented_tools")
-async def test_an_invented_tool_is_refused_and_the_model_is_told() -> None:
-    stage = Stage()
-    stage.talk.rounds[0] = [*stage.talk.rounds[0], ("delete_everything", {})]
-    await stage.run()
-    assert any("There is no tool named" in str(request.messages) for request in of_conversation(stage.model.requests))
-    assert all(call.tool != "delete_everything" for call in stage.servers.calls)
-
-
-@pytest.mark.promise("I1.plans_hold_writes_only")
-async def test_a_plan_holds_only_writing_tools_that_exist() -> None:
-    """Whatever stands beside the write in a reply: a read is made as a read, and what nobody offers is refused."""
-    stage = Stage()
-    stage.talk.rounds[1] = [*stage.talk.rounds[1], ("get_claim", {"claim_id": "C-1"}), ("approve_everything", {})]
-    await stage.run()
-    assert stage.claims.applied == ["C-1"]
-    assert {entry.call.tool for entry in stage.turns.writes.values()} == {"approve_claim"}
-    assert {call.tool for request in stage.policy.asked for call in request.calls} == {"approve_claim"}

@@ -34,13 +34,6 @@ async def unproved(template: ProcessTemplate, *calls: tuple[str, JsonObject], te
     return stage
 
 
-@pytest.mark.promise("notify.proved_only")
-async def test_a_notice_goes_out_after_changes_that_are_verified() -> None:
-    stage = await begun_as(CLOSE, APPROVE, NOTICE)
-    record = await stage.run()
-    assert (record.state, len(stage.claims.told)) == (TaskState.COMPLETED, 1)
-
-
 @pytest.mark.promise("notify.proved_only", "notify.after_proof")
 async def test_no_notice_follows_a_change_that_nothing_proves_and_the_answer_says_so() -> None:
     stage = await unproved(CLOSE, APPROVE, NOTICE)

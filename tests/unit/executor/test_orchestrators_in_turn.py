@@ -155,17 +155,6 @@ async def test_a_round_whose_reply_was_lost_begins_a_new_conversation() -> None:
     assert (await replayed(stage)).difference == ""
 
 
-@pytest.mark.promise("brainos.once")
-async def test_a_replay_of_several_turns_asks_nobody() -> None:
-    async with orchestrated(*WHOLE) as (stage, brain):
-        stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
-        await stage.run()
-        await stage.run(decision("approve"))
-        heard = len(brain.heard)
-        done = await replayed(stage)
-    assert (done.difference, len(brain.heard), stage.claims.applied) == ("", heard, ["C-1"])
-
-
 @pytest.mark.promise("brainos.bounded")
 async def test_a_cancel_ends_a_round_that_takes_long() -> None:
     async with orchestrated(SILENT, seconds=30) as (stage, brain):

@@ -13,7 +13,7 @@ from shared.domain.words import FsmState, Role, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, decision
+from tests.unit.executor.stage import APPROVE, MANAGER, TASK, Stage, decision
 
 INCIDENT = TEMPLATES["incident_response"]
 SECOND = Principal(id="second", roles=(Role.APPROVER,))
@@ -42,25 +42,6 @@ async def test_payment_data_in_what_was_read_takes_two_different_people() -> Non
 
 
 @pytest.mark.promise("gate.two_persons")
-async def test_the_same_person_does_not_count_twice_nor_does_whoever_asked() -> None:
-    stage = await _concerned({"summary": "Cardholder data may have leaked"})
-    await stage.run(decision("approve", MANAGER, "first"))
-    record = await stage.run(decision("approve", MANAGER, "again"))
-    assert "boss has already decided" in (record.reason or "")
-    own = CLERK.model_copy(update={"roles": (Role.APPROVER,)})
-    record = await stage.run(decision("approve", own, "own"))
-    assert "asked for this and cannot approve it" in (record.reason or "")
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
-
-
-@pytest.mark.promise("gate.two_persons")
-async def test_one_no_of_two_ends_the_task() -> None:
-    stage = await _concerned({"summary": "Cardholder data may have leaked"})
-    await stage.run(decision("approve", MANAGER, "first"))
-    await stage.ends(TaskState.REJECTED, [], decision("reject", SECOND, "second"))
-
-
-@pytest.mark.promise("gate.two_persons")
 async def test_a_process_that_dies_between_the_two_still_takes_both() -> None:
     stage = await _concerned({"summary": "Cardholder data may have leaked"})
     await run_with_deaths(stage, decision("approve", MANAGER, "first"))
@@ -73,18 +54,28 @@ async def test_a_process_that_dies_between_the_two_still_takes_both() -> None:
 async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> None:
     stage = await begun_as(INCIDENT, APPROVE)
     stage.policy.says = {"requires_approval": True}
-    await stage.run()
-    assert "different people" not in (stage.turns.record.answer or "")
+    asked = await stage.run()
+    assert "different people" not in (asked.answer or "")
     stage.claims.rows["C-1"]["summary"] = "PCI scope confirmed"
-    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve"))
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve"), says="(2 different people)")
     assert "asks for more people than have approved" in (record.answer or "")
-    assert "(2 different people)" in (record.answer or "")
 
 
 @pytest.mark.promise("gate.two_persons")
-async def test_where_nothing_of_the_kind_is_said_nobody_is_asked() -> None:
-    stage = await _concerned({"summary": "Japan's pancakes are late", "cardholder_data": False, "pci": None})
-    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+@each_row(
+    ("kind", "row", "text"),
+    [
+        ("incident_response", {"summary": "Japan's pancakes are late", "cardholder_data": False, "pci": None}, TASK),
+        ("incident_response", {}, f"{TASK}, no card data is concerned"),
+        ("general", {"summary": "Cardholder data may have leaked"}, TASK),
+    ],
+)
+async def test_nobody_is_asked_where_it_is_not_so_the_task_alone_says_it_or_the_process_does_not_want_it(
+    kind: str, row: dict[str, Json], text: str
+) -> None:
+    stage = await begun_as(TEMPLATES[kind], APPROVE, text=text)
+    stage.claims.rows["C-1"].update(row)
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
 
 
 @pytest.mark.promise("gate.two_persons_unanswered")
@@ -126,13 +117,6 @@ async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_
 
 
 @pytest.mark.promise("gate.two_persons")
-async def test_without_the_template_nobody_is_asked() -> None:
-    stage = await begun_as(TEMPLATES["general"], APPROVE)
-    stage.claims.rows["C-1"]["summary"] = "Cardholder data may have leaked"
-    await stage.ends(TaskState.COMPLETED, ["C-1"])
-
-
-@pytest.mark.promise("gate.two_persons")
 @each_row(
     ("arguments", "shown", "found"),
     [
@@ -151,12 +135,6 @@ def test_whole_words_count_in_what_the_plan_touches(
 ) -> None:
     """However they are written, in the arguments and in the records that the calls name, not in those of others."""
     assert concern(_planned(arguments, {"id": "INC-1", **shown})) == found
-
-
-@pytest.mark.promise("gate.two_persons")
-async def test_what_the_task_alone_says_asks_for_nobody() -> None:
-    stage = await begun_as(INCIDENT, APPROVE, text="Approve claim C-1 of 120.50, no card data is concerned")
-    await stage.ends(TaskState.COMPLETED, ["C-1"])
 
 
 def test_what_a_failed_read_says_is_no_fact() -> None:

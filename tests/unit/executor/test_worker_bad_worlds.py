@@ -27,8 +27,7 @@ class HangingModel(ScriptedModel):
 
 
 async def _failed(stage: Stage, says: str) -> None:
-    record = await stage.ends(TaskState.FAILED, [])
-    assert says in (record.reason or "")
+    record = await stage.ends(TaskState.FAILED, [], why=says)
     assert str(record.answer).removesuffix("\n\nNothing was written or sent.") == record.reason
 
 
@@ -37,8 +36,7 @@ async def test_a_model_that_is_down_for_good_ends_the_task(reply: int) -> None:
     """At whichever reply: one that is not merely away is not waited for."""
     stage = Stage()
     stage.model = ScriptedModel(_then_down(stage.talk, reply))
-    record = await stage.ends(TaskState.FAILED)
-    assert "could not be reached" in (record.reason or "")
+    await stage.ends(TaskState.FAILED, why="could not be reached")
     assert stage.claims.applied == (["C-1"] if reply == 2 else [])
 
 
@@ -58,8 +56,7 @@ def _then_down(talk: Talk, replies: int) -> Callable[[ModelRequest], ModelReply]
 async def test_a_model_that_only_talks_does_nothing_and_the_part_that_it_left_out_is_named(said: str) -> None:
     stage = Stage()
     stage.talk.rounds, stage.talk.answer = [], said
-    record = await stage.ends(TaskState.FAILED, [])
-    assert f"part 1 ({TASK}): no call was made for it" in (record.reason or "")
+    await stage.ends(TaskState.FAILED, [], why=f"part 1 ({TASK}): no call was made for it")
 
 
 async def test_a_model_that_says_nothing_at_all_ends_the_task() -> None:

@@ -187,23 +187,9 @@ async def test_a_second_silence_ends_the_task_and_so_does_the_first_where_rules_
     rule = ToolRule(id="R", kind="at_most", tool="get_claim", limit=1)
     ruled.set_rules(rule)
     for stage, asked in ((twice, 2), (ruled, 1)):
-        record = await stage.ends(TaskState.FAILED)
-        assert "did not answer get_claim" in str(record.reason)
+        await stage.ends(TaskState.FAILED, why="did not answer get_claim")
         assert len(stage.servers.called("get_claim")) == asked
         assert stage.claims.applied == []
-
-
-@pytest.mark.promise("recover.silence")
-async def test_a_write_that_the_server_was_silent_about_is_not_sent_again() -> None:
-    stage, sent = Stage(), list[JsonObject]()
-
-    def silent(given: JsonObject) -> Json:
-        sent.append(given)
-        raise ToolSilent("cut off")
-
-    stage.servers.add("approve_claim", silent, ToolClass.CHANGE, ONE)
-    await stage.run()
-    assert len(sent) == 1
 
 
 @pytest.mark.promise("recover.one_by_one")

@@ -1,14 +1,10 @@
 """Calculators behind the audit: currencies, dates and provenance of what they are given."""
 
-import re
 from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.calculate import CALCULATE, calculate
-from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.evaluate import audit
-from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.operands import KnownFigures
 from services.executor.core.figures.vocabulary import is_currency, one_currency, places
 from services.executor.core.session.values import NamedValue, Operand
@@ -95,19 +91,3 @@ def test_a_wrong_schedule_figure_is_found_and_values_chain() -> None:
     known = KnownFigures((loan,))
     assert audit([interest, value("owed", "round_money", "17.17", from_value("interest"))], known) == ()
     assert audit([value("interest", "loan_interest", "17.18", *operands)], known)
-
-
-def test_every_calculator_is_in_the_one_local_tool_with_what_it_takes() -> None:
-    properties = CALCULATE.input_schema["properties"]
-    assert isinstance(properties, dict)
-    operation = properties["operation"]
-    assert isinstance(operation, dict)
-    assert all(re.search(rf"\b{name}[(/]", str(operation["description"])) for name in CALCULATORS)
-
-
-def test_the_local_tool_answers_with_the_figure_or_with_the_reason() -> None:
-    operands: list[Json] = ["f1.price", "1", "3", "f1.yen"]
-
-    assert calculate({"operation": "split_part", "operands": operands}, KNOWN).value == "333"
-    with pytest.raises(CannotCalculate, match="total, part number, parts"):
-        calculate({"operation": "split_part", "operands": operands[:2]}, KNOWN)

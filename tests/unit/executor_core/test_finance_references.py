@@ -78,44 +78,6 @@ def test_each_of_the_thirty_six_gaps_is_closed_by_calculators_that_are_offered()
 
 
 @pytest.mark.promise("money.splits")
-@given(units=st.integers(1, 10**9), steps=st.lists(st.integers(0, 500), min_size=1, max_size=20))
-def test_the_charges_by_units_are_the_whole_of_what_is_written_off(units: int, steps: list[int]) -> None:
-    cost, total, before, written_off = Decimal(units).scaleb(-2), Decimal(sum(steps) or 1), Decimal(0), Decimal(0)
-    for step in steps if sum(steps) else [1]:
-        written_off += run_calculator("units_of_production", [cost, Decimal(0), total, before, Decimal(step)])
-        before += step
-    assert written_off == cost
-
-
-@pytest.mark.promise("money.splits")
-@given(amounts=st.lists(st.integers(0, 10**8), min_size=3, max_size=3))
-def test_what_fits_on_a_card_and_what_does_not_are_the_incoming_amount(amounts: list[int]) -> None:
-    operands = [Decimal(amount).scaleb(-2) for amount in amounts]
-    fits, rest = (run_calculator(f"gift_card_{part}", operands) for part in ("capacity", "overflow"))
-    assert fits + rest == operands[1]
-    assert min(fits, rest) >= 0
-
-
-@pytest.mark.promise("money.splits")
-@given(lines=st.lists(st.tuples(st.integers(0, 10**8), st.integers(1, 48), st.integers(0, 60)), min_size=1, max_size=9))
-def test_of_many_contracts_what_is_and_is_not_recognised_are_all_of_them(lines: list[tuple[int, int, int]]) -> None:
-    values = [Decimal(line[0]).scaleb(-2) for line in lines]
-    operands = [*values, *(Decimal(line[1]) for line in lines), *(Decimal(line[2]) for line in lines)]
-    parts = (run_calculator(f"{part}_revenue_total", operands) for part in ("recognized", "deferred"))
-    assert sum(parts) == sum(values)
-
-
-@pytest.mark.promise("money.splits")
-@given(value=st.integers(0, 10**9), percent=st.integers(0, 10_000))
-def test_the_fee_and_the_refund_are_what_remained(value: int, percent: int) -> None:
-    operands = [Decimal(value).scaleb(-2), Decimal(percent).scaleb(-2)]
-    assert (
-        run_calculator("termination_fee", operands) + run_calculator("early_termination_refund", operands)
-        == operands[0]
-    )
-
-
-@pytest.mark.promise("money.splits")
 @given(
     total=st.integers(-(10**12), 10**12),
     weights=st.lists(st.integers(0, 1000), min_size=1, max_size=30),

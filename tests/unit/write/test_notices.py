@@ -49,20 +49,6 @@ NOTICE = planned("n1", tool_class=ToolClass.NOTIFY)
 
 
 @pytest.mark.promise("notify.proved_only")
-def test_a_proved_change_is_told_without_a_word_more() -> None:
-    whole = frozen(planned("c1"), NOTICE)
-    assert may_go_out(whole.calls[1], whole, ledger(c1=WriteStatus.VERIFIED)) == (True, "", "")
-
-
-@pytest.mark.promise("notify.proved_only")
-def test_an_acknowledged_change_is_told_with_the_sentence_that_was_frozen() -> None:
-    whole = frozen(planned("c1"), NOTICE)
-    going = may_go_out(whole.calls[1], whole, ledger(c1=WriteStatus.UNVERIFIED))
-    assert (going.allowed, going.sentence) == (True, whole.calls[1].if_acknowledged)
-    assert "not yet confirmed: change address" in going.sentence
-
-
-@pytest.mark.promise("notify.proved_only")
 @each_row("status", sorted(set(WriteStatus) - {WriteStatus.VERIFIED, WriteStatus.UNVERIFIED}))
 def test_no_notice_tells_of_a_change_that_failed_or_is_open(status: WriteStatus) -> None:
     whole = frozen(planned("c1"), NOTICE)
@@ -79,15 +65,6 @@ def test_no_notice_tells_of_a_change_that_its_read_back_contradicts() -> None:
     known["c1"] = known["c1"].model_copy(update={"contradicted": True})
     going = may_go_out(whole.calls[1], whole, known)
     assert (going.allowed, going.why_not) == (False, "c1 change_address is contradicted by its read-back")
-
-
-@pytest.mark.promise("notify.after_proof")
-def test_a_tenant_may_want_proof_before_anybody_is_told() -> None:
-    whole = frozen(planned("c1"), NOTICE)
-    known = ledger(c1=WriteStatus.UNVERIFIED)
-    assert may_go_out(whole.calls[1], whole, known).allowed
-    assert not may_go_out(whole.calls[1], whole, known, after_proof=True).allowed
-    assert may_go_out(whole.calls[1], whole, ledger(c1=WriteStatus.VERIFIED), after_proof=True).allowed
 
 
 @pytest.mark.promise("notify.proved_only")
