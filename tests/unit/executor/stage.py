@@ -346,8 +346,13 @@ def _plain(fields: object) -> JsonObject:
     return {key: str(value) for key, value in fields.items()} if isinstance(fields, dict) else {}
 
 
-def the_fact(stage: "Stage") -> Fact:
-    """The first fact of the run."""
+def facts_of(stage: "Stage") -> tuple[Fact, ...]:
+    """What the run has read."""
     progress = latest(stage.turns.steps.values())
     assert progress is not None
-    return progress.dossier.facts[0]
+    return progress.dossier.facts
+
+
+def the_fact(stage: "Stage") -> Fact:
+    """The first fact of the run."""
+    return facts_of(stage)[0]

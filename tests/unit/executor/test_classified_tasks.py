@@ -84,7 +84,7 @@ async def test_a_first_reply_that_cannot_be_understood_leaves_one_part_of_a_gene
     assert len(stage.model.requests) == 3
 
 
-@pytest.mark.promise("prime.classify_resumed")
+@pytest.mark.promise("prime.classify_resumed", "prime.classify_replayed")
 @each_row("die_before", range(1, 9))
 async def test_a_task_keeps_its_process_whenever_its_worker_dies(die_before: int) -> None:
     """Once the first reply is stored, another one changes nothing."""

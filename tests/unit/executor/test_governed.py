@@ -88,22 +88,15 @@ def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CH
 @each_row(
     ("tool", "arguments", "differs"),
     [
-        ("pay", {"amount": "900"}, False),
-        ("pay", {"amount": "900.01"}, True),
-        ("pay", {"amount": "-900"}, True),
-        ("pay", {"amount_cents": 90000}, False),
-        ("pay", {"amountCents": 900}, True),
-        ("pay", {"total_amount": 90}, True),
-        ("pay", {"credit": {"lines": [{"amount": 900}, {"amount": 1}]}}, True),
-        ("pay", {"amount": {"$ref": "c0.amount"}}, True),
-        ("pay", {"amount": [900]}, True),
-        ("pay", {"amount": "9000 for the outage"}, True),
-        ("pay", {"amount": "as agreed"}, False),
-        ("pay", {"amount": None, "other": 7, "fee": 7}, False),
-        ("book_service_level", {"total": 7}, True),
+        ("pay", {"amount": "900"}, False), ("pay", {"amount": "900.01"}, True), ("pay", {"amount": "-900"}, True),
+        ("pay", {"amount_cents": 90000}, False), ("pay", {"amountCents": 900}, True),
+        ("pay", {"total_amount": 90}, True), ("pay", {"credit": {"lines": [{"amount": 900}, {"amount": 1}]}}, True),
+        ("pay", {"amount": {"$ref": "c0.amount"}}, True), ("pay", {"amount": [900]}, True),
+        ("pay", {"amount": "9000 for the outage"}, True), ("pay", {"amount": "as agreed"}, False),
+        ("pay", {"amount": None, "other": 7, "fee": 7}, False), ("book_service_level", {"total": 7}, True),
         ("book_service", {"account_total": 7}, False),
     ],
-)
+)  # fmt: skip
 def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it_stands(
     tool: str, arguments: JsonObject, differs: bool
 ) -> None:

@@ -8,13 +8,14 @@ import pytest
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.states.machine import TenantStopped
 from services.executor.ports.turns import Charge, DailySpend, DayCaps
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
 from tests.unit.executor.costing import costing
-from tests.unit.executor.stage import Stage, cancel
+from tests.unit.executor.stage import TASK, Stage, cancel
 
 ROOMY = Ceilings(tokens=20_000)
 
@@ -43,27 +44,25 @@ class MemorySpend(DailySpend):
 
 
 @pytest.mark.promise("budget.task")
-async def test_a_question_whose_budget_is_spent_before_it_found_anything_fails() -> None:
+@each_row(
+    ("asks", "first", "why"),
+    [
+        (True, 19_900, "nothing was found or done until then"),
+        (False, 18_000, "TASK_TOKENS) and 0 US dollars (TASK_MONEY)"),
+    ],
+)
+async def test_a_task_whose_budget_is_spent_before_anything_was_found_or_done_fails_and_names_what_it_was_to_do(
+    asks: bool, first: int, why: str
+) -> None:
     """It fails with the reason; no further model call, nothing written."""
-    stage = costing(Stage(), first=19_900)
-    stage.only_asks()
+    stage = costing(Stage(), first=first)
+    if asks:
+        stage.only_asks()
     stage.limits = stage.limits._replace(ceilings=ROOMY)
-    record = await stage.run()
-    assert (record.state, record.metadata["partial"]) == (TaskState.FAILED, False)
+    record = await stage.ends(TaskState.FAILED, [], why=why)
+    assert (record.metadata["partial"], len(stage.model.requests)) == (False, 1)
     assert "TASK_TOKENS" in str(record.reason)
-    assert str(record.reason).endswith("nothing was found or done until then")
-    assert (len(stage.model.requests), stage.claims.applied) == (1, [])
-
-
-@pytest.mark.promise("budget.task")
-async def test_a_task_with_something_to_do_of_which_nothing_was_done_fails_and_names_it() -> None:
-    stage = costing(Stage(), first=18_000)
-    stage.limits = stage.limits._replace(ceilings=ROOMY)
-    record = await stage.run()
-    assert (record.state, record.metadata["partial"]) == (TaskState.FAILED, False)
-    assert "TASK_TOKENS) and 0 US dollars (TASK_MONEY)" in str(record.reason)
-    assert f"not done: {stage.turns.record.request.text}" in str(record.reason)
-    assert (len(stage.model.requests), stage.claims.applied) == (1, [])
+    assert (f"not done: {TASK}" in str(record.reason)) is not asks
 
 
 @pytest.mark.promise("budget.task")
@@ -92,13 +91,11 @@ async def test_a_task_whose_writes_are_made_when_its_budget_is_spent_says_what_i
     assert "verified" in str(record.answer)
 
 
-async def test_what_was_spent_stands_in_the_tasks_metadata() -> None:
-    """Fresh tokens and dollars, as the model's own count has them."""
-    stage = Stage()
-    record = await stage.run()
+def spent(record: TaskRecord, name: str) -> int:
+    """Fresh tokens, as the model's own count has them."""
     spend = record.metadata["spend"]
     assert isinstance(spend, dict)
-    assert spend["tokens"] == 20 * len(stage.model.requests)
+    return int(str(spend[name]))
 
 
 @pytest.mark.promise("budget.reserved_first")
@@ -107,11 +104,12 @@ async def test_wherever_a_run_dies_what_may_have_been_billed_stays_counted(write
     """After the crash the task goes on and ends; each call of the model is covered by what is counted."""
     stage = Stage()
     await stage.survives(write)
-    spending = stage.turns.record.metadata["spend"]
-    assert isinstance(spending, dict)
-    counted = int(str(spending["tokens"])) + int(str(spending["set_aside_tokens"]))
+    record = stage.turns.record
+    counted = spent(record, "tokens") + spent(record, "set_aside_tokens")
     assert counted >= 10 * len(stage.model.requests)
-    assert stage.turns.record.state is TaskState.COMPLETED
+    assert record.state is TaskState.COMPLETED
+    undisturbed = Stage()
+    assert spent(await undisturbed.run(), "tokens") == 20 * len(undisturbed.model.requests)
 
 
 @pytest.mark.promise("budget.tenant_day")
@@ -163,9 +161,7 @@ async def test_a_stopped_tenants_turn_goes_back_and_later_goes_on_from_its_journ
     assert (waits.state, waits.reason, asked) == (TaskState.SUBMITTED, "the tenant is stopped: repairs", 1)
     assert (record.state, record.reason, stage.claims.applied) == (TaskState.COMPLETED, None, ["C-1"])
     assert "<so_far>" in texts_in(stage.model.requests[1])
-    spend = record.metadata["spend"]
-    assert isinstance(spend, dict)
-    assert spend["set_aside_tokens"] == 0
+    assert spent(record, "set_aside_tokens") == 0
 
 
 @pytest.mark.promise("tenant.stop")

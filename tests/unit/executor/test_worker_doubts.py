@@ -11,8 +11,9 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, Role, TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
-from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, kills, message
+from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, keeps_silent, kills, message, schema
 
+WAITS, DONE, FAILED = TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.FAILED
 OPERATOR = Principal(id="olga", roles=(Role.OPERATOR,))
 
 
@@ -54,10 +55,13 @@ def late(stage: Stage) -> Turn:
     return Turn.model_validate({**base, "received_at": datetime.now(UTC), "data": subject})
 
 
-async def in_doubt(stage: Stage, times: int = 1) -> list[JsonObject]:
+async def in_doubt(times: int = 1, hours: float = 0) -> tuple[Stage, list[JsonObject]]:
+    """A stage whose write is in doubt, so many hours later, and the calls that were sent."""
+    stage = Stage()
     asked = swallows(stage, times)
     await stage.run()
-    return asked
+    stage.turns.ahead = timedelta(hours=hours)
+    return stage, asked
 
 
 def listed(record: TaskRecord, name: str) -> list[dict[str, JsonValue]]:
@@ -66,83 +70,62 @@ def listed(record: TaskRecord, name: str) -> list[dict[str, JsonValue]]:
     return [item for item in found if isinstance(item, dict)]
 
 
-@pytest.mark.promise("I3.doubt_waits")
+@pytest.mark.promise("I3.doubt_waits", "I3.lost_reply")
 async def test_a_doubt_waits_for_an_operator_with_what_is_known() -> None:
-    stage = Stage()
-    await in_doubt(stage)
+    stage, asked = await in_doubt()
     record = stage.turns.record
     (doubt,) = listed(record, "doubts")
-    assert (record.state, record.metadata["escalated"]) == (TaskState.INPUT_REQUIRED, True)
+    assert (record.state, record.metadata["escalated"], stage.statuses, len(asked)) == (WAITS, True, ["absent"], 1)
     assert (doubt["call_id"], doubt["tool"], doubt["arguments"]) == ("c1", "approve_claim", {"claim_id": "C-1"})
     assert doubt["before"] == doubt["after"] == {"id": "C-1", "amount": "120.50", "status": "open"}
     assert doubt["since"] is not None
     assert "c1 approve_claim" in (record.reason or "")
+    assert "not repeated" in (record.answer or "")
     assert stage.turns.ends[-1].outcome is None
 
 
 @pytest.mark.promise("I3.doubt_waits")
 async def test_a_doubt_that_nobody_settles_in_time_ends_the_task_with_what_is_known() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
-    stage.turns.ahead = timedelta(hours=25)
-    record = await stage.run(late(stage))
-    assert (record.state, record.metadata["escalated"], len(asked)) == (TaskState.FAILED, True, 1)
-    assert "no operator said in time" in (record.reason or "")
-    assert listed(record, "doubts")[0]["call_id"] == "c1"
+    early, _ = await in_doubt()
+    await early.ends(WAITS, turn=late(early))
+    stage, asked = await in_doubt(hours=25)
+    record = await stage.ends(FAILED, turn=late(stage), why="no operator said in time")
+    assert (record.metadata["escalated"], len(asked), listed(record, "doubts")[0]["call_id"]) == (True, 1, "c1")
     assert stage.turns.ends[-1].outcome is not None
 
 
-async def test_a_word_after_the_deadline_is_too_late_whatever_it_says() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
-    stage.turns.ahead = timedelta(hours=25)
-    record = await stage.run(word(stage, "retry"))
-    assert (record.state, len(asked)) == (TaskState.FAILED, 1)
-
-
 @pytest.mark.promise("I3.operator_decides")
-async def test_a_word_that_was_accepted_in_time_counts_although_it_is_heeded_after_the_deadline() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
-    stage.turns.ahead = timedelta(hours=25)
-    waited = 2 * 3_600 * 1_000_000
-    work = stage.turns.work(word(stage, "retry"))._replace(waited_us=waited)
+@each_row(("waited_us", "state", "sent"), [(0, FAILED, 1), (2 * 3_600 * 1_000_000, DONE, 2)])
+async def test_a_word_after_the_deadline_is_too_late_unless_it_was_accepted_in_time(
+    waited_us: int, state: TaskState, sent: int
+) -> None:
+    stage, asked = await in_doubt(hours=25)
+    work = stage.turns.work(word(stage, "retry"))._replace(waited_us=waited_us)
     await stage.worker.run(work, stage.turns)
-    assert (stage.turns.record.state, len(asked)) == (TaskState.COMPLETED, 2)
-
-
-async def test_a_deadline_that_comes_early_changes_nothing() -> None:
-    stage = Stage()
-    await in_doubt(stage)
-    await stage.ends(TaskState.INPUT_REQUIRED, turn=late(stage))
+    assert (stage.turns.record.state, len(asked)) == (state, sent)
 
 
 @pytest.mark.promise("I3.operator_decides")
 async def test_retry_sends_the_call_again_on_a_renewed_verdict_and_proves_it() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
+    stage, asked = await in_doubt()
     verdicts = len(stage.policy.asked)
-    record = await stage.run(word(stage, "retry"))
-    assert (record.state, stage.statuses, len(asked)) == (TaskState.COMPLETED, ["verified"], 2)
-    assert len(stage.policy.asked) > verdicts
+    await stage.ends(DONE, turn=word(stage, "retry"))
+    assert (stage.statuses, len(asked), len(stage.policy.asked) > verdicts) == (["verified"], 2, True)
     (entry,) = stage.turns.writes.values()
     assert (entry.attempt, [one.status.value for one in entry.earlier]) == (2, ["absent"])
 
 
 @pytest.mark.promise("I3.retry_looks_first")
 async def test_retry_sends_nothing_if_a_read_shows_by_now_that_it_took_hold() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
+    stage, asked = await in_doubt()
     stage.claims.approve({"claim_id": "C-1"})  # the lost request was on its way all the time
-    record = await stage.run(word(stage, "retry"))
-    assert (record.state, stage.statuses, len(asked)) == (TaskState.COMPLETED, ["verified"], 1)
-    assert "was not sent again" in (record.answer or "")
+    await stage.ends(DONE, turn=word(stage, "retry"), says="was not sent again")
+    assert (stage.statuses, len(asked)) == (["verified"], 1)
 
 
 @pytest.mark.promise("I3.operator_decides")
 async def test_retry_is_sent_although_a_read_shows_what_the_operator_was_shown() -> None:
-    stage = Stage()
-    asked: list[JsonObject] = []
+    stage, asked = Stage(), list[JsonObject]()
 
     def errs(given: JsonObject) -> "Json | ToolAnswer":
         asked.append(given)
@@ -150,131 +133,90 @@ async def test_retry_is_sent_although_a_read_shows_what_the_operator_was_shown()
         return ToolAnswer("went wrong", is_error=True) if len(asked) == 1 else dict(stage.claims.rows["C-1"])
 
     stage.servers.add("approve_claim", errs, ToolClass.CHANGE)
-    assert (await stage.run()).state is TaskState.INPUT_REQUIRED
+    await stage.ends(WAITS)
     await stage.run(word(stage, "retry"))
     assert len(asked) == 2
 
 
 @pytest.mark.promise("I3.operator_decides")
 async def test_retry_is_not_sent_on_a_verdict_that_has_turned_to_no() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
+    stage, asked = await in_doubt()
     stage.policy.says = {"passed": False, "blocked": True}
-    record = await stage.run(word(stage, "retry"))
-    assert (record.state, len(asked)) == (TaskState.REJECTED, 1)
+    await stage.ends(TaskState.REJECTED, turn=word(stage, "retry"))
+    assert len(asked) == 1
 
 
 @pytest.mark.promise("I3.operator_decides")
 async def test_a_retry_that_is_lost_again_is_a_new_doubt_that_the_old_word_does_not_settle() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage, times=2)
+    stage, asked = await in_doubt(times=2)
     first = word(stage, "retry")
-    record = await stage.run(first)
-    assert (record.state, len(asked)) == (TaskState.INPUT_REQUIRED, 2)
-    again = first.model_copy(update={"turn_id": "turn-again"})
-    assert (await stage.run(again)).state is TaskState.INPUT_REQUIRED
-    assert len(asked) == 2
+    for turn in (first, first.model_copy(update={"turn_id": "turn-again"})):
+        await stage.ends(WAITS, turn=turn)
+        assert len(asked) == 2
 
 
 @pytest.mark.promise("I3.operator_decides")
 @each_row(
-    ("said", "status", "end"), [("done", "unverified", TaskState.COMPLETED), ("skip", "skipped", TaskState.FAILED)]
+    ("said", "status", "end"),
+    [("done", "unverified", DONE), ("skip", "skipped", FAILED), ("take-over", "absent", FAILED)],
 )
-async def test_done_and_skip_let_the_plan_go_on_without_sending_anything(
+async def test_without_a_retry_nothing_is_sent_and_who_said_what_is_in_the_metadata_and_in_the_ledger(
     said: str, status: str, end: TaskState
 ) -> None:
-    """What was skipped is not done: the task that asked for it fails, and names it."""
-    stage = Stage()
-    asked = await in_doubt(stage)
-    record = await stage.run(word(stage, said))
-    assert (record.state, stage.statuses, len(asked)) == (end, [status], 1)
-    assert "olga" in (record.answer or "")
-    assert ("approve_claim" in (record.reason or "")) is (said == "skip")
-
-
-@pytest.mark.promise("I3.operator_decides")
-async def test_take_over_ends_the_task_with_everything_that_is_known() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
-    record = await stage.run(word(stage, "take-over"))
-    assert (record.state, record.metadata["escalated"], len(asked)) == (TaskState.FAILED, True, 1)
-    assert "olga" in (record.reason or "")
-    assert "approve_claim" in (record.reason or "")
-
-
-@pytest.mark.promise("I3.operator_decides")
-async def test_who_decided_what_and_when_is_in_the_tasks_metadata_and_in_the_ledger() -> None:
-    stage = Stage()
-    await in_doubt(stage)
-    record = await stage.run(word(stage, "done"))
-    (said,) = listed(record, "resolutions")
-    assert (said["by"], said["resolution"], said["comment"]) == ("olga", "done", "looked it up")
-    (entry,) = stage.turns.writes.values()
-    assert [one.by.id for one in entry.resolutions] == ["olga"]
-
-
-@pytest.mark.promise("I3.only_an_operator")
-@pytest.mark.parametrize("who", [CLERK, MANAGER], ids=["client", "approver"])
-@pytest.mark.parametrize("said", [one.value for one in Resolution])
-async def test_no_word_of_anybody_else_has_any_effect(who: Principal, said: str) -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
-    record = await stage.run(word(stage, said, by=who))
-    assert (record.state, stage.statuses, len(asked)) == (TaskState.INPUT_REQUIRED, ["absent"], 1)
-    assert "does not have the role operator" in (record.reason or "")
-
-
-@pytest.mark.promise("I3.only_an_operator")
-async def test_messages_and_decisions_do_not_end_the_wait() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
-    for turn in (message("done", "turn-8"), decision("approve", turn_id="turn-9")):
-        record = await stage.run(turn)
-        assert (record.state, stage.statuses, len(asked)) == (TaskState.INPUT_REQUIRED, ["absent"], 1)
-
-
-async def test_a_second_word_comes_too_late_and_changes_nothing() -> None:
-    stage = Stage()
-    asked = await in_doubt(stage)
+    """What was skipped or taken over is not done: the task that asked for it fails, and names it."""
+    stage, asked = await in_doubt()
     second = word(stage, "retry", turn_id="turn-second")
-    first = await stage.run(word(stage, "skip"))
-    again = await stage.run(second)
-    assert (again.state, again.answer, len(asked)) == (first.state, first.answer, 1)
+    record = await stage.ends(end, turn=word(stage, said), says="olga")
+    assert (stage.statuses, len(asked)) == ([status], 1)
+    assert ("approve_claim" in (record.reason or "")) is (end is FAILED)
+    if said == "take-over":
+        assert record.metadata["escalated"] is True
+        assert "olga" in (record.reason or "")
+    (told,), (entry,) = listed(record, "resolutions"), stage.turns.writes.values()
+    assert (told["by"], told["resolution"], told["comment"]) == ("olga", said, "looked it up")
+    assert [one.by.id for one in entry.resolutions] == ["olga"]
+    again = await stage.run(second)  # it comes too late, and changes nothing
+    assert (again.state, again.answer, len(asked)) == (record.state, record.answer, 1)
 
 
-async def test_a_cancel_ends_the_wait_with_what_is_known() -> None:
-    stage = Stage()
-    await in_doubt(stage)
-    record = await stage.run(cancel())
-    assert (record.state, stage.statuses) == (TaskState.CANCELED, ["absent"])
-    assert listed(record, "doubts")[0]["call_id"] == "c1"
-    assert "not repeated" in (record.answer or "")
+@pytest.mark.promise("I3.only_an_operator")
+@each_row("who", [CLERK, MANAGER])
+@each_row("said", [one.value for one in Resolution])
+async def test_no_word_of_anybody_else_has_any_effect(who: Principal, said: str) -> None:
+    stage, asked = await in_doubt()
+    await stage.ends(WAITS, turn=word(stage, said, by=who), why="does not have the role operator")
+    assert (stage.statuses, len(asked)) == (["absent"], 1)
+
+
+@pytest.mark.promise("I3.only_an_operator")
+async def test_messages_and_decisions_do_not_end_the_wait_and_a_cancel_ends_it_with_what_is_known() -> None:
+    stage, asked = await in_doubt()
+    for turn in (message("done", "turn-8"), decision("approve", turn_id="turn-9")):
+        await stage.ends(WAITS, turn=turn)
+    record = await stage.ends(TaskState.CANCELED, turn=cancel(), says="not repeated")
+    assert (stage.statuses, len(asked), listed(record, "doubts")[0]["call_id"]) == (["absent"], 1, "c1")
 
 
 @pytest.mark.promise("I3.doubt_waits")
 async def test_a_doubt_waits_although_no_tool_server_can_be_reached() -> None:
     """A successor that finds an open call and no tool server leaves it to a person, and does not end the task."""
     stage = Stage()
-
     stage.servers.add("approve_claim", kills, ToolClass.CHANGE)
     with pytest.raises(Died):
         await stage.run()
     stage.servers.go_down("office")
-    record = await stage.run(attempts=2)
-    assert (record.state, stage.statuses) == (TaskState.INPUT_REQUIRED, ["in_doubt"])
-    assert "nothing could be read" in (record.answer or "")
+    await stage.ends(WAITS, attempts=2, says="nothing could be read")
+    assert stage.statuses == ["in_doubt"]
 
 
 @pytest.mark.promise("I3.kill_at_every_step")
 @each_row("said", [one.value for one in Resolution])
 async def test_dying_at_any_step_of_an_operators_turn_leads_to_the_same_end(said: str) -> None:
-    whole = Stage()
-    await in_doubt(whole)
+    whole, _ = await in_doubt()
     before = whole.turns.stored
     end = await whole.run(word(whole, said))
     for step in range(before, whole.turns.stored):
-        stage = Stage()
-        asked = await in_doubt(stage)
+        stage, asked = await in_doubt()
         turn = word(stage, said)
         await stage.dies(step, turn)
         record = await stage.run(turn, attempts=2)
@@ -284,8 +226,7 @@ async def test_dying_at_any_step_of_an_operators_turn_leads_to_the_same_end(said
 
 @pytest.mark.promise("I3.refusal_survives")
 async def test_dying_between_a_refusal_and_its_read_back_keeps_the_servers_words() -> None:
-    stage = Stage()
-    reads: list[JsonObject] = []
+    stage, reads = Stage(), list[JsonObject]()
 
     def dies_on_the_read_after(given: JsonObject) -> Json:
         reads.append(given)
@@ -298,30 +239,26 @@ async def test_dying_between_a_refusal_and_its_read_back_keeps_the_servers_words
     with pytest.raises(Died):
         await stage.run()
     assert stage.statuses == ["denied"]
-    record = await stage.run(attempts=2)
-    assert (record.state, stage.statuses) == (TaskState.FAILED, ["refused"])
-    assert "over the limit" in (record.reason or "")
+    await stage.ends(FAILED, attempts=2, why="over the limit")
+    assert stage.statuses == ["refused"]
 
 
 @pytest.mark.promise("I3.retry_looks_first")
 async def test_a_retry_is_asked_about_once_more_where_a_read_shows_the_write_that_none_could_show_before() -> None:
     """The server was not readable when the call was lost, and applied it after the operator had looked."""
-    stage, is_away, reads = Stage(), True, 0
+    stage, is_away, reads = Stage(), True, list[JsonObject]()
 
     def get(given: JsonObject) -> Json:
-        nonlocal reads
-        reads += 1
-        if is_away and reads > 1:  # the model's own read had its answer
-            raise ToolSilent("cut off")
-        return stage.claims.get(given)
+        reads.append(given)
+        return keeps_silent(given) if is_away and len(reads) > 1 else stage.claims.get(given)
 
-    stage.servers.add("get_claim", get, ToolClass.READ, {"type": "object", "properties": {"claim_id": {}}})
-    asked = await in_doubt(stage)
+    stage.servers.add("get_claim", get, ToolClass.READ, schema("claim_id"))
+    asked = swallows(stage)
+    await stage.run()
     assert stage.statuses == ["in_doubt"]
-
     is_away = False
     stage.claims.approve({"claim_id": "C-1"})
-    record = await stage.run(word(stage, "retry"))
-    assert (record.state, stage.statuses, len(asked)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)
-    record = await stage.run(word(stage, "done", turn_id="turn-s"))
-    assert (record.state, stage.statuses, len(asked)) == (TaskState.COMPLETED, ["unverified"], 1)
+    await stage.ends(WAITS, turn=word(stage, "retry"))
+    assert (stage.statuses, len(asked)) == (["in_doubt"], 1)
+    await stage.ends(DONE, turn=word(stage, "done", turn_id="turn-s"))
+    assert (stage.statuses, len(asked)) == (["unverified"], 1)

@@ -7,11 +7,12 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
-from tests.unit.executor.stage import APPROVE, Stage, decision
+from tests.unit.executor.stage import APPROVE, Stage, decision, use
 
 QUERY: JsonObject = {"table": "claims", "columns": ["id", "amount"], "filter_column": "id", "filter_value": "amount"}
 TABLE: JsonObject = {"type": "object", "properties": {"table": {"enum": ["claims"]}}, "required": ["table"]}
-ARCHIVE: tuple[str, JsonObject] = ("archive_claim", {"claim_id": "C-1"})
+ARCHIVE = use("archive_claim", claim_id="C-1")
+OLD, NEW = ["id", "amount"], ["id", "total_amount"]
 
 
 class Ledgers:
@@ -41,28 +42,24 @@ def drifted(name: str = "total_amount") -> Stage:
     return stage
 
 
+def columns(stage: Stage) -> list[Json]:
+    """Those of each query in turn."""
+    return [call["columns"] for call in stage.servers.called("query_table")]
+
+
 def told(stage: Stage) -> list[tuple[object, object, object]]:
     notes = [event.data for event in stage.turns.events if event.kind == "note"]
     return [(d["renamed_column"], d["now_called"], d["found_by"]) for d in notes if "renamed_column" in d]
 
 
 @pytest.mark.promise("drift.recovers")
-async def test_a_read_that_meets_a_renamed_column_recovers_once_and_says_so() -> None:
+async def test_a_read_that_meets_a_renamed_column_recovers_once_says_so_and_shows_it_under_both_names() -> None:
     stage = drifted()
     await stage.ends(TaskState.COMPLETED)
-    assert [call["columns"] for call in stage.servers.called("query_table")] == [
-        ["id", "amount"],
-        ["id", "total_amount"],
-    ]
+    assert columns(stage) == [OLD, NEW]
     assert stage.servers.called("query_table")[1]["filter_value"] == "amount"
     assert stage.servers.called("describe_table") == [{"table": "claims"}]
     assert told(stage) == [("amount", "total_amount", "alias")]
-
-
-@pytest.mark.promise("drift.recovers")
-async def test_the_result_shows_the_column_under_both_names() -> None:
-    stage = drifted()
-    await stage.run()
     asked = of_conversation(stage.model.requests)[1]
     assert dumps([{"amount": "120.50", "id": "C-1", "total_amount": "120.50"}]) in texts_in(asked)
 
@@ -93,7 +90,7 @@ async def test_a_later_task_of_the_session_is_corrected_before_its_call() -> Non
     await first.run()
     second.turns.remembered = first.turns.remembered
     await second.run()
-    assert [call["columns"] for call in second.servers.called("query_table")] == [["id", "total_amount"]]
+    assert columns(second) == [NEW]
     assert second.servers.called("describe_table") == []
 
 
@@ -103,14 +100,11 @@ async def test_a_correction_that_no_longer_holds_is_corrected_again() -> None:
     await first.run()
     second.turns.remembered = first.turns.remembered
     await second.run()
-    assert [call["columns"] for call in second.servers.called("query_table")] == [
-        ["id", "total_amount"],
-        ["id", "amount"],
-    ]
+    assert columns(second) == [NEW, OLD]
     third = drifted("amount")
     third.turns.remembered = second.turns.remembered
     await third.run()
-    assert [call["columns"] for call in third.servers.called("query_table")] == [["id", "amount"]]
+    assert columns(third) == [OLD]
 
 
 @pytest.mark.promise("drift.recovers")
@@ -138,25 +132,17 @@ async def test_an_approved_plan_over_corrected_reads_is_carried_out_without_aski
 
 
 @pytest.mark.promise("drift.approved_writes_stay")
-async def test_a_write_that_meets_a_renamed_column_is_not_corrected_at_dispatch() -> None:
-    stage = drifted()
+async def test_a_plan_is_made_with_the_names_that_the_session_has_learned_and_not_corrected_at_dispatch() -> None:
     refusal = ToolAnswer("no such column: owner", is_error=True, not_begun=True)
-    stage.servers.add("set_claim_column", lambda _: refusal, ToolClass.CHANGE)
-    given: JsonObject = {"table": "claims", "column": "owner", "claim_id": "C-1"}
-    stage.talk.rounds[1] = [("set_claim_column", given)]
-    await stage.ends(TaskState.FAILED)
-    assert stage.servers.called("set_claim_column") == [given]
-
-
-@pytest.mark.promise("drift.approved_writes_stay")
-async def test_a_plan_is_made_with_the_names_that_the_session_has_learned() -> None:
-    stage = drifted()
-    stage.servers.add("set_claim_column", lambda _: {"ok": True}, ToolClass.CHANGE)
-    given: JsonObject = {"table": "claims", "column": "amount", "claim_id": "C-1"}
-    stage.talk.rounds[1] = [("set_claim_column", given)]
-    await stage.run()
-    assert stage.servers.called("set_claim_column") == [{**given, "column": "total_amount"}]
-    assert "total_amount" in next(iter(stage.turns.writes.values())).call.arguments_json
+    owner, amount = (use("set_claim_column", table="claims", column=one, claim_id="C-1") for one in ("owner", "amount"))
+    refused, learned = drifted(), drifted()
+    for stage, call in ((refused, owner), (learned, amount)):
+        stage.servers.add("set_claim_column", lambda _: refusal, ToolClass.CHANGE)
+        stage.talk.rounds[1] = [call]
+        await stage.ends(TaskState.FAILED)
+    assert refused.servers.called("set_claim_column") == [owner[1]]
+    assert learned.servers.called("set_claim_column") == [{**amount[1], "column": "total_amount"}]
+    assert "total_amount" in next(iter(learned.turns.writes.values())).call.arguments_json
 
 
 @pytest.mark.promise("tools.named_by_task")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports.tools import ToolAnswer, ToolSilent
+from services.executor.ports.tools import ToolAnswer
 from shared.contracts.policy import ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
@@ -10,9 +10,9 @@ from shared.ports.models import Tier
 from tests.doubles.scripted_model import json_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, the_fact
+from tests.unit.executor.stage import APPROVE, ONE, READ_2, TASK, Stage, keeps_silent, the_fact, use
 
-ONE: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}}, "required": ["claim_id"]}
+BUSY = ToolAnswer("429 Too Many Requests", is_error=True)
 GONE = ToolAnswer("Unknown tool: get_claim", is_error=True)
 
 
@@ -61,59 +61,59 @@ async def test_a_write_whose_tool_is_gone_is_not_made_by_another_tool() -> None:
     stage.servers.add("approve_claim", lambda _: refusal, ToolClass.CHANGE, ONE)
     for name in ("accept_claim", "deny_claim", "approve_claims", "confirm_claim"):
         stage.servers.add(name, stage.claims.approve, ToolClass.CHANGE, ONE)
-    await stage.ends(TaskState.FAILED)
-    assert stage.claims.applied == []
+    await stage.ends(TaskState.FAILED, [])
 
 
-@pytest.mark.promise("recover.synonyms")
-async def test_where_rules_speak_of_tools_nothing_is_replaced() -> None:
-    stage = gone()
-    rule = ToolRule(id="R", kind="never", tool="get_claim")
-    stage.set_rules(rule)
-    stage.only_asks()
-    await stage.run()
-    assert [call.tool for call in stage.servers.calls] == ["lookup_claim"]
-    assert not the_fact(stage).ok
+@pytest.mark.promise("recover.synonyms", "recover.kinds", "recover.silence")
+async def test_where_rules_speak_of_tools_nothing_is_replaced_and_nobody_asked_again() -> None:
+    """A rule may allow the call a single time."""
+    replaced, busy, silent = gone(), Stage(), answering(None)
+    replaced.set_rules(ToolRule(id="R", kind="never", tool="get_claim"))
+    busy.limits = busy.limits._replace(tool_seconds=0.6)
+    busy.servers.add("get_claim", lambda _: BUSY, input_schema=ONE)
+    for stage in (replaced, busy):
+        stage.only_asks()
+    for stage in (busy, silent):
+        stage.set_rules(ToolRule(id="R", kind="at_most", tool="get_claim", limit=1))
+    await replaced.run()
+    assert [call.tool for call in replaced.servers.calls] == ["lookup_claim"]
+    assert not the_fact(replaced).ok
+    await busy.run()
+    await silent.ends(TaskState.FAILED, [], why="did not answer get_claim")
+    assert [len(stage.servers.called("get_claim")) for stage in (busy, silent)] == [1, 1]
 
 
-@pytest.mark.promise("recover.kinds")
-async def test_a_server_that_is_busy_is_asked_again_and_then_answers() -> None:
-    stage, said = Stage(), [ToolAnswer("429 Too Many Requests", is_error=True)]
+@pytest.mark.promise("recover.kinds", "recover.silence")
+@each_row("first", [BUSY, None])
+async def test_a_server_that_is_busy_or_silent_is_asked_once_more(first: ToolAnswer | None) -> None:
+    stage = answering(first)
     stage.limits = stage.limits._replace(tool_seconds=0.6)
-
-    def busy_once(given: JsonObject) -> "Json | ToolAnswer":
-        return said.pop() if said else stage.claims.get(given)
-
-    stage.servers.add("get_claim", busy_once, input_schema=ONE)
     await stage.ends(TaskState.COMPLETED)
     assert the_fact(stage).ok
     assert (await replayed(stage)).is_same
-
-
-@pytest.mark.promise("recover.kinds")
-async def test_where_rules_speak_of_tools_a_busy_server_is_not_asked_again() -> None:
-    """The rule may allow the call a single time."""
-    stage = Stage()
-    stage.limits = stage.limits._replace(tool_seconds=0.6)
-    stage.set_rules(ToolRule(id="R", kind="at_most", tool="get_claim", limit=1))
-    stage.servers.add("get_claim", lambda _: ToolAnswer("429 Too Many Requests", is_error=True), input_schema=ONE)
-    stage.only_asks()
-    await stage.run()
-    assert len(stage.servers.called("get_claim")) == 1
+    again = answering(None, None)
+    await again.ends(TaskState.FAILED, [], why="did not answer get_claim")
+    assert len(again.servers.called("get_claim")) == 2
 
 
 @pytest.mark.promise("recover.kinds")
 @each_row(
-    "answer",
+    ("answer", "note"),
     [
-        ToolAnswer({"found": False, "error": "no such claim"}),
-        ToolAnswer([]),
-        ToolAnswer({"data": [], "total": None}),
-        ToolAnswer("CHECK constraint failed", is_error=True),
-        ToolAnswer("claim_id must be a number", is_error=True),
+        (ToolAnswer({"found": False, "error": "no such claim"}), None),
+        (ToolAnswer([]), None),
+        (ToolAnswer({"data": [], "total": None}), None),
+        (ToolAnswer("CHECK constraint failed", is_error=True), None),
+        (ToolAnswer("claim_id must be a number", is_error=True), None),
+        (ToolAnswer("Permission denied", is_error=True),
+         "get_claim is not permitted here; nothing was asked in its place."),
+        (ToolAnswer("claim C-1 not found", is_error=True), "get_claim works, and has no such record."),
     ],
-)
-async def test_an_answer_a_refusal_and_a_wrong_argument_are_final_and_asked_once(answer: ToolAnswer) -> None:
+)  # fmt: skip
+async def test_an_answer_a_refusal_and_a_wrong_argument_are_final_and_asked_once(
+    answer: ToolAnswer, note: str | None
+) -> None:
+    """Not even of another tool that asks the same."""
     stage = Stage()
     stage.servers.add("read_claim", stage.claims.get, input_schema=ONE)
     stage.servers.add("get_claim", lambda _: answer, input_schema=ONE)
@@ -121,6 +121,7 @@ async def test_an_answer_a_refusal_and_a_wrong_argument_are_final_and_asked_once
     await stage.run()
     assert [call.tool for call in stage.servers.calls] == ["get_claim"]
     assert the_fact(stage).ok is not answer.is_error
+    assert note is None or the_fact(stage).note == note
 
 
 def answering(*answers: "Json | ToolAnswer | None") -> Stage:
@@ -129,9 +130,7 @@ def answering(*answers: "Json | ToolAnswer | None") -> Stage:
 
     def get(given: JsonObject) -> "Json | ToolAnswer":
         answer = left.pop(0) if left else stage.claims.get(given)
-        if answer is None:
-            raise ToolSilent("no answer within 10 seconds")
-        return answer
+        return keeps_silent(given) if answer is None else answer
 
     stage.servers.add("get_claim", get)
     return stage
@@ -155,67 +154,20 @@ async def test_a_value_of_the_wrong_type_is_sent_once_more_in_the_type_that_the_
     assert (await replayed(stage)).is_same
 
 
-@pytest.mark.promise("recover.kinds")
-@each_row(
-    ("refusal", "note"),
-    [
-        ("Permission denied", "get_claim is not permitted here; nothing was asked in its place."),
-        ("claim C-1 not found", "get_claim works, and has no such record."),
-    ],
-)
-async def test_what_is_not_permitted_or_not_found_is_said_and_asked_once(refusal: str, note: str) -> None:
-    """Not even of another tool that asks the same."""
-    stage = answering(*[ToolAnswer(refusal, is_error=True)] * 5)
-    stage.servers.add("read_claim", stage.claims.get, input_schema=ONE)
-    stage.only_asks()
-    await stage.run()
-    assert [call.tool for call in stage.servers.calls] == ["get_claim"]
-    assert (the_fact(stage).ok, the_fact(stage).note) == (False, note)
-
-
-@pytest.mark.promise("recover.silence")
-async def test_a_read_that_the_server_was_silent_about_is_asked_once_more() -> None:
-    stage = answering(None)
-    record = await stage.run()
-    assert (record.state, the_fact(stage).ok) == (TaskState.COMPLETED, True)
-    assert (await replayed(stage)).is_same
-
-
-@pytest.mark.promise("recover.silence")
-async def test_a_second_silence_ends_the_task_and_so_does_the_first_where_rules_speak_of_tools() -> None:
-    twice, ruled = answering(None, None), answering(None)
-    rule = ToolRule(id="R", kind="at_most", tool="get_claim", limit=1)
-    ruled.set_rules(rule)
-    for stage, asked in ((twice, 2), (ruled, 1)):
-        await stage.ends(TaskState.FAILED, why="did not answer get_claim")
-        assert len(stage.servers.called("get_claim")) == asked
-        assert stage.claims.applied == []
-
-
 @pytest.mark.promise("recover.one_by_one")
 @each_row("refusal", ["Unknown tool: get_claims", "too many ids"])
-async def test_a_read_of_several_is_made_one_by_one(refusal: str) -> None:
-    stage = Stage()
-    stage.servers.add("get_claims", lambda _: ToolAnswer(refusal, is_error=True))
-    stage.talk.rounds[0] = [("get_claims", {"claim_ids": ["C-1", "C-2"]})]
+async def test_a_read_of_several_is_made_one_by_one_and_what_could_not_be_read_is_said_first(refusal: str) -> None:
+    stage, partly = (Stage(TASK, [use("get_claims", claim_ids=["C-1", "C-2"])], [APPROVE]) for _ in range(2))
+    for one in (stage, partly):
+        one.servers.add("get_claims", lambda _: ToolAnswer(refusal, is_error=True))
     await stage.run()
     rows: list[Json] = [dict(stage.claims.rows["C-1"], status="open"), dict(stage.claims.rows["C-2"])]
     assert the_fact(stage).result == rows
     assert the_fact(stage).note == "Read one by one with get_claim: 2 of 2."
-
-
-@pytest.mark.promise("recover.one_by_one")
-async def test_what_could_not_be_read_one_by_one_is_said_first() -> None:
-    stage = Stage()
-    refused = ToolAnswer("closed", is_error=True)
-    get = stage.claims.get
-    stage.servers.add(
-        "get_claim", lambda given: refused if given["claim_id"] == "C-2" else get(given), input_schema=ONE
-    )
-    stage.servers.add("get_claims", lambda _: ToolAnswer("too many ids", is_error=True))
-    stage.talk.rounds[0] = [("get_claims", {"claim_ids": ["C-1", "C-2"]})]
-    await stage.run()
-    assert the_fact(stage).note.startswith("NOT all rows: Read one by one with get_claim: 1 of 2.")
+    closed, get = ToolAnswer("closed", is_error=True), partly.claims.get
+    partly.servers.add("get_claim", lambda given: closed if given == READ_2[1] else get(given), input_schema=ONE)
+    await partly.run()
+    assert the_fact(partly).note.startswith("NOT all rows: Read one by one with get_claim: 1 of 2.")
 
 
 @pytest.mark.promise("recover.synonyms")

@@ -3,21 +3,16 @@
 import pytest
 
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
-from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
+from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_talk import Calls
 from tests.each_row import each_row
-from tests.unit.executor.stage import Stage, cancel
+from tests.unit.executor.stage import Stage, cancel, keeps_silent, schema, use
 from tests.unit.executor.test_worker_doubts import word
 
-_KEYED: JsonObject = {
-    "type": "object",
-    "properties": {"claim_id": {"type": "string"}, "once": {"type": "string"}},
-    "required": ["claim_id"],
-    "additionalProperties": False,
-}
+_KEYED = schema("claim_id", "[once]", closed=True)
+DONE, WAITS = TaskState.COMPLETED, TaskState.INPUT_REQUIRED
 
 
 class KeyedOffice:
@@ -40,95 +35,78 @@ class KeyedOffice:
 
 
 def keyed(
-    read_back: bool = True, schema: JsonObject = _KEYED, lost_before: int = 0, lost_after: int = 0
+    read_back: bool = True, shape: JsonObject = _KEYED, lost_before: int = 0, lost_after: int = 0
 ) -> tuple[Stage, KeyedOffice]:
     stage = Stage()
     office = KeyedOffice(stage, lost_before, lost_after)
-    entry = CatalogueEntry(idempotency_field="once")
-    connection = Connection(id="office", url="http://office", catalogue={"approve_claim": entry})
-    stage.tenants.record = TenantRecord(id="acme", unruled_writes="allow", connections=(connection,))
-    stage.servers.add("approve_claim", office.approve, ToolClass.CHANGE, schema)
+    stage.set_catalogue(approve_claim=CatalogueEntry(idempotency_field="once"))
+    stage.servers.add("approve_claim", office.approve, ToolClass.CHANGE, shape)
     if not read_back:
         stage.cannot_read()
     return stage, office
 
 
 @pytest.mark.promise("I3.our_key")
-@pytest.mark.parametrize(("before", "after"), [(1, 0), (2, 0), (1, 1)])
-@pytest.mark.parametrize("read_back", [True, False])
+@each_row(("before", "after"), [(1, 0), (2, 0), (1, 1)])
+@each_row("read_back", [True, False])
 async def test_a_lost_call_is_sent_again_under_the_same_key_and_applied_once(
     before: int, after: int, read_back: bool
 ) -> None:
     stage, office = keyed(read_back, lost_before=before, lost_after=after)
-    await stage.ends(TaskState.COMPLETED, ["C-1"])
+    await stage.ends(DONE, ["C-1"])
     assert len(set(office.keys)) == 1
     assert stage.statuses == ["verified" if read_back else "unverified"]
 
 
 @pytest.mark.promise("I3.our_key")
-async def test_the_key_is_the_ledgers_and_no_part_of_the_planned_arguments() -> None:
-    stage, office = keyed()
-    await stage.run()
+@each_row("required", [["claim_id"], ["claim_id", "once"]])
+async def test_the_key_is_the_ledgers_and_no_part_of_the_planned_arguments_nor_shown_to_the_model(
+    required: list[Json],
+) -> None:
+    stage, office = keyed(shape={**_KEYED, "required": required})
+    await stage.ends(DONE)
     (entry,) = stage.turns.writes.values()
     assert office.keys == [entry.key]
     assert (entry.arguments_json, entry.idempotency_field) == ('{"claim_id":"C-1"}', "once")
-
-
-@pytest.mark.promise("I3.our_key")
-async def test_a_key_that_the_server_requires_is_still_ours_to_fill() -> None:
-    stage, office = keyed(schema={**_KEYED, "required": ["claim_id", "once"]})
-    record = await stage.run()
-    (entry,) = stage.turns.writes.values()
-    assert (record.state, office.keys) == (TaskState.COMPLETED, [entry.key])
     offered = next(tool for tool in stage.model.requests[0].tools if tool.name == "approve_claim")
     assert offered.input_schema["required"] == ["claim_id"]
+    assert "once" not in str(offered.input_schema)
 
 
-@pytest.mark.promise("I4.unread_errors")
-async def test_a_resend_that_is_refused_says_nothing_of_the_sending_that_was_lost() -> None:
+@pytest.mark.promise("I4.unread_errors", "I3.our_key")
+@each_row("then", [ToolAnswer("closed by now", is_error=True, not_begun=True), ToolUnreachable("connection refused")])
+async def test_a_resend_that_is_refused_or_finds_no_server_says_nothing_of_the_sending_that_was_lost(
+    then: ToolAnswer | ToolUnreachable,
+) -> None:
     stage, office = keyed(read_back=False)
 
-    def lost_and_then_refused(given: JsonObject) -> ToolAnswer:
+    def lost_and_then(given: JsonObject) -> "Json | ToolAnswer":
         office.keys.append(str(given["once"]))
         if len(office.keys) == 1:
-            raise ToolSilent("cut off")
-        return ToolAnswer("closed by now", is_error=True, not_begun=True)
+            return keeps_silent(given)
+        if isinstance(then, ToolUnreachable):
+            raise then
+        return then
 
-    stage.servers.add("approve_claim", lost_and_then_refused, ToolClass.CHANGE, _KEYED)
-    record = await stage.run()
-    assert (record.state, stage.statuses, len(office.keys)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 2)
+    stage.servers.add("approve_claim", lost_and_then, ToolClass.CHANGE, _KEYED)
+    await stage.ends(WAITS)
+    assert (stage.statuses, len(office.keys) > 1) == (["in_doubt"], True)
 
 
 @pytest.mark.promise("I3.our_key")
 async def test_resends_are_bounded_and_then_an_operator_is_asked() -> None:
     stage, office = keyed(lost_before=10)
-    record = await stage.run()
-    assert (record.state, stage.statuses, len(office.keys)) == (TaskState.INPUT_REQUIRED, ["absent"], 3)
-    left = await stage.run(word(stage, "skip"))
-    assert (left.state, len(office.keys)) == (TaskState.FAILED, 3)
+    await stage.ends(WAITS)
+    assert (stage.statuses, len(office.keys)) == (["absent"], 3)
+    await stage.ends(TaskState.FAILED, turn=word(stage, "skip"))
+    assert len(office.keys) == 3
 
 
 @pytest.mark.promise("I3.our_key")
 async def test_a_field_that_the_tool_does_not_have_permits_no_resend() -> None:
-    plain: JsonObject = {**_KEYED, "properties": {"claim_id": {"type": "string"}}}
-    stage, office = keyed(schema=plain, lost_before=1)
-    record = await stage.run()
-    assert (record.state, stage.statuses, office.keys) == (TaskState.INPUT_REQUIRED, ["absent"], ["None"])
-
-
-@pytest.mark.promise("I3.our_key")
-async def test_a_resend_that_finds_no_server_stays_in_doubt() -> None:
-    stage, office = keyed()
-
-    def lost_then_gone(given: JsonObject) -> Json:
-        office.keys.append(str(given["once"]))
-        if len(office.keys) == 1:
-            raise ToolSilent("cut off")
-        raise ToolUnreachable("connection refused")
-
-    stage.servers.add("approve_claim", lost_then_gone, ToolClass.CHANGE, _KEYED)
-    record = await stage.run()
-    assert (record.state, stage.statuses) == (TaskState.INPUT_REQUIRED, ["in_doubt"])
+    stage, office = keyed(shape=schema("claim_id", closed=True), lost_before=1)
+    await stage.ends(WAITS)
+    assert (stage.statuses, office.keys) == (["absent"], ["None"])
 
 
 @pytest.mark.promise("I3.our_key")
@@ -138,83 +116,52 @@ async def test_dying_at_any_step_of_a_resend_applies_the_write_once() -> None:
     for step in range(whole.turns.stored):
         stage, office = keyed(lost_before=1)
         await stage.dies(step)
-        record = await stage.run(attempts=2)
-        assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.COMPLETED, ["C-1"], ["verified"]), (
-            step
-        )
-        assert len(set(office.keys)) == 1, step
+        await stage.ends(DONE, ["C-1"], attempts=2)
+        assert (stage.statuses, len(set(office.keys))) == (["verified"], 1), step
 
 
-@pytest.mark.promise("I3.our_key")
-@each_row(
-    "later",
-    [
-        {"type": "object", "properties": {"claim_id": {"type": "string"}}},
-        {"type": "object", "properties": {}, "additionalProperties": False},
-    ],
-)
-async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again(later: JsonObject) -> None:
+async def _died_before_its_resend() -> tuple[Stage, KeyedOffice]:
+    """The loss is settled, the resend is not begun."""
     stage, office = keyed(lost_before=1)
-    sending = office.approve
 
     def dies(given: JsonObject) -> Json:
-        try:
-            return sending(given)
-        except ToolSilent:
-            stage.turns.die_before = stage.turns.stored + 1  # the loss is settled, the resend is not begun
-            raise
+        stage.turns.die_before = stage.turns.stored + 1
+        return office.approve(given)
 
     stage.servers.add("approve_claim", dies, ToolClass.CHANGE, _KEYED)
     with pytest.raises(Died):
         await stage.run()
     assert stage.statuses == ["resend"]
     stage.turns.die_before = None
-    stage.servers.add("approve_claim", sending, ToolClass.CHANGE, later)
-    record = await stage.run(attempts=2)
-    assert (record.state, stage.statuses, len(office.keys)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)
+    return stage, office
+
+
+@pytest.mark.promise("I3.our_key")
+@each_row("later", [schema("[claim_id]"), schema(closed=True)])
+async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again(later: JsonObject) -> None:
+    stage, office = await _died_before_its_resend()
+    stage.servers.add("approve_claim", office.approve, ToolClass.CHANGE, later)
+    await stage.ends(WAITS, attempts=2)
+    assert (stage.statuses, len(office.keys)) == (["in_doubt"], 1)
 
 
 @pytest.mark.promise("I3.our_key")
 @each_row("servers_down", [True, False])
 async def test_a_run_that_ends_before_its_resend_leaves_the_doubt_as_it_was(servers_down: bool) -> None:
-    stage, office = keyed(lost_before=1)
-
-    def lost(given: JsonObject) -> Json:
-        stage.turns.die_before = stage.turns.stored + 1
-        return office.approve(given)
-
-    stage.servers.add("approve_claim", lost, ToolClass.CHANGE, _KEYED)
-    with pytest.raises(Died):
-        await stage.run()
-    assert stage.statuses == ["resend"]
-    stage.turns.die_before = None
+    stage, office = await _died_before_its_resend()
     if servers_down:
         stage.servers.go_down("office")
-        record = await stage.run(attempts=2)
-        assert (record.state, stage.statuses) == (TaskState.INPUT_REQUIRED, ["in_doubt"])
-    record = await stage.run(cancel())
-    assert (record.state, stage.statuses, len(office.keys)) == (TaskState.CANCELED, ["in_doubt"], 1)
+        await stage.ends(WAITS, attempts=2)
+        assert stage.statuses == ["in_doubt"]
+    await stage.ends(TaskState.CANCELED, turn=cancel())
+    assert (stage.statuses, len(office.keys)) == (["in_doubt"], 1)
 
 
-async def test_the_model_is_not_shown_the_argument_that_is_ours_to_fill() -> None:
-    stage, _ = keyed()
-    await stage.run()
-    (approve,) = [tool for tool in stage.model.requests[0].tools if tool.name == "approve_claim"]
-    assert "claim_id" in str(approve.input_schema)
-    assert "once" not in str(approve.input_schema)
-
-
-async def test_the_approver_is_told_of_our_key() -> None:
+async def test_the_approver_is_told_of_our_key_and_a_plan_that_fills_it_is_asked_for_again() -> None:
     stage, _ = keyed()
     stage.policy.says = {"requires_approval": True}
-    record = await stage.run()
-    assert "[sent with a key of ours in once]" in (record.answer or "")
-
-
-async def test_a_plan_that_fills_our_argument_is_asked_for_again() -> None:
-    stage, office = keyed()
-    filled: Calls = [("approve_claim", {"claim_id": "C-1", "once": "mine"})]
-    stage.talk.rounds[1:] = [filled] * 4
-    record = await stage.run()
-    assert (record.state, office.keys) == (TaskState.FAILED, [])
-    assert "not for you to fill" in (record.reason or "")
+    await stage.ends(WAITS, says="[sent with a key of ours in once]")
+    filling, office = keyed()
+    filling.talk.rounds[1:] = [[use("approve_claim", claim_id="C-1", once="mine")]] * 4
+    await filling.ends(TaskState.FAILED, why="not for you to fill")
+    assert office.keys == []

@@ -7,54 +7,26 @@ from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import results_in
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, decision, kills, message
+from tests.unit.executor.stage import CLAIM_ID, Stage, decision, kills, message
 from tests.unit.executor.test_reflect_improves import BETTER, WEAK, doubtful
 
 
-async def _stored_by_a_whole_run() -> int:
-    stage = Stage()
-    await stage.run()
-    return stage.turns.stored
-
-
-@pytest.mark.promise("I3.killed_at_every_step", "I3.kill_at_every_step")
-async def test_dying_before_any_stored_step_leads_to_the_same_end_with_one_write() -> None:
-    for step in range(await _stored_by_a_whole_run()):
-        stage = Stage()
-        await stage.dies(step)
-        record = await stage.run(attempts=2)
-        assert record.state is TaskState.COMPLETED, step
-        assert stage.claims.applied == ["C-1"], step
-        assert stage.statuses == [WriteStatus.VERIFIED.value], step
-        assert len(stage.turns.ends) == 1, step
-
-
-@pytest.mark.promise("I5.paid_once")
-async def test_a_model_reply_that_was_stored_is_never_asked_for_again() -> None:
-    whole = Stage()
-    await whole.run()
-    for step in range(whole.turns.stored):
-        stage = Stage()
-        stage.turns.die_before = step
-        with pytest.raises(Died):
-            await stage.run()
-        stored = sum(entry.kind == "model" for entry in stage.turns.steps.values())
-        asked_before = len(stage.model.requests)
-        stage.turns.die_before = None
-        await stage.run(attempts=2)
-        assert len(stage.model.requests) - asked_before == len(whole.model.requests) - stored, step
-
-
-@pytest.mark.promise("I5.paid_once")
-async def test_a_death_before_replies_are_stored_has_at_most_one_of_them_asked_for_again() -> None:
-    """The one that had come and was not stored yet."""
+@pytest.mark.promise("I3.killed_at_every_step", "I3.kill_at_every_step", "I5.paid_once")
+async def test_dying_before_any_stored_step_leads_to_the_same_end_with_one_write_and_no_reply_that_is_paid_twice() -> (
+    None
+):
+    """A reply that was stored is never asked for again; of those that were not, at most the one that had come."""
     whole = Stage()
     await whole.run()
     again: set[int] = set()
     for step in range(whole.turns.stored):
         stage = Stage()
         await stage.dies(step)
-        await stage.run(attempts=2)
+        stored = sum(entry.kind == "model" for entry in stage.turns.steps.values())
+        asked_before = len(stage.model.requests)
+        await stage.ends(TaskState.COMPLETED, ["C-1"], attempts=2)
+        assert (stage.statuses, len(stage.turns.ends)) == ([WriteStatus.VERIFIED.value], 1), step
+        assert len(stage.model.requests) - asked_before == len(whole.model.requests) - stored, step
         again.add(len(stage.model.requests) - len(whole.model.requests))
     assert again == {0, 1}
 
@@ -63,23 +35,12 @@ async def test_a_death_before_replies_are_stored_has_at_most_one_of_them_asked_f
 async def test_dying_after_intent_and_before_the_call_ends_absent_and_escalated() -> None:
     """The one kill that may lose a write: it is said, and nothing is sent twice."""
     stage = Stage()
-    await _die_between_intent_and_call(stage)
-    record = await stage.run(attempts=2)
-    assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.INPUT_REQUIRED, [], ["absent"])
-    assert record.metadata["escalated"] is True
-
-
-async def _die_between_intent_and_call(stage: Stage) -> None:
-    alive = stage.claims.approve
-    stage.servers.add("approve_claim", kills, *_class_and_schema(stage))
+    stage.servers.add("approve_claim", kills, ToolClass.CHANGE, CLAIM_ID)
     with pytest.raises(Died):
         await stage.run()
-    stage.servers.add("approve_claim", alive, *_class_and_schema(stage))
-
-
-def _class_and_schema(stage: Stage):  # type: ignore[no-untyped-def]
-    scripted = stage.servers._tools["approve_claim"]
-    return scripted.tool_class, scripted.input_schema
+    stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE, CLAIM_ID)
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], attempts=2)
+    assert (stage.statuses, record.metadata["escalated"]) == (["absent"], True)
 
 
 @pytest.mark.promise("I7.decision_survives_a_crash")

@@ -142,17 +142,6 @@ async def test_where_the_tier_changes_a_new_conversation_begins() -> None:
     assert again.is_same, again.difference
 
 
-@pytest.mark.promise("budget.task")
-async def test_at_a_hundred_percent_no_further_model_call_is_made() -> None:
-    """The task ends, and names what it was to do."""
-    stage = spending(Stage(CHANGE), first=20_000)
-    stage.limits = stage.limits._replace(ceilings=Ceilings(tokens=20_000))
-    record = await stage.run()
-    assert len(stage.model.requests) == 1
-    assert (record.state, record.metadata["partial"]) == (TaskState.FAILED, False)
-    assert f"not done: {CHANGE}" in str(record.reason)
-
-
 def _last(request: ModelRequest) -> str:
     block = request.messages[-1].blocks[-1]
     assert isinstance(block, TextBlock)

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from services.executor.core.session.journal import latest
 from services.executor.core.tools.paginate import MOST_OF_A_RESULT
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import TaskState
@@ -12,7 +11,7 @@ from shared.ports.models import ToolResult
 from tests.doubles.scripted_talk import Calls, of_conversation, results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import Stage, facts_of, the_fact, use
 
 _SETTLED = ("use-0-1",)  # the call of understand
 C1: JsonObject = {"claim_id": "C-1"}
@@ -34,11 +33,16 @@ def told(stage: Stage) -> list[ToolResult]:
 
 
 @pytest.mark.promise("loop.limits")
-async def test_a_model_that_never_stops_is_asked_twenty_times_and_then_its_task_ends() -> None:
+async def test_a_model_that_never_stops_is_asked_twenty_times_and_then_its_task_ends_and_both_limits_can_be_set() -> (
+    None
+):
     stage = asking(*([("get_claim", {"claim_id": f"C-{number}"})] for number in range(50)))
-    record = await stage.run()
-    assert (len(stage.model.requests), record.state) == (20, TaskState.FAILED)
-    assert "20 replies" in (record.reason or "")
+    await stage.ends(TaskState.FAILED, why="20 replies")
+    assert len(stage.model.requests) == 20
+    bounded = asking(*([use("get_claim", **C1), use("get_claim", claim_id=f"D-{number}")] for number in range(9)))
+    bounded.limits = bounded.limits._replace(iterations=3, tool_calls=1)
+    await bounded.run()
+    assert (len(bounded.model.requests), bounded.servers.called("get_claim")) == (3, [C1])
 
 
 @pytest.mark.promise("loop.limits")
@@ -48,16 +52,6 @@ async def test_one_reply_makes_eighteen_reads_at_most_and_its_model_is_told_of_t
     assert (len(stage.servers.called("get_claim")), record.state) == (18, TaskState.COMPLETED)
     assert [result.is_error for result in told(stage)] == [False] * 18 + [True] * 2
     assert "18 reads at most" in told(stage)[-1].content
-
-
-@pytest.mark.promise("loop.limits")
-async def test_the_limits_can_be_set() -> None:
-    pairs: list[Calls] = [[("get_claim", C1), ("get_claim", {"claim_id": f"D-{number}"})] for number in range(9)]
-    stage = asking(*pairs)
-    stage.limits = stage.limits._replace(iterations=3, tool_calls=1)
-    await stage.run()
-    assert len(stage.model.requests) == 3
-    assert stage.servers.called("get_claim") == [C1]
 
 
 @pytest.mark.promise("loop.side_by_side")
@@ -94,12 +88,8 @@ async def test_a_read_that_was_refused_leaves_every_other_one_its_name() -> None
     """What comes later never takes the place of what was read: a figure keeps the result that it was named by."""
     stage = asking([("get_claim", {"claim": "C-1"}), ("get_claim", C2)], [("get_claim", C1)])
     await stage.run()
-    progress = latest(stage.turns.steps.values())
-    assert progress is not None
-    assert {fact.arguments_json: fact.ref for fact in progress.dossier.facts} == {
-        '{"claim_id":"C-2"}': "r2",
-        '{"claim_id":"C-1"}': "r3",
-    }
+    facts = {fact.arguments_json: fact.ref for fact in facts_of(stage)}
+    assert facts == {'{"claim_id":"C-2"}': "r2", '{"claim_id":"C-1"}': "r3"}
 
 
 @pytest.mark.promise("loop.retry_or_over", "I1.invented_tools")
@@ -149,6 +139,4 @@ async def test_a_long_result_is_cut_to_fit_and_says_so(content: Json) -> None:
     assert len(seen) < MOST_OF_A_RESULT + 500
     assert "look shows the rest" in seen
     assert loads(seen.rpartition("\n")[0])
-    progress = latest(stage.turns.steps.values())
-    assert progress is not None
-    assert progress.dossier.facts[0].result == content
+    assert the_fact(stage).result == content

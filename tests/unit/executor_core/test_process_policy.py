@@ -58,18 +58,11 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
 @each_row(
     ("tool", "verb"),
     [
-        ("approve_claim", "approve"),
-        ("bulk_pay_invoices", "pay"),
-        ("review_and_approve_invoice", "approve"),
-        ("hold_and_pay_invoice", "hold_and_pay"),
-        ("get_and_delete_invoice", "delete"),
-        ("office.payInvoice", "pay"),
-        ("send_reminder", "send"),
-        ("create_refund", "refund"),
-        ("create_vendor", "create"),
-        ("", ""),
+        ("approve_claim", "approve"), ("bulk_pay_invoices", "pay"), ("review_and_approve_invoice", "approve"),
+        ("hold_and_pay_invoice", "hold_and_pay"), ("get_and_delete_invoice", "delete"), ("office.payInvoice", "pay"),
+        ("send_reminder", "send"), ("create_refund", "refund"), ("create_vendor", "create"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_the_verb_of_a_tool_is_that_of_its_effect(tool: str, verb: str) -> None:
     """A name that first looks and then acts is read by what it does; one that does two things is neither alone."""
     assert verb_of(tool) == verb
