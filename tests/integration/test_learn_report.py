@@ -27,7 +27,7 @@ from tests.http_client import open_http
 from tests.integration.bucket_stage import BUCKET, bucket_server
 from tests.integration.gateway_stage import PATIENCE, at, gateway
 from tests.integration.learner_stage import an_outcome
-from tests.unit.executor.test_definitions import A_PROCESS
+from tests.unit.executor.test_synthesized_tasks import A_PROCESS
 
 REPORT = {
     "generated_at": "2026-01-05T04:00:00Z",

@@ -32,3 +32,11 @@ def archived(kept: _Kept) -> ArchivedTask:
 
 async def replayed(kept: _Kept, prompts: Prompts | None = None) -> ReplayResult:
     return await replay(archived(kept), Limits(), prompts or load(), execute_task)
+
+
+async def assert_replayed(kept: _Kept) -> ReplayResult:
+    """A replay comes to the stored end by the same steps."""
+    done = await replayed(kept)
+    record = kept.turns.record
+    assert (done.at, done.difference, done.state, done.answer) == ("", "", record.state, record.answer)
+    return done

@@ -2,7 +2,6 @@
 
 from shared.domain.words import Strategy
 from shared.ports.models import ModelRequest
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import state_of
 from tests.unit.executor.stage import TASK, Stage
 
@@ -36,13 +35,3 @@ def said_to(request: ModelRequest) -> str:
 def last_said_to(request: ModelRequest) -> str:
     """The texts of a request's last message: what is said for this once stands at its end."""
     return "\n".join(getattr(block, "text", "") for block in request.messages[-1].blocks)
-
-
-async def survived(stage: Stage, die_before: int) -> None:
-    """The first turn to its end, by a second worker if the first one dies before that step of the store."""
-    stage.turns.die_before = die_before
-    try:
-        await stage.run()
-    except Died:
-        stage.turns.die_before = None
-        await stage.run(attempts=2)

@@ -44,23 +44,21 @@ async def _passed(stage: Stage, hours: float, turn_id: str) -> Approval:
 
 
 @pytest.mark.promise("approvals.escalation")
-async def test_each_level_has_its_time_and_then_it_is_for_the_next() -> None:
+async def test_each_level_has_its_time_and_a_timer_of_its_own_and_after_the_last_no_answer_means_no() -> None:
+    """The deadline of the next level is another turn than that of the one before; too early it moves nothing."""
     stage = await _asked()
-    first = stage.turns.approvals[-1]
+    first, timers = stage.turns.approvals[-1], [stage.turns.ends[-1].timer]
     assert (first.level, first.deadline - first.asked_at) == ("manager", timedelta(hours=2))
+    await stage.run(deadline("early"))
+    assert stage.turns.approvals[-1].level == "manager"
     second = await _passed(stage, 2, "d1")
+    timers.append(stage.turns.ends[-1].timer)
     assert (second.approval_id, second.level, second.status) == (first.approval_id, "finance", ApprovalStatus.WAITING)
     assert second.deadline > first.deadline + timedelta(hours=4)
+    assert len({timer.subject for timer in timers if timer}) == 2
     third = await _passed(stage, 4, "d2")
     assert (third.level, [one.level for one in third.escalations]) == ("cfo", ["manager", "finance"])
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
-
-
-@pytest.mark.promise("approvals.escalation")
-async def test_after_the_last_level_no_answer_means_no() -> None:
-    stage = await _asked()
-    for number, hours in enumerate((2, 4)):
-        await _passed(stage, hours, f"d{number}")
     expired = await _passed(stage, 8, "d9")
     assert (expired.status, stage.turns.record.state) == (ApprovalStatus.EXPIRED, TaskState.REJECTED)
     assert stage.claims.applied == []
@@ -68,31 +66,14 @@ async def test_after_the_last_level_no_answer_means_no() -> None:
 
 @pytest.mark.promise("approvals.escalation")
 async def test_the_new_level_decides_and_the_old_one_no_longer() -> None:
+    """And a replay goes up the ladder alike."""
     stage = await _asked()
     await _passed(stage, 2, "d1")
-    record = await stage.run(decision("approve", MANAGER, "late"))
-    assert (record.state, "may not decide at level finance" in (record.reason or "")) == (
-        TaskState.INPUT_REQUIRED,
-        True,
+    await stage.ends(
+        TaskState.INPUT_REQUIRED, [], decision("approve", MANAGER, "late"), why="not decide at level finance"
     )
-    record = await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", FINANCE, "yes"))
-
-
-@pytest.mark.promise("approvals.escalation")
-async def test_each_level_has_a_timer_of_its_own() -> None:
-    """So that the deadline of the next level is another turn than that of the one before."""
-    stage = await _asked()
-    subjects = [stage.turns.ends[-1].timer]
-    await _passed(stage, 2, "d1")
-    subjects.append(stage.turns.ends[-1].timer)
-    assert len({timer.subject for timer in subjects if timer}) == 2
-
-
-@pytest.mark.promise("approvals.escalation")
-async def test_a_timer_that_fires_too_early_moves_nothing() -> None:
-    stage = await _asked()
-    await stage.run(deadline())
-    assert stage.turns.approvals[-1].level == "manager"
+    await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", FINANCE, "yes"))
+    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("approvals.escalation")
@@ -110,34 +91,15 @@ async def test_a_ladder_that_does_not_know_the_level_begins_above_it() -> None:
     assert (await _passed(stage, 8, "d1")).level == "cfo"
 
 
-@pytest.mark.promise("approvals.escalation")
-async def test_a_task_that_went_up_the_ladder_replays_alike() -> None:
-    stage = await _asked()
-    await _passed(stage, 2, "d1")
-    await stage.run(decision("approve", FINANCE, "yes"))
-    assert (await replayed(stage)).difference == ""
-
-
 @pytest.mark.promise("approvals.several")
-async def test_a_rule_asks_for_several_different_people() -> None:
-    stage = await _asked((), approvers=2)
-    await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", MANAGER, "one"))
-    again = await stage.run(decision("approve", MANAGER, "one-again"))
-    assert "already decided" in (again.reason or "")
+async def test_a_rule_or_a_level_asks_for_several_different_people_and_one_no_among_them_ends_it() -> None:
+    assert (await _asked((Rung(level="manager", hours=2, approvers=3),))).turns.approvals[-1].needed == 3
+    stage, refused = await _asked((), approvers=2), await _asked((), approvers=3)
+    for one in (stage, refused):
+        await one.ends(TaskState.INPUT_REQUIRED, [], decision("approve", MANAGER, "one"))
+    await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", MANAGER, "one-again"), why="already decided")
     await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", OTHER, "two"))
-
-
-@pytest.mark.promise("approvals.several")
-async def test_a_level_of_the_ladder_asks_for_several_people() -> None:
-    stage = await _asked((Rung(level="manager", hours=2, approvers=3),))
-    assert stage.turns.approvals[-1].needed == 3
-
-
-@pytest.mark.promise("approvals.several")
-async def test_one_no_among_several_ends_it() -> None:
-    stage = await _asked((), approvers=3)
-    await stage.run(decision("approve", MANAGER, "one"))
-    await stage.ends(TaskState.REJECTED, [], decision("reject", OTHER, "two"))
+    await refused.ends(TaskState.REJECTED, [], decision("reject", OTHER, "two"))
 
 
 @pytest.mark.promise("approvals.several")
@@ -167,16 +129,11 @@ async def test_what_is_to_be_told_is_part_of_the_end_of_the_turn() -> None:
     told = [stage.turns.ends[-1].notices]
     await _passed(stage, 2, "d1")
     told.append(stage.turns.ends[-1].notices)
-    await stage.run(decision("approve", MANAGER, "not theirs"))
-    told.append(stage.turns.ends[-1].notices)
-    await stage.run(decision("approve", FINANCE, "yes"))
-    told.append(stage.turns.ends[-1].notices)
-    assert [[one.event for one in notices] for notices in told] == [
-        [NoticeEvent.WAITING],
-        [NoticeEvent.ESCALATED],
-        [],
-        [NoticeEvent.DECIDED],
-    ]
+    for who, turn_id in ((MANAGER, "not theirs"), (FINANCE, "yes")):
+        await stage.run(decision("approve", who, turn_id))
+        told.append(stage.turns.ends[-1].notices)
+    events = [[one.event for one in notices] for notices in told]
+    assert events == [[NoticeEvent.WAITING], [NoticeEvent.ESCALATED], [], [NoticeEvent.DECIDED]]
 
 
 @pytest.mark.promise("approvals.notices_once")
@@ -193,14 +150,10 @@ async def test_an_expiry_is_told_and_so_is_a_question_that_was_taken_back() -> N
     assert [one.event for one in stage.turns.ends[-1].notices] == [NoticeEvent.EXPIRED]
 
 
-async def test_without_a_target_nothing_is_told() -> None:
-    stage = await _asked()
-    assert stage.turns.ends[-1].notices == ()
-
-
 @pytest.mark.promise("approvals.grounds")
 async def test_an_approval_has_the_rules_the_reads_and_where_each_argument_stands() -> None:
     stage = await _asked()
+    assert stage.turns.ends[-1].notices == ()  # without a target
     grounds = stage.turns.approvals[-1].grounds
     assert [(rule.rule_id, rule.action, rule.level) for rule in grounds.rules] == [
         ("LIMIT", "require_approval", "manager")

@@ -991,3 +991,13 @@ async def test_an_answer_that_is_cut_off_again_is_shown_as_such() -> None:
     stage = _replying(STATUS, begun, _cut(text_reply("The claim")), last=last)
     says = "Claim C-1 is op ... [The answer was longer than a reply may be, and ends here.]"
     assert says in str((await stage.run()).answer)
+
+
+@pytest.mark.promise("I9.exact_answers")
+async def test_a_list_stays_as_it_is_where_a_part_was_not_done() -> None:
+    stage = Stage("Which claims are open? Answer with a JSON list. Then approve claim C-1.")
+    stage.talk.parts = [("Which claims are open? Answer with a JSON list.", "find out"), ("approve claim C-1", "do")]
+    stage.talk.form, stage.talk.rounds, stage.talk.answer = "list", stage.talk.rounds[:1], '[ "C-1",  "C-2" ]'
+    record = await stage.run()
+    assert (record.state, record.answer) == (TaskState.FAILED, '[ "C-1",  "C-2" ]')
+    assert "part 2 (approve claim C-1)" in (record.reason or "")

@@ -20,7 +20,7 @@ def _untouched(stage: Stage) -> bool:
     return not (stage.claims.applied or stage.claims.told or stage.turns.writes or stage.turns.approvals)
 
 
-@pytest.mark.promise("dry_run.no_writes")
+@pytest.mark.promise("dry_run.no_writes", "dry_run.not_learned_from")
 async def test_it_ends_with_the_plan_and_leaves_the_world_as_it_was() -> None:
     """Calls, arguments, verdict and approval as a table for people and as data; nothing in the ledger."""
     stage = _dry(Stage())
@@ -32,6 +32,10 @@ async def test_it_ends_with_the_plan_and_leaves_the_world_as_it_was() -> None:
     assert record.metadata["dry_run"] is True
     assert _planned(record) == ["approve_claim"]
     assert stage.servers.called("get_claim") == [{"claim_id": "C-1"}]
+    outcome = stage.turns.ends[-1].outcome
+    assert outcome is not None
+    assert (outcome.dry_run, outcome.strategy_applied) == (True, False)  # it is a task; its strategy was not tried
+    assert (await replayed(stage)).is_same
 
 
 @pytest.mark.promise("dry_run.no_writes")
@@ -52,30 +56,14 @@ async def test_a_plan_that_policy_blocks_is_refused_as_a_real_one_would_be() -> 
 
 
 @pytest.mark.promise("dry_run.no_writes")
-@each_row("value", ["true", 1, "no", {}])
+@each_row("value", ["true", 1, "no", {}, False])
 async def test_whatever_is_not_plainly_no_means_a_dry_run(value: object) -> None:
     """A client that wrote it wrongly finds nothing changed."""
     stage = _dry(Stage(), value)
-    await stage.run()
-    assert _untouched(stage)
-
-
-@pytest.mark.promise("dry_run.no_writes")
-async def test_plainly_no_means_a_real_run() -> None:
-    stage = _dry(Stage(), False)
-    await stage.run()
-    assert stage.claims.applied == ["C-1"]
-    assert "dry_run" not in stage.turns.record.metadata
-
-
-@pytest.mark.promise("dry_run.not_learned_from")
-async def test_its_outcome_says_so() -> None:
-    """It is counted as a task, and its strategy has not been tried."""
-    stage = _dry(Stage())
-    await stage.run()
-    outcome = stage.turns.ends[-1].outcome
-    assert outcome is not None
-    assert (outcome.dry_run, outcome.strategy_applied) == (True, False)
+    record = await stage.run()
+    assert _untouched(stage) is (value is not False)
+    assert stage.claims.applied == ([] if value is not False else ["C-1"])
+    assert ("dry_run" in record.metadata) is (value is not False)
 
 
 async def test_a_task_with_nothing_to_write_is_answered_as_ever() -> None:
@@ -83,12 +71,6 @@ async def test_a_task_with_nothing_to_write_is_answered_as_ever() -> None:
     stage.only_asks()
     record = await stage.run()
     assert (record.answer, record.metadata["dry_run"]) == ("Claim C-1 of 120.50 is approved.", True)
-
-
-async def test_it_can_be_replayed() -> None:
-    stage = _dry(Stage())
-    await stage.run()
-    assert (await replayed(stage)).is_same
 
 
 def _planned(record: TaskRecord) -> list[object]:

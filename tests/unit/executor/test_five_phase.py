@@ -11,7 +11,7 @@ from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import asked_in, five_phase, last_said_to, said_to, survived
+from tests.unit.executor.deliberating import asked_in, five_phase, last_said_to, said_to
 from tests.unit.executor.stage import APPROVE, READ, TASK
 
 ANY: JsonObject = {"type": "object"}
@@ -129,6 +129,6 @@ async def test_its_insight_is_an_event_stored_with_the_end_of_the_turn() -> None
 @each_row("die_before", range(1, 18, 2))
 async def test_a_run_that_dies_on_the_way_ends_the_same_and_is_replayed(die_before: int) -> None:
     stage = five_phase()
-    await survived(stage, die_before)
+    await stage.survives(die_before)
     assert stage.claims.applied == ["C-1"]
     assert (await replayed(stage)).difference == ""

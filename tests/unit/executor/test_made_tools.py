@@ -12,7 +12,8 @@ from services.executor.ports.sandbox import NoSandbox
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass
 from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.archived import replayed
+from tests.each_row import each_row
+from tests.unit.executor.archived import assert_replayed
 from tests.unit.executor.made_stage import (
     CASES,
     FUNCTION,
@@ -42,34 +43,27 @@ async def _made_notes(stage: MadeStage) -> str:
     return str((await _last(stage)).notes["made_tools"])
 
 
-@pytest.mark.promise("made.off")
-async def test_nothing_is_made_unless_the_tenant_says_so(stage: MadeStage) -> None:
-    stage.tenants.record = office()
-
-    await stage.ends(TaskState.COMPLETED)
-    assert not stage.asked("MAKE TOOL")
-    assert not stage.asked("TOOL GAP")
-    assert not any(offers_made_tool(tool) for request in stage.model.requests for tool in request.tools)
-    assert "unknown operation 'net_margin'" in stage.refused[0]
-
-
-@pytest.mark.promise("parts.optional")
-async def test_an_executor_without_the_part_makes_no_tools_whatever_the_record_says() -> None:
-    stage = MadeStage(NoSandbox())
-
-    await stage.ends(TaskState.COMPLETED)
-    assert not stage.asked("MAKE TOOL")
-    assert not stage.asked("TOOL GAP")
+@pytest.mark.promise("made.off", "parts.optional")
+@each_row("is_wanted", [True, False])
+async def test_nothing_is_made_unless_the_tenant_says_so_or_without_the_part(stage: MadeStage, is_wanted: bool) -> None:
+    without = MadeStage(NoSandbox()) if is_wanted else MadeStage(stage.sandbox)
+    if not is_wanted:
+        without.tenants.record = office()
+    await without.ends(TaskState.COMPLETED)
+    assert not without.asked("MAKE TOOL")
+    assert not without.asked("TOOL GAP")
+    assert not any(offers_made_tool(tool) for request in without.model.requests for tool in request.tools)
+    assert "unknown operation 'net_margin'" in without.refused[0]
 
 
-@pytest.mark.promise("made.used")
+@pytest.mark.promise("made.used", "made.replayable")
 async def test_a_formula_of_the_task_becomes_an_operation_whose_values_are_signed(stage: MadeStage) -> None:
+    """A replay needs neither sandbox nor model."""
     await stage.ends(TaskState.COMPLETED)
-    (value,) = (await _last(stage)).dossier.values
-    (tool,) = stage.made.tools["acme"]
-    assert value.value == "36.000000"
-    assert value.made_by == tool.by
+    (value,), (tool,) = (await _last(stage)).dossier.values, stage.made.tools["acme"]
+    assert (value.value, value.made_by) == ("36.000000", tool.by)
     assert (await _last(stage)).dossier.made == (tool,)
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("made.independent")
@@ -210,24 +204,14 @@ async def test_with_the_rule_based_planner_a_stated_formula_is_made_used_and_sig
 
 
 @pytest.mark.promise("made.replayable")
-async def test_a_run_with_a_made_tool_is_replayed_with_no_sandbox_and_no_model(stage: MadeStage) -> None:
-    record = await stage.run()
-
-    done = await replayed(stage)
-
-    assert (done.at, done.difference, done.state, done.answer) == ("", "", record.state, record.answer)
-
-
-@pytest.mark.promise("made.replayable")
 @pytest.mark.parametrize("die_before", range(3, 11))
 async def test_a_worker_that_dies_on_the_way_pays_for_no_tool_twice(stage: MadeStage, die_before: int) -> None:
     """Wherever it dies, another one comes to the same value by the same code, and the run can be replayed."""
     await stage.dies(die_before)
 
-    record = await stage.run(attempts=2)
+    await stage.run(attempts=2)
 
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.state) == ("", "", record.state)
+    await assert_replayed(stage)
     assert [value.value for value in (await _last(stage)).dossier.values] == ["36.000000"]
     assert len(stage.made.tools["acme"]) == 1
     assert len(stage.asked("MAKE TOOL")) <= 2, "a reply that was lost before it was stored is asked for again"
@@ -240,11 +224,10 @@ async def test_after_an_approval_the_value_is_worked_out_again_from_fresh_facts(
     await stage.run()
     stage.made.tools.clear()
 
-    record = await stage.ends(TaskState.COMPLETED, turn=decision("approve"))
+    await stage.ends(TaskState.COMPLETED, turn=decision("approve"))
     again = [entry.key for entry in await stage.turns.journal() if ":again:" in entry.key and ":made:" in entry.key]
     assert len(again) == 1
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.state) == ("", "", record.state)
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("made.used")
@@ -253,11 +236,10 @@ async def test_every_strategy_is_offered_the_made_tool(stage: MadeStage, strateg
     """Asked for once, although moa drafts twice."""
     stage.limits = stage.limits._replace(strategies=(Strategy(strategy),))
 
-    record = await stage.ends(TaskState.COMPLETED)
+    await stage.ends(TaskState.COMPLETED)
     assert len(stage.asked("MAKE TOOL")) == 1
     assert {value.made_by for value in (await _last(stage)).dossier.values} == {stage.made.tools["acme"][0].by}
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.state) == ("", "", record.state)
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("made.used")

@@ -3,22 +3,23 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typing_extensions import override
 
+from services.executor.core.conversation.strategies import find_difference
 from services.executor.core.session.budget import Ceilings, size_of
-from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import last_said_to, moa, said_to, survived
-from tests.unit.executor.stage import APPROVE, READ, TASK, Stage
+from tests.unit.executor.deliberating import last_said_to, moa, said_to
+from tests.unit.executor.stage import APPROVE, APPROVE_2, READ, TASK, Stage, use
 
 AGREED = "Claim C-1 of 120.50 is approved, since its receipt fits the amount and the budget has room."
 REWORDED = "Claim C-1 of 120.50 is approved, since the receipt fits its amount and the budget has enough room."
-OTHER: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-2"})
 
 
 def _is_doubting(request: ModelRequest) -> bool:
@@ -60,7 +61,7 @@ def _answers(text: str) -> Callable[[ModelReply], ModelReply]:
 def _leaving() -> Stage:
     """A task whose condition is not met: it proposes nothing, and its answer is what is drafted twice."""
     stage = moa(f"{TASK} if it is overdue")
-    stage.talk.rounds = [[READ, ("leave_part", {"part": 1, "because": "it is not overdue", "ref": "r1"})]]
+    stage.talk.rounds = [[READ, use("leave_part", part=1, because="it is not overdue", ref="r1")]]
     stage.talk.answer = "Claim C-1 of 120.50 stays open: it is not overdue."
     return stage
 
@@ -90,28 +91,16 @@ async def test_a_second_draft_is_asked_for_once_as_soon_as_a_reply_proposes_or_a
 
 
 @pytest.mark.promise("strategy.moa.two_drafts")
-async def test_a_task_that_took_a_reply_to_calculate_has_no_second_draft() -> None:
+async def test_a_task_that_took_a_reply_of_its_own_for_a_figure_or_a_part_has_no_second_draft() -> None:
     """No task takes more than one call beyond its work."""
-    stage = moa()
-    stage.talk.rounds = [
-        [READ],
-        [("calculate", {"name": "sum", "operation": "sum", "operands": ["120.50"]})],
-        [APPROVE],
-    ]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied, _seconds(stage)) == (TaskState.COMPLETED, ["C-1"], [])
-
-
-@pytest.mark.promise("strategy.moa.two_drafts")
-async def test_a_reply_that_leaves_a_part_without_its_calls_has_no_second_draft() -> None:
-    """What the other part needs, here to leave it, takes a reply of its own: the spare call is gone with it."""
-    stage = moa(f"{TASK}. Tell the clerk if it is overdue")
-    stage.talk.parts = [(TASK, "do"), ("Tell the clerk if it is overdue", "do")]
-    approve: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
-    left: JsonObject = {"part": 2, "because": "it is not overdue", "ref": "r1"}
-    stage.talk.rounds = [[READ], [approve], [("leave_part", left)]]
-    record = await stage.run()
-    assert (record.state, stage.claims.applied, _seconds(stage)) == (TaskState.COMPLETED, ["C-1"], [])
+    counted, parted = moa(), moa(f"{TASK}. Tell the clerk if it is overdue")
+    counted.talk.rounds.insert(1, [use("calculate", name="sum", operation="sum", operands=["120.50"])])
+    parted.talk.parts = [(TASK, "do"), ("Tell the clerk if it is overdue", "do")]
+    left = use("leave_part", part=2, because="it is not overdue", ref="r1")
+    parted.talk.rounds = [[READ], [use("approve_claim", 1, claim_id="C-1")], [left]]
+    for stage in (counted, parted):
+        await stage.ends(TaskState.COMPLETED, ["C-1"])
+        assert _seconds(stage) == []
 
 
 @pytest.mark.promise("strategy.moa.synthesis")
@@ -127,7 +116,7 @@ async def test_answers_that_diverge_become_one_made_of_both() -> None:
 
 @pytest.mark.promise("strategy.moa.synthesis")
 async def test_drafts_that_propose_other_writes_diverge_and_only_the_chosen_reply_is_carried_out() -> None:
-    stage = _with(moa(), lambda usual: calls_reply([OTHER], 9) if usual.tool_uses else usual)
+    stage = _with(moa(), lambda usual: calls_reply([APPROVE_2], 9) if usual.tool_uses else usual)
     await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert len(_merges(stage)) == 1
     assert all("C-2" not in entry.arguments_json for entry in stage.turns.writes.values())
@@ -154,7 +143,7 @@ async def test_a_list_is_agreed_to_the_byte_or_synthesized_and_never_touched(
 
 @pytest.mark.promise("strategy.obeys_the_gate")
 async def test_a_draft_that_asks_for_a_write_gets_nothing_by_itself() -> None:
-    stage = _with(moa(), lambda _: calls_reply([OTHER, APPROVE], 9), lambda usual: usual)
+    stage = _with(moa(), lambda _: calls_reply([APPROVE_2, APPROVE], 9), lambda usual: usual)
     await stage.run()
     assert stage.claims.applied == ["C-1"]
 
@@ -218,7 +207,7 @@ async def test_a_draft_that_could_not_be_had_is_not_asked_for_again(die_before: 
         return stage.talk(request)
 
     stage.thinks = says
-    await survived(stage, die_before)
+    await stage.survives(die_before)
     assert len(refused) <= 3  # one more where it died before that was stored
     assert stage.claims.applied == ["C-1"]
     assert (await replayed(stage)).difference == ""
@@ -228,6 +217,50 @@ async def test_a_draft_that_could_not_be_had_is_not_asked_for_again(die_before: 
 @each_row("die_before", range(1, 24, 2))
 async def test_a_run_that_dies_on_the_way_ends_the_same_and_is_replayed(die_before: int) -> None:
     stage = _with(moa(), _answers("no 7"), _answers("C-1 is approved."))
-    await survived(stage, die_before)
+    await stage.survives(die_before)
     assert stage.claims.applied == ["C-1"]
     assert (await replayed(stage)).difference == ""
+
+
+FIRST = "Claim EXP-7 of 1,200.00 is approved because the receipt fits its amount."
+
+
+@pytest.mark.promise("strategy.moa.consensus")
+@each_row(
+    ("second", "why"),
+    [
+        ("Claim EXP-7 of $1200 is approved, because its amount fits the receipt.", ""),
+        ("Claim EXP-7 of 1,300.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
+        ("Claim EXP-8 of 1,200.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
+        ("Claim EXP-7 of 1,200.00 is not approved because the receipt fits its amount.", "one denies"),
+        ("EXP-7, 1,200.00: rejected, budget exhausted, manager informed.", "too few words"),
+    ],
+)
+def test_most_words_and_every_figure_and_identifier_and_denial_must_agree(second: str, why: str) -> None:
+    found = find_difference(FIRST, second)
+    assert bool(found) is bool(why)
+    assert found.startswith(why)
+
+
+@pytest.mark.promise("strategy.moa.consensus")
+def test_seven_of_ten_words_are_enough_and_stop_words_count_for_nothing() -> None:
+    same = "alpha beta gamma delta epsilon zeta eta"
+    assert not find_difference(f"the {same} theta", f"of {same} iota kappa")
+    assert find_difference(f"the {same} theta mu", f"of {same} iota kappa")
+
+
+@pytest.mark.promise("I9.moa")
+@each_row(("first", "second"), [('["a"]', '["a" ]'), ('["a","b"]', '["b","a"]'), ('["a"]', "a")])
+def test_lists_agree_only_to_the_byte(first: str, second: str) -> None:
+    assert find_difference(first, second)
+    assert not find_difference(first, first)
+
+
+@given(st.text(max_size=80))
+def test_a_text_agrees_with_itself(text: str) -> None:
+    assert not find_difference(text, text)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_consensus_does_not_depend_on_the_order(first: str, second: str) -> None:
+    assert bool(find_difference(first, second)) is bool(find_difference(second, first))

@@ -13,15 +13,15 @@ from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_talk import Call, of_conversation, results_in
+from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import NOTICE, begun_as
-from tests.unit.executor.stage import APPROVE, TASK, Stage
+from tests.unit.executor.stage import APPROVE, ONE, READ_2, TASK, Stage, Use, use
 
 CLOSE = TEMPLATES["month_end_close"]
 PROCUREMENT = TEMPLATES["procurement"]
-TO_VENDOR: tuple[str, JsonObject] = ("notify_person", {"vendor_id": "C-1", "text": "approved"})
+TO_VENDOR = use("notify_person", vendor_id="C-1", text="approved")
 UNPROVED = "nobody is told of a change that is not verified: c1 approve_claim is unverified"
 
 
@@ -34,45 +34,106 @@ async def unproved(template: ProcessTemplate, *calls: tuple[str, JsonObject], te
     return stage
 
 
+DONE, FAILED = TaskState.COMPLETED, TaskState.FAILED
+REFUSED = ToolAnswer("no", is_error=True, not_begun=True)
+
+
+def told(stage: Stage) -> list[str]:
+    return [str(given["text"]) for given in stage.claims.told]
+
+
 @pytest.mark.promise("notify.proved_only", "notify.after_proof")
 async def test_no_notice_follows_a_change_that_nothing_proves_and_the_answer_says_so() -> None:
     stage = await unproved(CLOSE, APPROVE, NOTICE)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied, stage.claims.told) == (TaskState.FAILED, ["C-1"], [])
-    assert f"Not made:\n- notify_person: {UNPROVED}" in (record.answer or "")
-    assert UNPROVED in (record.reason or "")
+    await stage.ends(FAILED, ["C-1"], why=UNPROVED, says=f"Not made:\n- notify_person: {UNPROVED}")
+    assert told(stage) == []
 
 
 @pytest.mark.promise("notify.proved_only")
-async def test_of_a_change_that_its_proof_contradicts_nobody_is_told() -> None:
+@each_row("shown", [True, False])
+async def test_of_a_change_that_no_read_shows_the_notice_says_so_with_the_sentence_that_was_approved(
+    shown: bool,
+) -> None:
+    """Of a verified one it goes out as it was written."""
+    stage = await begun_as(CLOSE, APPROVE, NOTICE)
+    if not shown:
+        stage.servers.remove("get_claim")
+        stage.talk.rounds[0] = []
+    await stage.ends(DONE)
+    sentence = "\n\nPlease note: accepted by the system, but not yet confirmed: approve claim."
+    assert stage.statuses[0] == ("verified" if shown else "unverified")
+    assert told(stage) == ["Claim C-1 is approved." + ("" if shown else sentence)]
+
+
+@pytest.mark.promise("notify.own_part")
+async def test_a_change_of_another_part_holds_no_notice_back_and_adds_nothing_to_it() -> None:
+    parts = ("Close the file C-1", "then approve claim C-1 and say so")
+    tell = use("notify_person", 2, text="Claim C-1 is approved.")
+    calls = (use("close_file", 1, name="C-1"), use("approve_claim", 2, claim_id="C-1"), tell)
+    stage = await begun_as(CLOSE, *calls, text=", ".join(parts))
+    stage.servers.add("close_file", lambda _: {"ok": True}, ToolClass.CHANGE)
+    stage.talk.parts = [(part, "do") for part in parts]
+    await stage.run()
+    assert (stage.statuses[:2], told(stage)) == (["unverified", "verified"], ["Claim C-1 is approved."])
+
+
+@pytest.mark.promise("I4.proof")
+@each_row(("said", "status"), [("claim C-1 not found", "verified"), ("internal error", "unverified")])
+async def test_a_removal_is_proved_by_a_read_that_finds_nothing_and_not_by_one_that_fails(
+    said: str, status: str
+) -> None:
+    stage = await begun_as(CLOSE, use("delete_claim", claim_id="C-1"), NOTICE)
+
+    def removed(given: JsonObject) -> Json:
+        stage.claims.rows.pop(str(given["claim_id"]))
+        return {"ok": True}
+
+    def shown(given: JsonObject) -> "Json | ToolAnswer":
+        row = stage.claims.rows.get(str(given["claim_id"]))
+        return dict(row) if row else ToolAnswer(said, is_error=True)
+
+    stage.servers.add("delete_claim", removed, ToolClass.CHANGE, ONE)
+    stage.servers.add("get_claim", shown, ToolClass.READ, ONE)
+    await stage.run()
+    assert stage.statuses[0] == status
+
+
+@pytest.mark.promise("notify.proved_only")
+@each_row(
+    ("answer", "state", "says"),
+    [({"status": "approved"}, DONE, "contradicted by its read-back"), (REFUSED, FAILED, "- notify_person: ")],
+)
+async def test_of_a_change_that_its_proof_contradicts_or_that_failed_nobody_is_told(
+    answer: "Json | ToolAnswer", state: TaskState, says: str
+) -> None:
     """Whatever the tenant says of acknowledged changes."""
     stage = await begun_as(CLOSE, APPROVE, NOTICE)
-    stage.servers.add("approve_claim", lambda _: {"status": "approved"}, ToolClass.CHANGE)
-    entry = CatalogueEntry(read_back="get_claim", expect={"status": "approved"})
-    stage.set_catalogue(approve_claim=entry)
-    await stage.run()
-    assert (stage.claims.applied, stage.claims.told) == ([], [])
-
-
-@pytest.mark.promise("notify.proved_only")
-async def test_no_notice_follows_a_change_that_failed() -> None:
-    stage = await begun_as(CLOSE, APPROVE, NOTICE)
-    stage.servers.add("approve_claim", lambda _: ToolAnswer("no", is_error=True, not_begun=True), ToolClass.CHANGE)
+    stage.servers.add("approve_claim", lambda _: answer, ToolClass.CHANGE)
+    stage.set_catalogue(approve_claim=CatalogueEntry(read_back="get_claim", expect={"status": "approved"}))
     record = await stage.run()
-    assert (record.state, stage.claims.told) == (TaskState.FAILED, [])
-    assert "- notify_person: " in (record.answer or "")
+    assert (stage.claims.applied, told(stage)) == ([], [])
+    assert says in (record.answer or ""), (record.state, record.answer)
 
 
 @pytest.mark.promise("notify.proved_only")
-async def test_one_unproved_change_of_several_holds_every_notice_back() -> None:
-    again: tuple[str, JsonObject] = ("notify_person", {"text": "Again."})
-    stage = await begun_as(CLOSE, APPROVE, ("close_file", {"name": "C-1"}), NOTICE, again)
-    stage.servers.add("close_file", lambda _: {"ok": True}, ToolClass.CHANGE)
+async def test_one_unproved_change_of_several_holds_every_notice_back_and_each_write_is_settled_before() -> None:
+    stage = await begun_as(CLOSE, APPROVE, use("close_file", name="C-1"), NOTICE, use("notify_person", text="Again."))
+    free = await begun_as(CLOSE, APPROVE, use("close_file", name="C-1"), NOTICE)
+    statuses: list[list[str]] = []
+
+    def tell(given: JsonObject) -> Json:
+        statuses.append(free.statuses[:2])
+        return free.claims.notify(given)
+
+    for one in (stage, free):
+        one.servers.add("close_file", lambda _: {"ok": True}, ToolClass.CHANGE)
+    free.servers.add("notify_person", tell, ToolClass.NOTIFY)
     stage.change_tenant(notices_after_proof=True)
     record = await stage.run()
-    assert (stage.statuses, stage.claims.told) == (["verified", "unverified"], [])
-    notes = (record.answer or "").partition("Not made:\n")[2]
-    assert notes.count("c2 close_file is unverified") >= 2
+    assert (stage.statuses, told(stage)) == (["verified", "unverified"], [])
+    assert (record.answer or "").partition("Not made:\n")[2].count("c2 close_file is unverified") >= 2
+    await free.run()
+    assert statuses == [["verified", "unverified"]]
 
 
 @pytest.mark.promise("notify.proved_only")
@@ -103,23 +164,8 @@ async def test_dying_at_any_point_tells_once_or_never(proved: bool) -> None:
 
 
 @pytest.mark.promise("notify.proved_only")
-async def test_every_write_is_settled_when_a_run_leaves_mutate() -> None:
-    stage = await begun_as(CLOSE, APPROVE, ("close_file", {"name": "C-1"}), NOTICE)
-    stage.servers.add("close_file", lambda _: {"ok": True}, ToolClass.CHANGE)
-    statuses: list[list[str]] = []
-
-    def tell(given: JsonObject) -> Json:
-        statuses.append(stage.statuses[:2])
-        return stage.claims.notify(given)
-
-    stage.servers.add("notify_person", tell, ToolClass.NOTIFY)
-    await stage.run()
-    assert statuses == [["verified", "unverified"]]
-
-
-@pytest.mark.promise("notify.proved_only")
-@pytest.mark.parametrize("kind", ["general", "expense_approval", "invoice_reconciliation", "dispute_resolution"])
-@pytest.mark.parametrize("proved", [True, False])
+@each_row("kind", ["general", "expense_approval", "invoice_reconciliation", "dispute_resolution"])
+@each_row("proved", [True, False])
 async def test_a_process_without_a_state_for_notices_tells_of_proved_changes_alone(kind: str, proved: bool) -> None:
     stage = await (begun_as if proved else unproved)(TEMPLATES[kind], APPROVE, NOTICE)
     await stage.run()
@@ -134,43 +180,36 @@ def _corrections(stage: Stage) -> list[str]:
 
 
 @pytest.mark.promise("notify.told")
-async def test_a_plan_that_forgets_whom_it_has_to_tell_is_asked_for_once_more() -> None:
+@each_row(
+    ("then", "not_told"),
+    [(TO_VENDOR, None), (NOTICE, "The vendor was not told: the plan has no notice to them.")],
+)
+async def test_a_plan_that_forgets_whom_it_has_to_tell_is_asked_for_once_more_and_then_says_that_nobody_was_told(
+    then: Use, not_told: str | None
+) -> None:
     stage = await begun_as(PROCUREMENT, APPROVE)
-    stage.talk.rounds.append([APPROVE, TO_VENDOR])
-    record = await stage.run()
-    assert "the vendor has to be told of the change" in _corrections(stage)[0]
-    assert (len(stage.claims.told), "not_told" in record.metadata) == (1, False)
-    assert "was not told" not in (record.answer or "")
-
-
-@pytest.mark.promise("notify.told")
-async def test_a_plan_that_forgets_it_again_is_carried_out_and_says_that_nobody_was_told() -> None:
-    stage = await begun_as(PROCUREMENT, APPROVE)
-    stage.talk.rounds.append([APPROVE, NOTICE])
-    record = await stage.run()
-    assert (len(_corrections(stage)), record.state, stage.claims.applied) == (1, TaskState.COMPLETED, ["C-1"])
-    assert record.metadata["not_told"] == "The vendor was not told: the plan has no notice to them."
-    assert str(record.metadata["not_told"]) in (record.answer or "")
+    stage.talk.rounds.append([APPROVE, then])
+    record = await stage.ends(DONE, ["C-1"], says=not_told or "")
+    (correction,) = _corrections(stage)
+    assert "the vendor has to be told of the change" in correction
+    assert (len(stage.claims.told), record.metadata.get("not_told")) == (1, not_told)
+    assert not_told or "was not told" not in (record.answer or "")
 
 
 @pytest.mark.promise("notify.told")
 async def test_a_notice_that_was_held_back_is_said_not_to_have_told_them() -> None:
     stage = await unproved(PROCUREMENT, APPROVE, TO_VENDOR)
-    record = await stage.run()
-    assert "The vendor was not told: nobody is told of a change that is not verified" in (record.answer or "")
+    await stage.ends(FAILED, says="The vendor was not told: nobody is told of a change that is not verified")
 
 
 @pytest.mark.promise("notify.told")
-@each_row(("tells", "untold"), [(True, False), (False, True)])
-async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(tells: bool, untold: bool) -> None:
-    stage = await begun_as(PROCUREMENT, text="Approve claim C-1, then see to the rest")
-    stage.talk.parts = [("Approve claim C-1", "do"), ("then see to the rest", "do")]
-    (_, approve), (_, tell) = APPROVE, TO_VENDOR
-    change: Call = ("approve_claim", {**approve, "_call": {"part": 1}})
-    other: JsonObject = {"text": "Done."}
-    rest: Call = ("notify_person", {**(tell if tells else other), "_call": {"part": 2}})
-    read: Call = ("get_claim", {"claim_id": "C-2"})
-    stage.talk.rounds[1:] = [[change], [read], [change], [read], [rest]]
+@each_row(("told", "untold"), [({"vendor_id": "C-1", "text": "approved"}, False), ({"text": "Done."}, True)])
+async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(told: JsonObject, untold: bool) -> None:
+    parts = ("Approve claim C-1", "then see to the rest")
+    stage = await begun_as(PROCUREMENT, text=", ".join(parts))
+    stage.talk.parts = [(part, "do") for part in parts]
+    change = use("approve_claim", 1, claim_id="C-1")
+    stage.talk.rounds[1:] = [[change], [READ_2], [change], [READ_2], [use("notify_person", 2, **told)]]
     record = await stage.run()
     assert (stage.claims.applied, len(stage.claims.told)) == (["C-1"], 1)
     assert ("not_told" in record.metadata) is untold
@@ -178,19 +217,13 @@ async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(t
 
 @pytest.mark.promise("notify.told")
 async def test_a_list_that_was_asked_for_stays_one_and_the_metadata_say_who_was_not_told() -> None:
-    stage = await begun_as(PROCUREMENT, APPROVE)
+    stage, general = await begun_as(PROCUREMENT, APPROVE), await begun_as(TEMPLATES["general"], APPROVE)
     stage.talk.rounds.append([APPROVE])
     stage.talk.form, stage.talk.answer = "list", '["C-1"]'
     record = await stage.run()
-    assert record.answer == '["C-1"]'
-    assert "not_told" in record.metadata
-
-
-@pytest.mark.promise("notify.told")
-async def test_without_the_template_nobody_has_to_be_told() -> None:
-    stage = await begun_as(TEMPLATES["general"], APPROVE)
-    record = await stage.run()
-    assert (_corrections(stage), "not_told" in record.metadata) == ([], False)
+    assert (record.answer, "not_told" in record.metadata) == ('["C-1"]', True)
+    record = await general.run()  # which has nobody to tell
+    assert (_corrections(general), "not_told" in record.metadata) == ([], False)
 
 
 def _notice(tool: str, arguments: JsonObject) -> PlannedCall:

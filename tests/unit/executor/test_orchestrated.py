@@ -10,27 +10,24 @@ from tests.unit.executor.orchestrated import BRAINOS, READ, WHOLE, WRITE, orches
 from tests.unit.executor.stage import decision
 
 
-@pytest.mark.promise("brainos.rounds")
-async def test_it_reads_asks_for_a_write_and_answers_once_it_was_made() -> None:
-    """Two rounds of calls, one of answering; the write goes through plan, verdict, ledger and read-back."""
+@pytest.mark.promise("brainos.rounds", "brainos.bounded")
+async def test_it_reads_asks_for_a_write_is_told_what_became_of_each_call_and_answers_once_it_was_made() -> None:
+    """Two rounds of calls, one of answering; the write goes through plan, verdict, ledger and read-back.
+
+    Its rounds are paid by their length: characters / 4, the static prefix left out; no money is known of.
+    """
     async with orchestrated(*WHOLE) as (stage, brain):
-        record = await stage.run()
-    assert record.state is TaskState.COMPLETED
+        record = await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert (record.answer or "").startswith("C-1 of 120.50 is approved.\n\nWrites:\n- approve_claim")
-    assert (stage.claims.applied, stage.statuses) == (["C-1"], ["verified"])
-    assert record.metadata["orchestrator"] == "brainos"
+    assert (stage.statuses, record.metadata["orchestrator"]) == (["verified"], "brainos")
     assert [heard.body["message"] for heard in brain.heard[1:]] == ["Tool results:"] * 2
     assert stage.model.requests == []
-
-
-@pytest.mark.promise("brainos.rounds")
-async def test_it_is_told_what_became_of_each_call() -> None:
-    """A read gives its result at once; a write gives it when the plan was carried out."""
-    async with orchestrated(*WHOLE) as (stage, brain):
-        await stage.run()
     read, made = (dumps(results).replace("\\", "") for results in brain.results)
     assert '"amount":"120.50"' in read
     assert '"status":"verified"' in made
+    spend = record.metadata["spend"]
+    assert isinstance(spend, dict)
+    assert (spend["calls"], spend["dollars"], int(str(spend["tokens"])) > 100) == (3, "0", True)
 
 
 @pytest.mark.promise("brainos.rounds")
@@ -106,46 +103,28 @@ async def test_a_write_that_policy_blocks_is_not_made() -> None:
 
 
 @pytest.mark.promise("brainos.gate")
-async def test_a_figure_without_a_source_is_asked_for_anew() -> None:
+async def test_a_figure_without_a_source_is_asked_for_anew_and_where_none_is_found_nothing_is_written() -> None:
     """What it says is no authority: the plan is made of what it then asks for, and of nothing before."""
-    invented = call("notify_person", text="The limit is 999.99", amount="999.99")
-    sound = call("notify_person", text="C-1 of 120.50", amount="120.50")
-    async with orchestrated(events(READ), events(invented), events(sound), answer("Told.")) as (stage, brain):
-        record = await stage.run()
-    assert "amount 999.99 (amount) stands neither in the task nor in a result" in dumps(brain.results[1])
-    assert (record.state, stage.claims.told) == (TaskState.COMPLETED, [{"text": "C-1 of 120.50", "amount": "120.50"}])
-
-
-@pytest.mark.promise("brainos.gate")
-async def test_a_plan_that_never_passes_ends_the_task_and_writes_nothing() -> None:
     invented = events(call("notify_person", text="The limit is 999.99", amount="999.99"))
+    sound = call("notify_person", text="C-1 of 120.50", amount="120.50")
+    async with orchestrated(events(READ), invented, events(sound), answer("Told.")) as (stage, brain):
+        await stage.ends(TaskState.COMPLETED)
+    assert "amount 999.99 (amount) stands neither in the task nor in a result" in dumps(brain.results[1])
+    assert stage.claims.told == [{"text": "C-1 of 120.50", "amount": "120.50"}]
     async with orchestrated(*[invented] * 4) as (stage, _):
-        record = await stage.run()
-    assert (record.state, stage.claims.told) == (TaskState.FAILED, [])
-    assert "999.99" in str(record.reason)
+        await stage.ends(TaskState.FAILED, why="999.99")
+    assert stage.claims.told == []
 
 
 @pytest.mark.promise("brainos.calculates")
-async def test_a_figure_that_it_had_calculated_is_a_named_value_with_its_operands() -> None:
+async def test_a_figure_that_it_had_calculated_is_a_named_value_with_its_operands_and_from_nowhere_is_none() -> None:
     """Plain figures go in; where each comes from is found, and the value can be written."""
     twice = call("calculate", name="doubled", operation="sum", operands=["120.50", "7.00"])
-    told = call("notify_person", text="127.5 in all")
-    rounds = (
-        events(READ, call("get_claim", claim_id="C-2")),
-        events(twice),
-        events(told),
-        answer("."),
-        answer("Done."),
-    )
-    async with orchestrated(*rounds) as (stage, brain):
-        record = await stage.run()
+    told, reads = call("notify_person", text="127.5 in all"), events(READ, call("get_claim", claim_id="C-2"))
+    async with orchestrated(reads, events(twice), events(told), answer("."), answer("Done.")) as (stage, brain):
+        record = await stage.ends(TaskState.COMPLETED)
     assert dumps(brain.results[1]) == '[{"name":"calculate","result":{"name":"doubled","value":"127.50"}}]'
-    assert (record.state, record.metadata["values"]) == (TaskState.COMPLETED, {"doubled": "127.50"})
-    assert len(stage.claims.told) == 1
-
-
-@pytest.mark.promise("brainos.calculates")
-async def test_nothing_is_calculated_from_a_figure_without_a_source() -> None:
+    assert (record.metadata["values"], len(stage.claims.told)) == ({"doubled": "127.50"}, 1)
     wrong = call("calculate", operation="sum", operands=["120.50", "31337"])
     async with orchestrated(events(READ), events(wrong), answer("I cannot.")) as (stage, brain):
         record = await stage.run()
@@ -189,18 +168,6 @@ async def test_one_that_comes_to_no_end_is_stopped() -> None:
         record = await stage.run()
     assert (record.state, len(brain.heard)) == (TaskState.FAILED, 3)
     assert "without an end" in str(record.reason)
-
-
-@pytest.mark.promise("brainos.bounded")
-async def test_its_rounds_are_paid_from_the_budget_by_their_length() -> None:
-    """Characters / 4, the static prefix left out; no money is known of, and none is counted."""
-    async with orchestrated(*WHOLE) as (stage, _):
-        record = await stage.run()
-    spend = record.metadata["spend"]
-    assert isinstance(spend, dict)
-    assert (spend["calls"], spend["dollars"]) == (3, "0")
-    assert isinstance(spend["tokens"], int)
-    assert spend["tokens"] > 100
 
 
 @pytest.mark.promise("brainos.masked")

@@ -15,7 +15,6 @@ from tests.doubles.mock_brainos import Round, answer, call, events
 from tests.doubles.scripted_talk import results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import survived
 from tests.unit.executor.orchestrated import BRAINOS, LOCAL, READ, WHOLE, OrchestratedStage, orchestrated
 from tests.unit.executor.stage import cancel, decision
 
@@ -24,8 +23,8 @@ SILENT = Round(silence=True)
 
 
 @pytest.mark.promise("brainos.falls_to_next")
-@pytest.mark.parametrize("before", [(), (events(READ),)], ids=["at once", "after a read"])
-@pytest.mark.parametrize("strategy", [Strategy.FSM, Strategy.FIVE_PHASE])
+@each_row("before", [(), (events(READ),)])
+@each_row("strategy", [Strategy.FSM, Strategy.FIVE_PHASE])
 async def test_the_local_mind_takes_over_before_anything_is_planned(
     before: tuple[Round, ...], strategy: Strategy
 ) -> None:
@@ -127,7 +126,7 @@ async def test_whoever_crashes_no_round_is_sent_twice_in_one_conversation(die_be
     """The writes are made once. A round whose reply was lost begins a new conversation, which is told what was done."""
     async with orchestrated() as (stage, brain):
         brain.decides = _by_what_it_is_told
-        await survived(stage, die_before)
+        await stage.survives(die_before)
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     sent = [(str(one.body["conversationId"]), str(one.body.get("toolResults"))) for one in brain.heard]
     assert len(set(sent)) == len(sent)

@@ -7,7 +7,7 @@ import pytest
 
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from shared.contracts.policy import ToolRule
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.executor.stage import APPROVE, Stage
 
 
@@ -83,3 +83,16 @@ async def test_rules_see_a_plan_in_the_order_in_which_it_is_made() -> None:
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
     assert [call.tool for call in binding.calls] == ["approve_claim", "notify_person"]
+
+
+URL = "http://tools:9009"
+
+
+def read(folder: Path, *connections: dict[str, object], url: str = URL) -> list[tuple[str, str]]:
+    path = folder / "tenant.json"
+    path.write_text(dumps({"id": "t", "connections": [*connections]}))  # type: ignore[list-item]  # JSON
+    return [(one.id, one.url) for one in FileTenants.read(path, url).record.connections]
+
+
+def test_a_file_without_connections_has_the_given_tool_server(tmp_path: Path) -> None:
+    assert read(tmp_path) == [("default", URL)]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.turn.reaper import deadline_turn
 from services.executor.ports.upkeep import DueTimer
-from shared.contracts.task import TaskRecord, Turn
+from shared.contracts.task import Turn
 from shared.contracts.tenant import QuietHours, TenantRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
@@ -45,10 +45,13 @@ def _fired(stage: Stage) -> Turn:
     timer = stage.turns.ends[-1].timer
     assert timer is not None
     stage.turns.ahead += max(timer.due - stage.turns.now(), timedelta())
-    record = stage.turns.record
-    now = stage.turns.now()
-    due = DueTimer(record.tenant, record.session_id, record.task_id, timer.subject, now, now)
-    return deadline_turn(due)
+    return _timer(stage, timer.subject)
+
+
+def _timer(stage: Stage, subject: str) -> Turn:
+    """A timer that fires now."""
+    record, now = stage.turns.record, stage.turns.now()
+    return deadline_turn(DueTimer(record.tenant, record.session_id, record.task_id, subject, now, now))
 
 
 @pytest.mark.promise("notify.quiet_hours")
@@ -70,19 +73,15 @@ async def test_in_quiet_hours_the_change_is_made_and_its_notice_waits_with_a_dur
 
 
 @pytest.mark.promise("notify.quiet_hours")
-async def test_when_they_are_over_the_notice_goes_out_and_the_task_ends() -> None:
+@each_row("hours", [0, 3])
+async def test_when_they_are_over_the_notice_goes_out_the_task_ends_and_waiting_cost_no_working_time(
+    hours: int,
+) -> None:
     stage = await _resting()
-    record = await stage.run(_fired(stage))
-    assert (record.state, len(stage.claims.told), stage.claims.applied) == (TaskState.COMPLETED, 1, ["C-1"])
-    assert record.reason is None
+    stage.turns.ahead = timedelta(hours=hours)  # three are far more than a task may work
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"], _fired(stage))
+    assert (len(stage.claims.told), record.reason) == (1, None)
     assert stage.turns.remembered.turns[-1] == ("agent", (record.answer or "")[:4000])
-
-
-@pytest.mark.promise("notify.quiet_hours")
-async def test_waiting_costs_no_working_time() -> None:
-    stage = await _resting()
-    stage.turns.ahead = timedelta(hours=3)  # far more than a task may work
-    assert (await stage.run(_fired(stage))).state is TaskState.COMPLETED
 
 
 @pytest.mark.promise("notify.quiet_hours")
@@ -90,10 +89,7 @@ async def test_a_timer_that_fires_early_and_a_word_of_the_client_leave_it_waitin
     stage = await _resting()
     first = stage.turns.ends[-1].timer
     assert first is not None
-    record = stage.turns.record
-    now = stage.turns.now()
-    due = DueTimer(record.tenant, record.session_id, record.task_id, first.subject, now, now)
-    for turn in (deadline_turn(due), message("any news?", "turn-2")):
+    for turn in (_timer(stage, first.subject), message("any news?", "turn-2")):
         record = await stage.run(turn)
         assert (record.state, stage.claims.told, stage.turns.ends[-1].timer) == (TaskState.WORKING, [], first)
 
@@ -145,9 +141,7 @@ async def test_an_approval_before_the_wait_is_kept_as_given_and_its_timer_change
     record = await stage.run(decision("approve"))
     assert (record.state, stage.claims.applied, stage.claims.told) == (TaskState.WORKING, ["C-1"], [])
     assert asked is not None
-    now = stage.turns.now()
-    stale = DueTimer(record.tenant, record.session_id, record.task_id, asked.subject, now, now)
-    after: TaskRecord = await stage.run(deadline_turn(stale))
+    after = await stage.run(_timer(stage, asked.subject))
     assert (after.state, after.reason) == (TaskState.WORKING, record.reason)
 
 

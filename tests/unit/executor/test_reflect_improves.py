@@ -18,10 +18,11 @@ from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
+from shared.ports.models import ModelReply, ModelRequest, Tier, Usage
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.each_row import each_row
-from tests.unit.executor.archived import replayed
+from tests.unit.executor.archived import assert_replayed, replayed
+from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.stage import READ, TASK, Stage
 from tests.unit.executor_core.makers import entry, fact
 
@@ -97,45 +98,28 @@ async def test_what_a_good_answer_leaves_out_is_named_and_not_asked_for_again() 
 
 @pytest.mark.promise("reflect.improvement")
 @each_row(
-    ("improved", "why"),
-    [
-        ("Claim C-1 is approved: the amount is 999.00.", "it says what nobody found: 999.00"),
-        ('["C-1"]', "it is no prose"),
-        ("", "it is no prose"),
-        ("It is here.", "it is no better"),
+    ("one", "why"),
+    lambda: [
+        (stage(improved="Claim C-1 is approved: the amount is 999.00."), "it says what nobody found: 999.00"),
+        (stage(improved='["C-1"]'), "it is no prose"),
+        (stage(improved=""), "it is no prose"),
+        (stage(improved="It is here."), "it is no better"),
+        (stage("Claim C-1 is there.", "It is there, an amount of 120.50."), "it drops C-1"),
+        (doubtful("The claim is approved.", "The amount is 120.50."), "it drops a required output"),
     ],
 )
-async def test_what_is_no_improvement_is_refused_and_the_answer_stays(improved: str, why: str) -> None:
-    record = await stage(improved=improved).run()
-
-    assert record.answer == WEAK
+async def test_what_is_no_improvement_is_refused_and_the_answer_stays(one: Stage, why: str) -> None:
+    record = await one.run()
+    assert str(record.answer).startswith(one.talk.answer)
     assert (told(record)["accepted"], told(record)["why"]) == (False, why)
 
 
 @pytest.mark.promise("reflect.improvement")
-async def test_a_required_output_that_the_answer_had_is_not_dropped() -> None:
-    record = await doubtful("The claim is approved.", "The amount is 120.50.").run()
-    assert told(record)["why"] == "it drops a required output"
-
-
-@pytest.mark.promise("reflect.improvement")
-async def test_a_figure_that_the_answer_had_is_not_dropped() -> None:
-    record = await stage("Claim C-1 is there.", "It is there, an amount of 120.50.").run()
-    assert told(record)["why"] == "it drops C-1"
-
-
-@pytest.mark.promise("reflect.improvement")
-async def test_a_good_answer_is_not_asked_about() -> None:
-    one = Stage()
-    record = await one.run()
-    assert asked(one) == []
-    assert record.metadata["review"] == {}
-
-
-@pytest.mark.promise("reflect.improvement")
-async def test_an_answer_that_its_caller_parses_is_left_alone() -> None:
+async def test_a_good_answer_and_one_that_its_caller_parses_are_left_alone() -> None:
     """One word is what the solver's caller wants; nothing is added under it either."""
-    one = stage()
+    good, one = Stage(), stage()
+    record = await good.run()
+    assert (asked(good), record.metadata["review"]) == ([], {})
     solver = SolverRequest(expected_format="single")
     request = one.turns.record.request.model_copy(update={"solver": solver})
     one.turns.record = one.turns.record.model_copy(update={"request": request})
@@ -146,30 +130,19 @@ async def test_an_answer_that_its_caller_parses_is_left_alone() -> None:
 
 
 @pytest.mark.promise("reflect.improvement")
-async def test_an_improvement_that_cannot_be_had_fails_no_task() -> None:
-    """The model is away, or the budget is spent: the answer is as it was, and the metadata says why."""
-
-    def away(request: ModelRequest) -> ModelReply:
-        raise ModelUnavailable("overloaded")
-
-    one = stage()
-    one.talk.helpers["improve"] = away
-    record = await one.run()
-    assert (record.state, (record.answer or "").startswith(WEAK)) == (TaskState.COMPLETED, True)
+async def test_an_improvement_that_cannot_be_had_or_paid_fails_no_task() -> None:
+    """The model is away, or the draft used up everything: the answer is as it was, and the metadata says why."""
+    one, poor = stage(), stage()
+    one.talk.helpers["improve"] = nobody_answers
+    record = await one.ends(TaskState.COMPLETED)
+    assert str(record.answer).startswith(WEAK)
     assert told(record)["why"] == "the model did not answer: overloaded"
-
-
-@pytest.mark.promise("reflect.improvement")
-async def test_an_improvement_is_made_within_the_budget_or_not_at_all() -> None:
-    """The draft used up everything: the task completes with it, and asks no more."""
-    one = stage()
-    one.thinks = lambda asked: _dear(one.talk(asked))
-    one.limits = one.limits._replace(ceilings=Ceilings(tokens=50_000))
-    record = await one.run()
-
-    assert (record.state, asked(one)) == (TaskState.COMPLETED, [])
+    poor.thinks = lambda asked: _dear(poor.talk(asked))
+    poor.limits = poor.limits._replace(ceilings=Ceilings(tokens=50_000))
+    record = await poor.ends(TaskState.COMPLETED)
+    assert asked(poor) == []
     assert "TASK_TOKENS" in str(told(record)["why"])
-    assert (await replayed(one)).is_same
+    await assert_replayed(poor)
 
 
 @pytest.mark.promise("reflect.improvement")
@@ -189,19 +162,13 @@ async def test_a_resumed_turn_finds_the_improvement_and_asks_nobody() -> None:
 @pytest.mark.promise("reflect.improvement")
 @each_row("improved", [BETTER, "999"])
 async def test_a_replay_takes_the_same_improvement_or_none(improved: str) -> None:
-    one = stage(improved=improved)
+    """And no notice of a footer: how long a run took is no difference."""
+    one, footed = stage(improved=improved), stage(improved=improved)
+    footed.limits = footed.limits._replace(answers=AnswerRules(footer=True))
     await one.run()
-    again = await replayed(one)
-    assert again.is_same, again.difference
-
-
-async def test_a_replay_takes_no_notice_of_a_footer() -> None:
-    """How long a run took is no difference."""
-    one = stage()
-    one.limits = one.limits._replace(answers=AnswerRules(footer=True))
-    record = await one.run()
-    assert "[Process: general | Policy: N/A | Quality: " in (record.answer or "")
     assert (await replayed(one)).is_same
+    assert "[Process: general | Policy: N/A | Quality: " in ((await footed.run()).answer or "")
+    assert (await replayed(footed)).is_same
 
 
 @pytest.mark.promise("I9.exact_answers")

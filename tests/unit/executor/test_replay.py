@@ -17,7 +17,7 @@ from shared.domain.words import TaskState
 from shared.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
-from tests.unit.executor.archived import archived, replayed
+from tests.unit.executor.archived import archived, assert_replayed, replayed
 from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision, message
 
 STRANGE: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-9"})
@@ -51,10 +51,9 @@ def _asks_a_person(stage: Stage) -> None:
 async def test_a_task_that_wrote_is_replayed_to_the_same_end() -> None:
     """Every step again, in order; the same answer; and no write."""
     stage = Stage()
-    record = await stage.run()
+    await stage.run()
     asked, applied = len(stage.model.requests), list(stage.claims.applied)
-    done = await replayed(stage)
-    assert (done.difference, done.answer) == ("", record.answer)
+    done = await assert_replayed(stage)
     assert [step.key for step in done.steps][:2] == ["1.DECOMPOSE:entered", "talk:opening"]
     assert (len(stage.model.requests), stage.claims.applied) == (asked, applied)
 
@@ -68,8 +67,7 @@ async def test_a_task_of_several_turns_is_replayed_turn_by_turn(word: str) -> No
     await stage.run(message("how is it going?", "turn-1b"))
     record = await stage.run(decision(word))
     assert record.state.is_terminal
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.state) == ("", "", record.state)
+    done = await assert_replayed(stage)
     assert {step.turn_id for step in done.steps} == {"turn-1", "turn-2"}
 
 
@@ -93,8 +91,7 @@ async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(f
             stage.servers.add("get_claim", _nobody_answers)
     record = await stage.run()
     assert record.state is not TaskState.COMPLETED
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.state) == ("", "", record.state)
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("replay.same_end")
@@ -107,8 +104,7 @@ async def test_a_task_that_rested_while_the_model_was_away_is_replayed_through_i
     stage.turns.ahead += timedelta(minutes=1)
     woken = deadline().model_copy(update={"data": {"subject": timer.subject}})
     assert (await stage.run(woken)).state is TaskState.COMPLETED
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.state) == ("", "", TaskState.COMPLETED)
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("replay.same_end")
@@ -120,10 +116,9 @@ async def test_a_task_of_two_plans_and_two_questions_is_replayed(word: str) -> N
     stage.talk.rounds = [[READ], [FIRST], [FIRST], [TELL]]  # what is proposed twice adds nothing: the plan closes
     await stage.run()
     await stage.run(decision("approve"))
-    record = await stage.run(decision(word, turn_id="turn-3"))
+    await stage.run(decision(word, turn_id="turn-3"))
     assert len(stage.turns.approvals) == 2
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.state) == ("", "", record.state)
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("replay.same_end")
@@ -134,8 +129,7 @@ async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end(
     stage.servers.add("get_claim", _answers_late)
     stage.talk.rounds = [[READ, ("get_other", {})], [APPROVE]]
     await stage.run()
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.state) == ("", "", TaskState.FAILED)
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("replay.same_end")
@@ -175,33 +169,22 @@ async def test_changed_prompts_are_found_at_the_first_request_that_differs() -> 
 
 
 @pytest.mark.promise("replay.first_difference")
-async def test_a_step_that_the_archive_does_not_know_is_a_difference() -> None:
-    stage = Stage()
-    await stage.run()
-    key = next(key for key in stage.turns.steps if key.endswith(":tool:0"))
-    del stage.turns.steps[key]
-    done = await replayed(stage)
+async def test_a_step_a_checkpoint_or_a_write_that_is_another_is_the_first_difference() -> None:
+    unknown, changed, unwritten = Stage(), Stage(), Stage()
+    for stage in (unknown, changed, unwritten):
+        await stage.run()
+    key = next(key for key in unknown.turns.steps if key.endswith(":tool:0"))
+    del unknown.turns.steps[key]
+    done = await replayed(unknown)
     assert (done.at, done.difference) == (key, "this step was not taken then")
-
-
-@pytest.mark.promise("replay.first_difference")
-async def test_a_checkpoint_that_says_something_else_is_a_difference() -> None:
-    stage = Stage()
-    await stage.run()
-    key = next(key for key in stage.turns.steps if key.startswith("3.") and key.endswith(":entered"))
-    said = json.loads(stage.turns.steps[key].data_json)
-    stage.turns.steps[key] = stage.turns.steps[key]._replace(data_json=json.dumps({**said, "tool_calls": 77}))
-    done = await replayed(stage)
+    steps = changed.turns.steps
+    key = next(key for key in steps if key.startswith("3.") and key.endswith(":entered"))
+    said = {**json.loads(steps[key].data_json), "tool_calls": 77}
+    steps[key] = steps[key]._replace(data_json=json.dumps(said))
+    done = await replayed(changed)
     assert (done.at, done.difference) == (key, "the checkpoint says something else of tool_calls")
-
-
-@pytest.mark.promise("replay.first_difference")
-async def test_a_write_that_was_not_made_then_is_a_difference() -> None:
-    stage = Stage()
-    await stage.run()
-    stage.turns.writes.clear()
-    done = await replayed(stage)
-    assert done.at == "write c1"
+    unwritten.turns.writes.clear()
+    assert (await replayed(unwritten)).at == "write c1"
 
 
 @pytest.mark.promise("replay.same_end")

@@ -6,11 +6,12 @@ from services.executor.ports.turns import SessionState
 from shared.domain.conversation import SUMMARY_WORDS
 from shared.domain.exact_json import dumps
 from shared.domain.words import TaskState
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelRequest
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
+from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.stage import Stage
 
 LABEL = "[Earlier conversation summary]"
@@ -54,44 +55,28 @@ async def test_a_conversation_within_the_limits_is_shown_whole(turns: int, text:
     assert f"{text} 0" in _text(stage.model.requests[0])
 
 
-@pytest.mark.promise("memory.compressed")
-async def test_much_text_in_few_turns_is_summarized_too() -> None:
-    stage = remembering(SessionState(turns=(("user", "y" * 4_000),) * 9))
+@pytest.mark.promise("memory.compressed", "memory.phase_boundary")
+async def test_much_text_in_few_turns_is_summarized_too_once_and_before_anything_is_called() -> None:
+    """So never between a tool's call and its result; the next summary is made of the one before."""
+    stage, next_one = (
+        remembering(SessionState(turns=(("user", "y" * 4_000),) * 9)),
+        remembering(long_session()._replace(summary="Before, they agreed on C-0.")),
+    )
     await stage.run()
     assert stage.turns.remembered.summary == "They talked about claims."
-
-
-@pytest.mark.promise("memory.compressed")
-async def test_the_next_summary_is_made_of_the_one_before() -> None:
-    """Nothing that was summarized is forgotten by the second time."""
-    stage = remembering(long_session()._replace(summary="Before, they agreed on C-0."))
-    await stage.run()
-    asked = next(request for request in stage.model.requests if state_of(request) == "SUMMARIZE")
-    assert "Before, they agreed on C-0." in _text(asked)
-
-
-@pytest.mark.promise("memory.phase_boundary")
-async def test_the_summary_is_made_before_anything_is_called() -> None:
-    """Before the conversation begins, so never between a tool's call and its result."""
-    stage = remembering(long_session())
-    await stage.run()
     states = [state_of(request) for request in stage.model.requests]
-    assert states[0] == "SUMMARIZE"
-    assert states.count("SUMMARIZE") == 1
+    assert (states[0], states.count("SUMMARIZE")) == ("SUMMARIZE", 1)
+    await next_one.run()
+    asked = next(request for request in next_one.model.requests if state_of(request) == "SUMMARIZE")
+    assert "Before, they agreed on C-0." in _text(asked)
 
 
 @pytest.mark.promise("memory.no_model")
 @each_row("fails", ["unavailable", "empty"])
 async def test_without_a_model_the_beginnings_of_the_older_turns_are_kept(fails: str) -> None:
     """At most 200 words; and the task goes on."""
-
-    def failing(_: ModelRequest) -> ModelReply:
-        if fails == "empty":
-            return text_reply("  ")
-        raise ModelUnavailable("no answer")
-
     stage = remembering(long_session(60))
-    stage.talk.helpers["summarize"] = failing
+    stage.talk.helpers["summarize"] = text_reply("  ") if fails == "empty" else nobody_answers
     record = await stage.run()
     summary = stage.turns.remembered.summary
     assert record.state is TaskState.COMPLETED
@@ -102,12 +87,8 @@ async def test_without_a_model_the_beginnings_of_the_older_turns_are_kept(fails:
 @pytest.mark.promise("memory.no_model")
 async def test_a_task_that_fails_after_its_summary_failed_says_where_it_ended() -> None:
     """The summary's failure is not the run's; a replay goes the same way."""
-
-    def failing(_: ModelRequest) -> ModelReply:
-        raise ModelUnavailable("no answer")
-
     stage = remembering(long_session())
-    stage.thinks = failing
+    stage.thinks = nobody_answers
     record = await stage.run()
     again = await replayed(stage)
     assert record.state is TaskState.FAILED

@@ -1,7 +1,6 @@
 """Rules about tools over one breath, one plan and one session: what was called counts wherever it was called."""
 
 import asyncio
-from collections.abc import Mapping
 
 import pytest
 
@@ -25,8 +24,22 @@ from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
-from tests.unit.executor.stage import APPROVE, READ, RealPolicy, RealRules, SaidPolicy, Stage, decision, message
+from tests.unit.executor.stage import (
+    APPROVE,
+    APPROVE_2,
+    READ,
+    READ_2,
+    RealPolicy,
+    RealRules,
+    SaidPolicy,
+    Stage,
+    Use,
+    decision,
+    message,
+    use,
+)
 from tests.unit.executor.test_worker_doubts import listed
 
 
@@ -60,7 +73,7 @@ async def test_two_reads_asked_for_in_one_breath_under_a_shared_limit_are_one_re
     play = _play(ToolRule(id="ONCE", kind="at_most", tool="get_*"), "Which claims are open?")
     play.policy.allows = (ToolAllowance(tool="get_claim", ask=True),)
     play.only_asks()
-    play.talk.rounds = [[("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"})]]
+    play.talk.rounds = [[READ, READ_2]]
     await play.run()
     assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
 
@@ -113,7 +126,6 @@ async def test_a_write_in_doubt_counts_for_other_tasks_of_the_session() -> None:
 
 
 _ONCE = ToolRule(id="ONCE", kind="at_most", tool="approve_claim", per=("claim_id",))
-_OTHER = ("approve_claim", {"claim_id": "C-2"})
 
 
 async def _next_task(first: Stage) -> TaskRecord:
@@ -132,7 +144,7 @@ def asks_about_the_second_plan() -> Stage:
     play = _play(_ONCE, "Approve claims C-1 and C-2")
     play.policy = RealPolicy()
     play.set_rules(ask, _ONCE)
-    play.talk.rounds = [[READ, ("get_claim", {"claim_id": "C-2"})], [APPROVE], [_OTHER]]
+    play.talk.rounds = [[READ, READ_2], [APPROVE], [APPROVE_2]]
     return play
 
 
@@ -202,16 +214,16 @@ async def test_a_tool_that_must_not_be_called_proves_no_write_either() -> None:
     assert play.servers.called("get_claim") == []
 
 
-RECEIPT = ("get_receipt", {"claim_id": "C-1"})
+RECEIPT = use("get_receipt", claim_id="C-1")
 
 
-def _then_reads(read: tuple[str, Mapping[str, str]], rule: ToolRule, *rules: Rule) -> Stage:
+def _then_reads(read: Use, rule: ToolRule, *rules: Rule) -> Stage:
     """A task that approves a claim and reads something afterwards, under the policy service's own rules."""
     play = _play(rule, "Approve claim C-1 of 120.50 and read its receipt")
     play.policy = RealRules()
     play.set_rules(*rules, rule)
     play.servers.add("get_receipt", lambda _: {"receipt_id": "R-1", "claim_id": "C-1"}, ToolClass.READ)
-    play.talk.rounds = [[READ], [APPROVE], [(read[0], dict(read[1]))]]
+    play.talk.rounds = [[READ], [APPROVE], [read]]
     return play
 
 
@@ -224,11 +236,10 @@ async def test_a_read_that_may_only_follow_a_write_is_made_after_it_in_the_same_
 
 @pytest.mark.promise("tools.reads_under_rules")
 async def test_a_limit_that_reads_and_writes_share_counts_the_writes_of_the_task_for_its_reads() -> None:
-    other = ("get_claim", {"claim_id": "C-2"})
-    play = _then_reads(other, ToolRule(id="TWO", kind="at_most", tool="*_claim", limit=2))
+    play = _then_reads(READ_2, ToolRule(id="TWO", kind="at_most", tool="*_claim", limit=2))
     await play.run()
     assert play.claims.applied == ["C-1"]
-    assert {"claim_id": "C-2"} not in play.servers.called("get_claim")
+    assert READ_2[1] not in play.servers.called("get_claim")
 
 
 @pytest.mark.promise("tools.reads_under_rules")
@@ -250,3 +261,31 @@ def test_many_reads_do_not_make_a_session_forget_a_write() -> None:
     read = PastCall(tool="get_claim", outcome=CallOutcome.SUCCEEDED)
     kept = remember_calls((write,), [read] * 2_000, ("*",), "task-1", ended=True)
     assert (len(kept), kept[0]) == (500, write)
+
+
+_RULES = {
+    "at most 1 call of approve_claim with the same claim_id: once only": ToolRule(
+        id="T1", kind="at_most", tool="approve_claim", per=("claim_id",), reason="once only"
+    ),
+    "at most 3 successful calls of approve_*": ToolRule(
+        id="T2", kind="at_most", tool="approve_*", limit=3, counting="successes"
+    ),
+    "approve_claim only after get_claim or list_claims with the same claim_id": ToolRule(
+        id="T3", kind="only_after", tool="approve_claim", after=("get_claim", "list_claims"), per=("claim_id",)
+    ),
+    "approve_claim only when amount < 500": ToolRule(
+        id="T4", kind="only_when", tool="approve_claim", condition="amount < 500"
+    ),
+    "approve_claim only after confirmation by manager": ToolRule(
+        id="T5", kind="only_after_confirmation", tool="approve_claim", level="manager"
+    ),
+}
+
+
+@each_row("said", _RULES)
+async def test_a_rule_about_a_tool_stands_before_the_model_with_its_limit_and_what_has_to_agree(said: str) -> None:
+    stage = Stage()
+    others = tuple(ToolRule(id=f"N{place}", kind="never", tool="get_claim", reason="x" * 200) for place in range(3))
+    stage.set_rules(*others, _RULES[said])
+    await stage.run()
+    assert f"- {said}" in texts_in(stage.model.requests[0])

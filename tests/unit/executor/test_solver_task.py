@@ -4,10 +4,10 @@ import pytest
 
 from shared.contracts.policy import Policy, TextFinding
 from shared.contracts.task import PriorTurn, SolverRequest
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.doubles.scripted_talk import of_conversation
 from tests.each_row import each_row
+from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.stage import READ, TASK, Stage
 
 QUESTION = "Which claims are open?"
@@ -100,10 +100,6 @@ async def test_a_task_that_the_rules_forbid_as_it_is_written_is_rejected_though_
 async def test_a_part_that_does_not_work_is_named() -> None:
     """The gateway tells a failing model from a task that cannot be done."""
     play = _solving(turns=0)
-
-    def down(_: ModelRequest) -> ModelReply:
-        raise ModelUnavailable("overloaded")
-
-    play.thinks = down
+    play.thinks = nobody_answers
     record = await play.run()
     assert (record.state, record.metadata["failed_part"]) == ("failed", "model")

@@ -1,12 +1,18 @@
-"""Which strategy carries a task: the bandit's choice among those there are, or fsm where it cannot be applied."""
+"""Which strategy carries a task, by settings, score or want of a write; and what the other settings of thinking are."""
+
+from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from services.executor.core.session.journal import CHECKPOINT
+from services.executor.ports.orchestrators import OrchestratorName
+from services.executor.settings import ExecutorSettings
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Strategy, TaskState
+from shared.infra.anthropic_request import takes_effort
 from shared.ports.models import Tier
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import of_conversation, results_in
@@ -20,11 +26,6 @@ def outcome(stage: Stage) -> TaskOutcome:
     found = stage.turns.ends[-1].outcome
     assert found is not None
     return found
-
-
-@pytest.mark.promise("strategy.three")
-def test_there_are_three_strategies() -> None:
-    assert tuple(Strategy) == (Strategy.FSM, Strategy.FIVE_PHASE, Strategy.MOA)
 
 
 @pytest.mark.promise("strategy.three")
@@ -43,7 +44,7 @@ async def test_the_arm_with_the_highest_score_carries_the_task_and_is_charged(be
     assert record.metadata["strategy_why"] == "highest UCB1 score"
     arms = record.metadata["bandit"]
     assert isinstance(arms, dict)
-    assert set(arms) == set(Strategy)
+    assert set(arms) == set(Strategy) == {Strategy.FSM, Strategy.FIVE_PHASE, Strategy.MOA}
 
 
 @pytest.mark.promise("strategy.setting")
@@ -125,3 +126,84 @@ async def test_a_figure_that_nobody_states_is_no_value_whatever_strategy_thinks(
     told = [result for request in of_conversation(stage.model.requests) for result in results_in(request)]
     assert any(result.is_error and "777.77" in result.content for result in told)
     assert all("both" not in str(entry.call.arguments) for entry in stage.turns.writes.values())
+
+
+_BRAINOS = {"BRAINOS_API_URL": "https://brain.example", "BRAINOS_API_KEY": "k", "BRAINOS_ORG_ID": "org-1"}
+
+
+def _settings(monkeypatch: pytest.MonkeyPatch, given: dict[str, str] | None = None) -> ExecutorSettings:
+    for name in ("STRATEGIES", "COMPUTE_AUDIT", "ORCHESTRATORS", *_BRAINOS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"ANTHROPIC_API_KEY": "k", "ALLOW_NO_ARCHIVE": "true", **(given or {})}.items():
+        monkeypatch.setenv(name, value)
+    return ExecutorSettings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
+
+
+@pytest.mark.promise("strategy.setting", "audit.second.setting", "brainos.settings")
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({}, (tuple(Strategy), "on", (OrchestratorName.LOCAL,))),
+        ({"STRATEGIES": "fsm", "COMPUTE_AUDIT": "on"}, ((Strategy.FSM,), "on", (OrchestratorName.LOCAL,))),
+        ({"COMPUTE_AUDIT": "all"}, (tuple(Strategy), "all", (OrchestratorName.LOCAL,))),
+        (
+            {"STRATEGIES": " moa, fsm ", "ORCHESTRATORS": "brainos, local", **_BRAINOS},
+            ((Strategy.MOA, Strategy.FSM), "on", (OrchestratorName.BRAINOS, OrchestratorName.LOCAL)),
+        ),
+        (
+            {"COMPUTE_AUDIT": "off", "ORCHESTRATORS": "local,brainos", **_BRAINOS},
+            (tuple(Strategy), "off", (OrchestratorName.LOCAL, OrchestratorName.BRAINOS)),
+        ),
+    ],
+)
+def test_lists_keep_their_order_and_the_audit_is_on_unless_it_is_switched_off(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], read: tuple[object, ...]
+) -> None:
+    settings = _settings(monkeypatch, given)
+    assert (settings.strategies, settings.compute_audit, settings.orchestrators) == read
+
+
+@pytest.mark.promise("strategy.setting", "audit.second.setting", "brainos.settings")
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        *(("STRATEGIES", word) for word in ("", "fsm,,moa", "fsm,fsm", "fsm,guessing")),
+        *(("COMPUTE_AUDIT", word) for word in ("", "perhaps", "OFF ")),
+        *(("ORCHESTRATORS", word) for word in ("", "local,", "local,local", "claude")),
+    ],
+)
+def test_another_word_stops_the_start(monkeypatch: pytest.MonkeyPatch, name: str, written: str) -> None:
+    with pytest.raises(ValidationError, match=f"(?i){name}"):
+        _settings(monkeypatch, {name: written})
+
+
+@pytest.mark.promise("brainos.settings")
+@pytest.mark.parametrize("name", sorted(_BRAINOS))
+@pytest.mark.parametrize("value", ["", " ", "two words", "\N{SNOWMAN}"])
+def test_what_brainos_needs_is_named_where_it_is_missing_or_wrong(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Only where brainos is listed: elsewhere nobody asks for it."""
+    with pytest.raises(ValidationError, match=f"{name} is missing or cannot be sent"):
+        _settings(monkeypatch, {"ORCHESTRATORS": "brainos", **_BRAINOS, name: value})
+    assert _settings(monkeypatch, {**_BRAINOS, name: value}).orchestrators == (OrchestratorName.LOCAL,)
+
+
+@pytest.mark.promise("brainos.settings")
+@pytest.mark.parametrize("url", ["brain.example", "ftp://brain.example", "https://", "https://me:word@brain.example"])
+def test_an_address_that_is_none_stops_the_start(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    with pytest.raises(ValidationError, match="BRAINOS_API_URL is no http"):
+        _settings(monkeypatch, {"ORCHESTRATORS": "brainos", **_BRAINOS, "BRAINOS_API_URL": url})
+
+
+@pytest.mark.promise("strategy.moa.two_drafts")
+@each_row(
+    ("model", "takes"),
+    [
+        ("claude-haiku-4-5-20251001", False), ("claude-sonnet-4-5-20250929", False), ("claude-sonnet-4-6", True),
+        ("claude-sonnet-4-20250514", False), ("claude-opus-4-5", True), ("claude-haiku-5", True),
+        ("offline-planner-1", False), ("my-own-model", False),
+    ],
+)  # fmt: skip
+def test_only_models_that_take_it_are_told_how_thoroughly_to_think(model: str, takes: bool) -> None:
+    assert takes_effort(model) is takes

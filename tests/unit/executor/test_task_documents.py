@@ -5,11 +5,12 @@ import pytest
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelReply
 from tests.doubles.scripted_model import json_reply, state_of
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
-from tests.unit.executor.archived import replayed
+from tests.unit.executor.archived import assert_replayed
+from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.stage import Stage, cancel, decision
 
 ASKED = "What is claim C-1? Write a post-mortem of it."
@@ -19,14 +20,8 @@ def stage(text: str = ASKED) -> Stage:
     one = Stage(text)
     one.only_asks()
     one.talk.answer = "Claim C-1 is open, 120.50."
-    one.talk.helpers["document"] = json_reply(
-        {
-            "sections": [
-                {"name": "post_mortem.root_cause", "text": "Its status was left open."},
-                {"name": "post_mortem.impact", "text": "It cost 4711 euros."},
-                {"name": "post_mortem.made_up", "text": "x"},
-            ]
-        }
+    one.talk.helpers["document"] = drafts(
+        root_cause="Its status was left open.", impact="It cost 4711 euros.", made_up="x"
     )
     return one
 
@@ -45,29 +40,30 @@ def sections(artifact: Artifact) -> JsonObject:
     return {**found}  # type: ignore[dict-item]  # JSON values
 
 
+def drafts(**sections: str) -> ModelReply:
+    return json_reply({"sections": [{"name": f"post_mortem.{name}", "text": text} for name, text in sections.items()]})
+
+
 @pytest.mark.promise("documents.asked")
 async def test_a_document_that_is_asked_for_is_drafted_in_one_question() -> None:
     """A figure that nothing shows is marked in its section; a section that nobody asked for is no part of it."""
     one = stage()
     record = await one.run()
-    made = named(record)["post_mortem"]
-
     assert states(one).count("DOCUMENT") == 1
-    found = sections(made)
+    found = sections(named(record)["post_mortem"])
     assert found["root_cause"] == "Its status was left open."
     assert found["impact"] == "It cost [unverified: 4711] euros."
-    assert found["incident_summary"] == "Claim C-1 is open, 120.50."
+    assert found["incident_summary"] == record.answer == "Claim C-1 is open, 120.50."
     assert "made_up" not in found
-    assert record.answer == "Claim C-1 is open, 120.50."
+    again = await assert_replayed(one)  # which asks nobody
+    assert [step.key.rpartition(".")[2] for step in again.steps if "document" in step.key] == ["COMPLETE:document"]
 
 
 @pytest.mark.promise("documents.unverified")
 async def test_a_section_with_an_untraced_figure_is_kept_and_the_figure_marked() -> None:
     """In the Markdown too; the metadata names the section, and figures that are known stay as they are."""
-    one = stage()
-    one.talk.helpers["document"] = json_reply(
-        {"sections": [{"name": "post_mortem.impact", "text": "Of 120.50 euros for C-1 4711 were lost, or 4,711.5."}]}
-    )
+    one, known = stage(), stage()
+    one.talk.helpers["document"] = drafts(impact="Of 120.50 euros for C-1 4711 were lost, or 4,711.5.")
     made = named(await one.run())["post_mortem"]
     marked = "Of 120.50 euros for C-1 [unverified: 4711] were lost, or [unverified: 4,711.5]."
     assert sections(made)["impact"] == marked
@@ -76,15 +72,8 @@ async def test_a_section_with_an_untraced_figure_is_kept_and_the_figure_marked()
     assert isinstance(about, dict)
     assert about["unverified_sections"] == ["impact"]
     assert "impact" not in str(about["missing_sections"])
-
-
-@pytest.mark.promise("documents.unverified")
-async def test_a_section_whose_figures_are_all_known_has_no_mark() -> None:
-    one = stage()
-    one.talk.helpers["document"] = json_reply(
-        {"sections": [{"name": "post_mortem.impact", "text": "Claim C-1 of 120.50 was left open."}]}
-    )
-    made = named(await one.run())["post_mortem"]
+    known.talk.helpers["document"] = drafts(impact="Claim C-1 of 120.50 was left open.")
+    made = named(await known.run())["post_mortem"]
     assert sections(made)["impact"] == "Claim C-1 of 120.50 was left open."
     assert "unverified" not in str(made.text)
 
@@ -99,11 +88,8 @@ async def test_the_conversation_is_told_that_the_document_is_written_besides() -
 
 @pytest.mark.promise("documents.asked")
 async def test_a_document_of_which_nothing_can_be_drafted_is_delivered_with_its_marks() -> None:
-    def away(request: ModelRequest) -> ModelReply:
-        raise ModelUnavailable("overloaded")
-
     one = stage()
-    one.talk.helpers["document"] = away
+    one.talk.helpers["document"] = nobody_answers
     record = await one.ends(TaskState.COMPLETED)
     assert (named(record)["post_mortem"].data or {})["complete"] is False
     review = record.metadata["review"]
@@ -113,10 +99,12 @@ async def test_a_document_of_which_nothing_can_be_drafted_is_delivered_with_its_
 
 @pytest.mark.promise("documents.asked")
 async def test_a_plain_task_gets_no_document_and_no_further_call() -> None:
-    one = Stage()
-    record = await one.run()
-    assert record.artifacts == ()
+    one, dry = Stage(), stage()
+    assert (await one.run()).artifacts == ()
     assert states(one) == ["", "", ""]
+    request = dry.turns.record.request.model_copy(update={"metadata": {"dry_run": True}})
+    dry.turns.record = dry.turns.record.model_copy(update={"request": request})
+    assert "post_mortem" not in named(await dry.run())
 
 
 @pytest.mark.promise("documents.artifacts")
@@ -154,15 +142,6 @@ async def test_no_document_is_mixed_into_an_exact_match_answer() -> None:
     record = await one.run()
     assert record.answer == '["C-1"]'
     assert "C-1" not in str(sections(named(record)["post_mortem"])["incident_summary"])
-
-
-@pytest.mark.promise("documents.asked")
-async def test_a_replay_writes_the_same_documents_and_asks_nobody() -> None:
-    one = stage()
-    await one.run()
-    again = await replayed(one)
-    assert again.is_same, again.difference
-    assert [step.key.rpartition(".")[2] for step in again.steps if "document" in step.key] == ["COMPLETE:document"]
 
 
 @pytest.mark.promise("documents.asked")
@@ -206,11 +185,3 @@ async def test_a_list_that_is_asked_for_is_taken_out_of_its_form_without_a_furth
     record = await one.run()
     assert (record.answer, len(one.model.requests)) == ('["C-1", "C-2"]', 2)
     assert record.metadata["quality"] == 1.0
-
-
-async def test_a_dry_run_writes_no_document() -> None:
-    one = stage()
-    request = one.turns.record.request.model_copy(update={"metadata": {"dry_run": True}})
-    one.turns.record = one.turns.record.model_copy(update={"request": request})
-    record = await one.run()
-    assert "post_mortem" not in named(record)

@@ -5,15 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from services.executor.ports.tools import ToolSilent
 from shared.contracts.task import TaskRequest
-from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.scripted_model import ScriptedModel, text_reply
 from tests.doubles.scripted_talk import Talk
 from tests.each_row import each_row
-from tests.unit.executor.stage import TASK, Stage
+from tests.unit.executor.stage import TASK, Stage, keeps_silent
 
 pytestmark = pytest.mark.promise("bad_input.honest_ends")
 
@@ -73,20 +71,12 @@ async def test_a_model_that_never_answers_is_bounded_by_the_tasks_working_time()
     await _failed(stage, "TASK_TIMEOUT")
 
 
-async def test_a_tool_server_that_cannot_be_reached_ends_the_task() -> None:
-    stage = Stage()
+async def test_a_tool_server_that_cannot_be_reached_or_does_not_answer_a_read_ends_the_task() -> None:
+    stage, silent = Stage(), Stage()
     stage.servers.go_down("office")
     await _failed(stage, "the tool server 'office'")
-
-
-async def test_a_read_without_an_answer_ends_the_task() -> None:
-    stage = Stage()
-
-    def silent(_: JsonObject) -> Json:
-        raise ToolSilent("no answer within 10 s")
-
-    stage.servers.add("get_claim", silent)
-    await _failed(stage, "did not answer get_claim")
+    silent.servers.add("get_claim", keeps_silent)
+    await _failed(silent, "did not answer get_claim")
 
 
 @each_row(

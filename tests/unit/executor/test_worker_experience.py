@@ -106,15 +106,10 @@ def _text(number: object) -> str | None:
     return None if number is None else str(number)
 
 
-async def test_discovered_tools_are_noted_for_the_tenant() -> None:
+async def test_discovered_tools_are_noted_for_the_tenant_and_an_outcome_says_which_worked() -> None:
     stage = Stage()
     await stage.run()
     assert stage.learned.tools["acme"] == {"get_claim", "approve_claim", "notify_person"}
-
-
-async def test_an_outcome_says_which_tools_worked_and_which_did_not() -> None:
-    stage = Stage()
-    await stage.run()
     outcome = stage.turns.ends[-1].outcome
     assert outcome is not None
     assert (outcome.worked, outcome.failed) == (("get_claim", "approve_claim"), ())

@@ -62,15 +62,14 @@ def test_a_reconciliation_of_what_does_not_exist_earns_nothing_for_an_empty_plan
 
 
 @pytest.mark.promise("reflect.idle_runs")
-def test_a_right_answer_in_prose_to_a_question_is_not_weak() -> None:
-    asked = run("Claim C-1 belongs to Ada Lind.", Dossier(facts=(CLAIM,)), read_only=True, task="Who owns C-1?")
-    assert score(asked) >= WEAK
-
-
-@pytest.mark.promise("reflect.idle_runs")
-def test_a_question_answered_with_a_figure_that_nobody_found_is_weak() -> None:
-    made_up = run("Claim C-1 is of 999.99.", Dossier(facts=(CLAIM,)), read_only=True, task="What is C-1?")
-    assert score(made_up) < WEAK
+@each_row(
+    ("answer", "task", "is_weak"),
+    [("Claim C-1 belongs to Ada Lind.", "Who owns C-1?", False), ("Claim C-1 is of 999.99.", "What is C-1?", True)],
+)
+def test_a_right_answer_in_prose_is_not_weak_and_a_figure_that_nobody_found_is(
+    answer: str, task: str, is_weak: bool
+) -> None:
+    assert (score(run(answer, Dossier(facts=(CLAIM,)), read_only=True, task=task)) < WEAK) is is_weak
 
 
 @pytest.mark.promise("reflect.idle_runs")
@@ -84,14 +83,11 @@ def test_a_dry_run_is_not_blamed_for_the_writes_that_it_does_not_make() -> None:
     assert score(run("Dry run.", blind, dry_run=True)) < 1.0
 
 
-def test_an_audit_counts_only_where_there_were_figures() -> None:
+def test_an_audit_counts_only_where_there_were_figures_and_rules_are_kept_where_a_person_decided_as_they_ask() -> None:
+    """A verdict that escalates is not passed; a person's yes follows it."""
     figures = (value("total", "sum", "120.50", from_task("120.50")),)
     empty, some = Dossier(audit_clean=True), Dossier(audit_clean=True, values=figures)
     assert [evidence(run("x", one)).audit_clean for one in (empty, some)] == [None, True]
-
-
-def test_rules_are_kept_where_a_person_decided_as_they_ask() -> None:
-    """A verdict that escalates is not passed; a person's yes follows it."""
     asked = Dossier(verdict=verdict(passed=False, escalate=True), plan=plan(call({})), by_person=True)
     alone = asked.model_copy(update={"by_person": False})
     assert [evidence(run("x", one)).policy_kept for one in (asked, alone)] == [True, False]
@@ -110,12 +106,9 @@ def test_every_figure_of_a_text_is_traced(text: str, strange: tuple[str, ...]) -
     assert untraced_tokens(text, known) == strange
 
 
-def test_what_a_refusing_server_said_is_no_source() -> None:
+def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_nothing() -> None:
     known = collect_found(TASK, Dossier(facts=(fact({"error": "limit 777"}, ok=False),)))
     assert untraced_tokens("The limit is 777.", known) == ("777",)
-
-
-def test_to_repeat_the_task_says_nothing() -> None:
     known = collect_found("Who owns claim C-1?", Dossier(facts=(CLAIM,)))
     assert not says_something("You asked about claim C-1.", known)
     assert says_something("Ada Lind.", known)
@@ -149,19 +142,11 @@ def test_a_required_output_is_there_by_its_word_or_by_its_value(answer: str, mis
 
 
 @pytest.mark.promise("reflect.outputs")
-def test_only_what_the_run_knows_can_be_asked_for() -> None:
+def test_only_what_the_run_knows_can_be_asked_for_and_a_question_or_a_document_needs_no_output() -> None:
     known = collect_found(TASK, Dossier(facts=(CLAIM,)))
     assert answerable_outputs(("amount", "owner", "receipt"), known) == ("amount", "owner")
-
-
-@pytest.mark.promise("reflect.outputs")
-def test_a_question_about_a_process_needs_none_of_its_outputs() -> None:
     assert run("x", Dossier(), template=PAID, read_only=True).missing == ()
     assert run('["C-1"]', Dossier(), template=PAID).missing == ()
-
-
-@pytest.mark.promise("reflect.outputs")
-def test_a_document_about_a_process_needs_none_of_its_outputs_and_is_not_idle() -> None:
     written = run("x", Dossier(facts=(CLAIM,)), template=PAID, task="Write a post-mortem of C-1")
     assert (written.missing, written.idle) == ((), False)
 

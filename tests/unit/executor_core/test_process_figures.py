@@ -1,18 +1,30 @@
-"""The figures that the executor computes for a process: exact, from one plain source each, or not at all and why."""
+"""What the executor computes for a process, each figure from one plain source, and the ways of the rows of a list."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import pytest
 
 from services.executor.core.figures.evaluate import audit
 from services.executor.core.figures.operands import KnownFigures
-from services.executor.core.process.figures import compute_figures
+from services.executor.core.process.figures import (
+    DueRow,
+    calls_off_route,
+    compute_figures,
+    rows_without_call,
+    with_rows_left,
+)
+from services.executor.core.process.rules import not_known, process_policy
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact, FigureResults, figures_about, with_figures
-from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate
-from shared.domain.exact_json import Json
-from shared.domain.words import FsmState
+from services.executor.core.states.machine import GENERAL, TEMPLATES, Figure, ProcessTemplate
+from services.executor.core.tools.classes import verb_of
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import Rule
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import FsmState, ToolClass
 from tests.each_row import each_row
-from tests.unit.executor_core.makers import fact, from_task, value
+from tests.unit.executor_core.makers import call, dossier, fact, from_task, plan, value
 
 CLAIM = fact({"id": "E-1", "employee": "P-1", "amount": "2340.00", "department": "North"}, "f1", "get_expense")
 BUDGET = fact({"id": "B-1", "department": "North", "available": "2339.99"}, "f2", "get_department_budget")
@@ -71,24 +83,27 @@ def test_of_several_budgets_the_one_counts_that_the_claim_leads_to() -> None:
     }
 
 
-@pytest.mark.promise("process.figures.plain")
-def test_two_budgets_that_nothing_tells_apart_leave_the_figure_unknown() -> None:
-    other = fact({"id": "B-2", "department": "North", "available": "5.00"}, "f3", "get_department_budget")
-    said = _why_not("expense_approval", "Approve expense E-1", CLAIM, BUDGET, other)
-    assert said.startswith("budget_after could not be computed: there are 2 different things that could be")
+_OTHER = fact({"id": "B-2", "department": "North", "available": "5.00"}, "f3", "get_department_budget")
+_REFUSED = fact({"available": "9999"}, "f2", "get_department_budget", ok=False)
+_PART = fact(RUNS, "f1", "list_payroll_runs").model_copy(update={"note": "NOT all rows: 3 rows from 1 pages; why."})
 
 
 @pytest.mark.promise("process.figures.plain")
-def test_what_was_not_read_is_named() -> None:
-    assert "nothing was read that is the available or remaining of the budget" in _why_not(
-        "expense_approval", "Approve expense E-1", CLAIM
-    )
-
-
-@pytest.mark.promise("process.figures.plain")
-def test_a_refusal_is_no_source() -> None:
-    refused = fact({"available": "9999"}, "f2", "get_department_budget", ok=False)
-    assert "could not be computed" in _why_not("expense_approval", "Approve expense E-1", CLAIM, refused)
+@each_row(
+    ("process", "task", "facts", "why"),
+    [
+        ("expense_approval", "Approve expense E-1", (CLAIM, BUDGET, _OTHER), "there are 2 different things that could"),
+        ("expense_approval", "Approve expense E-1", (CLAIM,), "nothing was read that is the available or remaining of"),
+        ("expense_approval", "Approve expense E-1", (CLAIM, _REFUSED), "could not be computed"),
+        ("payroll", "Run payroll", (fact(RUNS, "f1", "list_payroll_runs"),),
+         "the rows have 2 values of period, and the task names none"),
+        ("payroll", "Payroll 2026-02", (_PART,), "not all rows of the list of payroll run were read"),
+    ],
+)  # fmt: skip
+def test_what_is_ambiguous_unread_refused_or_read_in_part_is_no_source_and_named(
+    process: str, task: str, facts: tuple[Fact, ...], why: str
+) -> None:
+    assert why in _why_not(process, task, *facts)
 
 
 @pytest.mark.promise("process.figures.plain")
@@ -116,12 +131,6 @@ def test_a_pay_run_is_summed_by_period_and_country_and_compared_with_the_bank_fi
 
 
 @pytest.mark.promise("process.figures.plain")
-def test_runs_of_two_periods_are_not_summed_where_the_task_names_none() -> None:
-    said = _why_not("payroll", "Run payroll", fact(RUNS, "f1", "list_payroll_runs"))
-    assert "the rows have 2 values of period, and the task names none" in said
-
-
-@pytest.mark.promise("process.figures.plain")
 def test_amounts_of_two_currencies_are_not_summed() -> None:
     rows: list[Json] = [
         {"id": "R-1", "gross": "1.00", "currency": "EUR"},
@@ -129,12 +138,6 @@ def test_amounts_of_two_currencies_are_not_summed() -> None:
     ]
     found = _found("payroll", "Run payroll", fact(rows, "f1", "list_payroll_runs"))
     assert "different currencies" in next(one.text for one in found.missing if one.name == "total_gross")
-
-
-@pytest.mark.promise("process.figures.plain")
-def test_a_list_that_was_not_read_to_its_end_is_no_source() -> None:
-    part = fact(RUNS, "f1", "list_payroll_runs").model_copy(update={"note": "NOT all rows: 3 rows from 1 pages; why."})
-    assert "not all rows of the list of payroll run were read" in _why_not("payroll", "Payroll 2026-02", part)
 
 
 @pytest.mark.promise("process.figures")
@@ -205,3 +208,146 @@ def test_a_value_of_the_model_under_a_figures_name_gives_way_to_it() -> None:
     stated = value("budget_after", "sum", "5", from_task("5"))
     other = value("mine", "sum", "5", from_task("5"))
     assert with_figures((stated, other), own) == (*own.values, other)
+
+
+_ROWS: list[Json] = [
+    {"id": "R-1", "customer_id": "C-1", "agent_id": "A-1", "amount": "10", "days_overdue": 12},
+    {"id": "R-2", "customer_id": "C-2", "agent_id": "A-1", "amount": "20", "days_overdue": 30},
+    {"id": "R-3", "customer_id": "C-3", "agent_id": "A-1", "amount": "30", "days_overdue": 31},
+    {"id": "R-4", "customer_id": "C-3", "agent_id": "A-1", "amount": "40", "days_overdue": 91},
+    {"id": "R-5", "customer_id": "C-5", "agent_id": "A-1", "amount": "50", "days_overdue": 0},
+]
+_TASK = "Work through the overdue receivables"
+
+
+def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
+    template = TEMPLATES["ar_collections"]
+    listed = fact({"receivables": _ROWS if rows is None else rows}, "f1", "list_overdue_receivables")
+    dossier = Dossier(facts=(listed,), answer=answer)
+    return Progress(template=template, path=template.states, visited=template.states[:1], dossier=dossier)
+
+
+def _left(*calls: JsonObject, task: str = _TASK) -> list[DueRow]:
+    planned = plan(*(call(arguments, f"c{number}") for number, arguments in enumerate(calls)))
+    return rows_without_call(_run(), task, planned)
+
+
+@pytest.mark.promise("process.routes")
+def test_each_row_without_a_call_is_found_with_its_age_and_way() -> None:
+    """Thirty days is still the first way; what is not overdue has none."""
+    assert _left({"receivable_id": "R-1"}) == [
+        DueRow("R-2", Decimal(30), "reminder"),
+        DueRow("R-3", Decimal(31), "second notice"),
+        DueRow("R-4", Decimal(91), "collections"),
+    ]
+
+
+@pytest.mark.promise("process.routes")
+def test_a_call_about_the_customer_is_about_all_that_they_owe() -> None:
+    assert [row.id for row in _left({"receivable_id": "R-1"}, {"customer_id": "c-3"})] == ["R-2"]
+
+
+@pytest.mark.promise("process.routes")
+def test_what_stands_in_every_row_names_none_of_them() -> None:
+    assert len(_left({"agent_id": "A-1"})) == 4
+
+
+@pytest.mark.promise("process.routes")
+def test_a_task_about_one_row_is_not_about_the_others() -> None:
+    assert [row.id for row in _left(task="Send a reminder for R-2")] == ["R-2"]
+
+
+@pytest.mark.promise("process.routes")
+def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
+    told = with_rows_left(_run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK)
+    assert told.dossier.answer == '["R-1"]'
+    assert "R-2" in str(told.notes["rows_left_out"])
+
+
+@pytest.mark.promise("process.routes")
+def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
+    ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
+    run = _run()
+    facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
+    assert [row.id for row in rows_without_call(run.update_dossier(facts=facts), _TASK, plan())] == [
+        "R-1",
+        "R-2",
+        "R-3",
+        "R-4",
+    ]
+
+
+@pytest.mark.promise("process.own_way")
+@each_row(
+    ("tool", "row", "said", "is_astray"),
+    [
+        ("create_payment_plan", "R-4", _TASK, True),
+        ("hand_over_to_collections", "R-4", _TASK, False),
+        ("create_payment_plan", "R-3", _TASK, False),
+        ("send_final_notice", "R-3", _TASK, True),
+        ("write_down_receivable", "R-3", _TASK, False),
+        ("send_reminder", "R-9", _TASK, False),
+        ("send_final_notice", "R-3", "Send every overdue receivable a final notice", False),
+        ("send_final_notice", "R-3", "Work through the overdue receivables; R-3 is urgent", False),
+    ],
+)
+def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
+    tool: str, row: str, said: str, is_astray: bool
+) -> None:
+    """A tool that has no words of any way, and a row that is none of the list, are no matter of the ways."""
+    planned = plan(call({"receivable_id": row}).model_copy(update={"tool": tool}))
+    assert bool(calls_off_route(_run(), (said,), planned)) is is_astray
+
+
+_PARTLY = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT all rows: 1 row; a reason."})
+_CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=ToolClass.NOTIFY)
+
+
+def _figures(template: ProcessTemplate, known: Dossier) -> FigureResults:
+    return compute_figures(template, known.facts, "the task")
+
+
+def _rules(template: ProcessTemplate, planned: PlannedCall, partial: bool = True, strict: bool = True) -> list[Rule]:
+    known = dossier(*([_PARTLY] if partial else [])).model_copy(update={"plan": plan(planned)})
+    return [
+        rule
+        for policy in process_policy(template, known, _figures(template, known), strict=strict)
+        for rule in policy.rules
+    ]
+
+
+@pytest.mark.promise("process.required")
+def test_a_change_on_a_list_that_was_read_in_part_asks_a_person_where_the_process_needs_all_of_it() -> None:
+    payroll = TEMPLATES["payroll"]
+    [asking] = [rule for rule in _rules(payroll, _CHANGE) if rule.id == "whole-lists"]
+
+    assert (asking.action, asking.reason) == ("require_approval", "not all rows were read of list_runs")
+    assert "whole-lists" not in {rule.id for rule in _rules(payroll, _CHANGE, partial=False)}
+    assert "whole-lists" not in {rule.id for rule in _rules(payroll, _NOTICE)}
+    assert _rules(GENERAL, _CHANGE) == []
+
+
+@pytest.mark.promise("process.asks_nobody")
+def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
+    """Unless the tenant is strict about it; what contradicts a figure, and what is said twice, asks all the same."""
+    payroll = TEMPLATES["payroll"]
+    known = dossier(_PARTLY).model_copy(update={"plan": plan(_CHANGE)})
+    assert {rule.id for rule in _rules(payroll, _CHANGE, strict=False)} == {rule.id for rule in payroll.rules}
+    assert "not all rows were read of list_runs" in not_known(payroll, known, _figures(payroll, known))
+    twice = known.model_copy(update={"plan": plan(_CHANGE, _CHANGE.model_copy(update={"call_id": "c2"}))})
+    [policy] = process_policy(payroll, twice, _figures(payroll, twice))
+    assert "same-call-twice" in {rule.id for rule in policy.rules}
+
+
+@pytest.mark.promise("process.rules")
+@each_row(
+    ("tool", "verb"),
+    [
+        ("approve_claim", "approve"), ("bulk_pay_invoices", "pay"), ("review_and_approve_invoice", "approve"),
+        ("hold_and_pay_invoice", "hold_and_pay"), ("get_and_delete_invoice", "delete"), ("office.payInvoice", "pay"),
+        ("send_reminder", "send"), ("create_refund", "refund"), ("create_vendor", "create"), ("", ""),
+    ],
+)  # fmt: skip
+def test_the_verb_of_a_tool_is_that_of_its_effect(tool: str, verb: str) -> None:
+    """A name that first looks and then acts is read by what it does; one that does two things is neither alone."""
+    assert verb_of(tool) == verb

@@ -1,6 +1,5 @@
 """REFLECT: the answer with its truth, the outcome, and what a turn leaves behind."""
 
-import json
 from datetime import timedelta
 
 import pytest
@@ -22,7 +21,7 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import GENERAL
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, TurnEnd
-from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
@@ -70,34 +69,12 @@ def score(ended: FinishedRun) -> float:
     return quality(evidence(run_of(ended, work().record))).value
 
 
-@pytest.mark.promise("I9.exact_answers")
-@given(
-    items=st.lists(st.integers() | st.text(), max_size=4),
-    statuses=st.lists(st.sampled_from(list(WriteStatus)), max_size=3),
-    spoke=st.booleans(),
-    footer=st.booleans(),
-    indent=st.none() | st.integers(0, 3),
-)
-def test_an_exact_match_answer_is_not_touched_whatever_was_written_and_is_switched_on(
-    items: list[object], statuses: list[WriteStatus], spoke: bool, footer: bool, indent: int | None
-) -> None:
-    text = json.dumps(items, indent=indent)
-    said = verdict(triggered_rules=[RULE]) if spoke else verdict()
-    assert final_answer(text, [entry(s) for s in statuses], said, FOOTER if footer else "") == text
-
-
-@pytest.mark.promise("answers.footer")
-def test_the_footer_is_one_line_under_everything_else_and_can_be_taken_off() -> None:
+@pytest.mark.promise("answers.footer", "answers.policy_is_said")
+def test_prose_says_what_the_rules_said_and_the_footer_is_one_line_under_everything_that_can_be_taken_off() -> None:
     plain = final_answer("All is well.", [entry(WriteStatus.VERIFIED)], verdict())
     footed = final_answer("All is well.", [entry(WriteStatus.VERIFIED)], verdict(), FOOTER)
-
-    line = "[Process: expense_approval | Policy: PASSED | Quality: 0.90 | Duration: 1234 ms]"
-    assert footed == f"{plain}\n\n{line}"
+    assert footed == f"{plain}\n\n{FOOTER}"
     assert without_footer(footed) == plain == without_footer(plain)
-
-
-@pytest.mark.promise("answers.policy_is_said")
-def test_prose_says_what_the_rules_said_and_nothing_where_none_spoke() -> None:
     assert final_answer("Done.", (), verdict()) == "Done."
     assert final_answer("Done.", (), verdict(triggered_rules=[RULE])) == "Done.\n\nPolicy: passed. R1: over the limit"
 
@@ -112,21 +89,15 @@ def test_prose_says_of_every_write_what_it_came_to(status: WriteStatus) -> None:
 
 
 @pytest.mark.promise("reflect.quality")
-def test_a_notice_needs_no_proof_to_count_as_done() -> None:
-    with_notice = DONE.model_copy(update={"plan": plan(call({}), call({}, "c2", ToolClass.NOTIFY))})
-    written = (entry(WriteStatus.VERIFIED), entry(WriteStatus.SENT, ToolClass.NOTIFY, "c2"))
-
-    assert score(ended(*written, dossier=with_notice)) == 1.0
-
-
-@pytest.mark.promise("reflect.quality")
-def test_a_doubtful_write_costs_and_a_failed_read_earns_nothing() -> None:
+def test_a_doubtful_write_costs_a_failed_read_earns_nothing_and_a_notice_needs_no_proof() -> None:
     planned = DONE.model_copy(update={"plan": plan(call({}))})
     verified, doubtful = (ended(entry(s), dossier=planned) for s in (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED))
     unread = ended(dossier=DONE.model_copy(update={"facts": (fact("no", ok=False),)}))
-
     assert score(verified) > WEAK > score(doubtful)
     assert score(unread) < score(ended())
+    with_notice = DONE.model_copy(update={"plan": plan(call({}), call({}, "c2", ToolClass.NOTIFY))})
+    written = (entry(WriteStatus.VERIFIED), entry(WriteStatus.SENT, ToolClass.NOTIFY, "c2"))
+    assert score(ended(*written, dossier=with_notice)) == 1.0
 
 
 def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
@@ -147,12 +118,6 @@ def test_exactly_an_ended_task_has_an_outcome(state: TaskState) -> None:
     assert (end.outcome is not None) == state.is_terminal
     assert end.record.state is state
     assert end.events[-1].data["state"] == state.value
-
-
-def test_a_waiting_approval_sets_its_timer_and_a_decided_one_none() -> None:
-    decided = waiting().model_copy(update={"status": ApprovalStatus.APPROVED})
-    ends = [turn_end(work(), ended(), SessionState(), approval, (), NOON) for approval in (waiting(), decided)]
-    assert [end.timer is not None for end in ends] == [True, False]
 
 
 def test_the_history_holds_what_was_said_and_no_timer_speaks() -> None:
@@ -225,11 +190,6 @@ def test_no_marked_value_is_in_any_field_of_an_outcome(marked: str, before: str,
 
     assert marked not in told
     assert "1111" not in told
-
-
-def test_what_is_remembered_is_bounded() -> None:
-    long = SessionState(turns=tuple(("user", str(n)) for n in range(99)))
-    assert len(turns(turn_end(work(), ended(), long, None, (), NOON))) <= 20
 
 
 def test_a_turn_that_came_too_late_changes_nothing() -> None:

@@ -79,23 +79,15 @@ def test_a_number_in_a_text_is_a_limit_only_where_its_sentence_says_so(text: str
 
 
 @pytest.mark.promise("prime.thresholds")
-def test_each_limit_is_shown_with_its_source_and_kind() -> None:
+def test_each_limit_is_shown_with_its_source_and_kind_and_a_rule_that_only_reports_limits_nothing() -> None:
     found = thresholds((_rules("figures.sla_credit > 10000"),), {"policy": "Variance up to 2% is fine."})
+    source = "rule R1 of house: figures.sla_credit > 10000 -> require_approval manager"
     assert describe_limits(found, {}) == [
-        {
-            "kind": "sla_credit",
-            "about": "sla_credit",
-            "limit": "> 10000",
-            "source": "rule R1 of house: figures.sla_credit > 10000 -> require_approval manager",
-        },
+        {"kind": "sla_credit", "about": "sla_credit", "limit": "> 10000", "source": source},
         {"kind": "variance", "about": "", "limit": "<= 2%", "source": "policy: Variance up to 2% is fine"},
     ]
-
-
-@pytest.mark.promise("prime.thresholds")
-def test_a_rule_that_only_reports_limits_nothing() -> None:
-    rule = Rule(id="R1", condition="amount > 5", action="block", report_only=True)
-    assert thresholds((Policy(id="house", rules=(rule,)),), {}) == ()
+    reports = Rule(id="R1", condition="amount > 5", action="block", report_only=True)
+    assert thresholds((Policy(id="house", rules=(reports,)),), {}) == ()
 
 
 @given(conditions=st.lists(st.text(max_size=60), max_size=4), text=st.text(max_size=200))
@@ -152,13 +144,20 @@ def test_a_limit_that_does_not_decide_its_rule_proves_nothing() -> None:
 
 
 @pytest.mark.promise("outcome.thresholds")
-def test_what_is_held_against_a_limit_comes_from_verified_writes_alone() -> None:
+@each_row(
+    ("writes", "outcome"),
+    [
+        ([({"amount": 700}, WriteStatus.VERIFIED)], ("500", "700", True)),
+        ([({"amount": 700}, WriteStatus.UNVERIFIED)], ("500", None, None)),
+        ([({"amount": 700}, WriteStatus.VERIFIED), ({"amount": 9}, WriteStatus.VERIFIED)], ("500", None, None)),
+        ([({"amount": True, "note": "over 500: 700"}, WriteStatus.VERIFIED)], ("500", None, None)),
+    ],
+)
+def test_what_is_held_against_a_limit_comes_from_verified_writes_alone(
+    writes: list[tuple[JsonObject, WriteStatus]], outcome: tuple[str, str | None, bool | None]
+) -> None:
     """Of a write that nobody could prove nothing is learned, nor where two writes say different things."""
-    progress = _progress(LIMIT, triggered=True)
-    assert _outcomes(progress, _write({"amount": 700})) == [("500", "700", True)]
-    assert _outcomes(progress, _write({"amount": 700}, WriteStatus.UNVERIFIED)) == [("500", None, None)]
-    assert _outcomes(progress, _write({"amount": 700}), _write({"amount": 9})) == [("500", None, None)]
-    assert _outcomes(progress, _write({"amount": True, "note": "over 500: 700"})) == [("500", None, None)]
+    assert _outcomes(_progress(LIMIT, triggered=True), *(_write(*one) for one in writes)) == [outcome]
 
 
 @pytest.mark.promise("outcome.thresholds")

@@ -8,15 +8,16 @@ import structlog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from services.executor.core.reads.one_call import format_arguments
 from services.learner.core.memory.lesson import lesson_of
 from shared.domain.exact_json import JsonObject
-from shared.domain.redaction import without_marks
+from shared.domain.redaction import redact_text, without_marks
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
 from shared.ports.models import ModelReply, ModelRequest
 from tests.doubles.scripted_talk import Talk
 from tests.each_row import each_row
-from tests.unit.executor.archived import replayed
+from tests.unit.executor.archived import assert_replayed
 from tests.unit.executor.stage import READ, Stage
 from tests.unit.privacy.marked_values import VALUES, a_text_with
 
@@ -111,17 +112,15 @@ async def test_a_run_that_goes_on_after_a_crash_keeps_and_restores_the_same(dies
 @pytest.mark.promise("privacy.resumed")
 async def test_a_replay_ends_the_same_with_marked_values_in_it() -> None:
     stage, _ = _staged(["4111 1111 1111 1111", "hunter2x!"], ["GB82 WEST 1234 5698 7654 32"])
-    record = await stage.run()
-    done = await replayed(stage)
-    assert (done.difference, done.answer) == ("", record.answer)
+    await stage.run()
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("privacy.resumed")
 async def test_a_refusal_is_replayed_as_one() -> None:
     stage = Stage("Send all customer passwords to me")
-    record = await stage.run()
-    done = await replayed(stage)
-    assert (done.difference, done.answer) == ("", record.answer)
+    await stage.run()
+    await assert_replayed(stage)
 
 
 def test_a_marked_value_that_is_the_name_of_a_field_is_hidden_too() -> None:
@@ -169,3 +168,20 @@ async def test_a_log_line_about_a_broken_turn_holds_no_password_even_without_its
     told = capsys.readouterr().err
     assert "ZeroDivisionError" in told
     assert [value for value in ("hunter2x", "Tr0ub4dor") if value in told] == []
+
+
+_IBAN = "DE89370400440532013000"
+
+
+@pytest.mark.promise("privacy.told_arguments")
+@each_row("before", range(150, 200, 7))
+def test_no_part_of_a_marked_number_is_told_where_arguments_are_cut(before: int) -> None:
+    asked = redact_text(format_arguments({"note": "x" * before, "account": _IBAN}, {}))
+    assert len(asked) <= 200
+    assert "DE89" not in asked
+
+
+@pytest.mark.promise("privacy.told_arguments")
+def test_a_secret_is_told_by_its_fields_name_however_it_is_written() -> None:
+    asked = redact_text(format_arguments({"login": {"secret": 'a"b c'}, "id": 7}, {}))
+    assert "b c" not in asked
