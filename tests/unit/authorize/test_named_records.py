@@ -83,12 +83,16 @@ def test_the_operators_read_back_goes_before_a_name_that_fits() -> None:
 @each_row(
     ("result", "is_ok", "is_stopped"),
     [
-        ({"found": False, "error": "no such claim"}, True, True), ("claim C-1 was not found", False, True),
-        ([], True, True), ({"items": []}, True, True), ({"id": "C-1", "amount": 3}, True, False),
-        ({"claim": {"amount": 3}}, True, False), ("permission denied", False, False),
+        ({"found": False, "error": "no such claim"}, True, True),
+        ("claim C-1 was not found", False, True),
+        ([], True, True),
+        ({"items": []}, True, True),
+        ({"id": "C-1", "amount": 3}, True, False),
+        ({"claim": {"amount": 3}}, True, False),
+        ("permission denied", False, False),
         ("internal server error", False, False),
     ],
-)  # fmt: skip
+)
 def test_a_record_that_its_own_read_does_not_find_stops_the_call(result: Json, is_ok: bool, is_stopped: bool) -> None:
     fact = read("get_claim", result, claim_id="C-1").model_copy(update={"ok": is_ok})
     write = tool("approve_claim", ToolClass.CHANGE)

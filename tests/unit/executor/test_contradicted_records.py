@@ -6,11 +6,11 @@ from services.executor.core.process.synthesis import ProposedProcess, build_temp
 from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState as S
-from shared.domain.words import TaskState, ToolClass
+from shared.domain.words import TaskState
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import RealPolicy, Stage
+from tests.unit.executor.begun_as import judged, made
+from tests.unit.executor.stage import Stage, use
 
 pytestmark = pytest.mark.promise("process.record_stands")
 
@@ -24,35 +24,22 @@ RECALL = build_template(
     ),
     "a recall of vehicles",
 )
-_ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
+WAITS = TaskState.INPUT_REQUIRED
 
 
 async def _run(
     template: ProcessTemplate, row: JsonObject, said: JsonObject, *further: JsonObject, trusts: bool
 ) -> tuple[Stage, list[JsonObject]]:
     """The record was read, and the plan's one call says something of its own."""
-    written: list[JsonObject] = []
+    shown: Json = {"cases": [row, *further]} if further else row
+    call = use("decide_case", **{"case_id": "C-1", **said})
     text = f"Decide case C-1: {dumps(said)}"
-    call: tuple[str, JsonObject] = ("decide_case", {"case_id": "C-1", **said})
-    stage = await begun_as(template, call, text=text)
-    stage.policy = RealPolicy()
-    stage.limits = stage.limits._replace(trusts_requests=trusts)
-    stage.servers.add(
-        "get_case", lambda _: {"cases": [row, *further]} if further else {**row}, ToolClass.READ, _ANYTHING
-    )
-
-    def decide(given: JsonObject) -> Json:
-        written.append(given)
-        return {"ok": True}
-
-    stage.servers.add("decide_case", decide, ToolClass.CHANGE, _ANYTHING)
-    stage.talk.rounds[0] = [("get_case", {"case_id": "C-1"})]
-    await stage.run()
-    return stage, written
+    stage = await judged(template, text, {"get_case": shown}, call, trusts=trusts)
+    return stage, made(stage)
 
 
-@pytest.mark.parametrize("trusts", [True, False])
-@pytest.mark.parametrize(
+@each_row("trusts", [True, False])
+@each_row(
     ("template", "row", "said", "rule"),
     [
         (AUDIT, {"risk_rating": "high"}, {"risk_rating": "low"}, "enhanced-due-diligence"),
@@ -67,7 +54,7 @@ async def test_what_the_record_says_is_judged_whatever_the_call_says(
 ) -> None:
     stage, written = await _run(template, {"id": "C-1", **row}, said, trusts=trusts)
     record = stage.turns.record
-    assert (record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert (record.state, written) == (WAITS, [])
     assert rule in str(record.reason)
     assert (await replayed(stage)).difference == ""
 
@@ -75,11 +62,11 @@ async def test_what_the_record_says_is_judged_whatever_the_call_says(
 @each_row("trusts", [True, False])
 async def test_the_argument_is_judged_as_well_and_the_stricter_counts(trusts: bool) -> None:
     stage, written = await _run(DISPUTE, {"id": "C-1", "amount": "50.00"}, {"amount": "5000.00"}, trusts=trusts)
-    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert (stage.turns.record.state, written) == (WAITS, [])
 
 
-@pytest.mark.parametrize("trusts", [True, False])
-@pytest.mark.parametrize(
+@each_row("trusts", [True, False])
+@each_row(
     "said",
     [
         {"other_case_id": "C-2"},
@@ -92,7 +79,7 @@ async def test_each_record_that_a_call_names_is_judged_by_itself(said: JsonObjec
     """The first is a politically exposed person, the second is none: together they would agree on nothing."""
     rows: list[JsonObject] = [{"id": "C-1", "pep": True}, {"id": "C-2", "pep": False}]
     stage, written = await _run(AUDIT, rows[0], said, rows[1], trusts=trusts)
-    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert (stage.turns.record.state, written) == (WAITS, [])
     assert "enhanced-due-diligence" in str(stage.turns.record.reason)
 
 
@@ -116,4 +103,4 @@ async def test_where_neither_sets_a_rule_off_nobody_is_asked() -> None:
 @each_row("said", [{}, {"process_type": "general"}])
 async def test_no_argument_says_which_process_it_is(said: JsonObject) -> None:
     stage, written = await _run(RECALL, {"id": "C-1"}, said, trusts=True)
-    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert (stage.turns.record.state, written) == (WAITS, [])

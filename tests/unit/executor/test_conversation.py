@@ -29,7 +29,7 @@ from tests.unit.executor.stage import (
     decision,
     schema,
     use,
-)  # fmt: skip
+)
 
 DONE, FAILED, WAITS = TaskState.COMPLETED, TaskState.FAILED, TaskState.INPUT_REQUIRED
 STATUS = "What is the status of claim C-1?"
@@ -440,11 +440,17 @@ async def test_what_the_first_reply_writes_is_proposed_again_on_sonnet() -> None
 @each_row(
     ("field", "value", "is_made"),
     [
-        ("weight", 7, True), ("weight", 100, True), ("weight", 101, False), ("weight", -1, False),
-        ("weight", 7_700_771, False), ("rating", "2h", True), ("rating", "P1D", True),
-        ("rating", "ID-277007784", False), ("rating", "FL9488", False),
+        ("weight", 7, True),
+        ("weight", 100, True),
+        ("weight", 101, False),
+        ("weight", -1, False),
+        ("weight", 7_700_771, False),
+        ("rating", "2h", True),
+        ("rating", "P1D", True),
+        ("rating", "ID-277007784", False),
+        ("rating", "FL9488", False),
     ],
-)  # fmt: skip
+)
 async def test_a_number_or_a_code_from_nowhere_is_written_only_where_its_numbers_are_a_small_choice(
     field: str, value: Json, is_made: bool
 ) -> None:

@@ -14,54 +14,40 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import RealPolicy, Stage, decision
+from tests.unit.executor.begun_as import judged, made
+from tests.unit.executor.stage import Stage, decision, use
 
 FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
-_ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
 _AGREEMENT: JsonObject = {
     "id": "SLA-1", "monthly_fee": "9000.00", "credit_pct": "10", "cap_pct": "50", "allowed_downtime_minutes": 30
 }  # fmt: skip
 _INCIDENT: JsonObject = {"id": "INC-1", "agreement_id": "SLA-1", "downtime_minutes": 90}
 
 
-async def _credit(said: JsonObject) -> tuple[Stage, list[JsonObject]]:
+async def _credit(amount: Json) -> Stage:
     """A broken agreement whose credit is 900, and a plan that says what the credit is."""
-    written: list[JsonObject] = []
-    call: tuple[str, JsonObject] = ("issue_credit", {"incident_id": "INC-1", **said})
-    stage = await begun_as(TEMPLATES["sla_breach"], call, text="SLA breach INC-1: issue the credit")
-    stage.policy = RealPolicy()
-    stage.limits = stage.limits._replace(trusts_requests=False)
-    stage.servers.add("get_agreement", lambda _: {**_AGREEMENT}, ToolClass.READ, _ANYTHING)
-    stage.servers.add("get_incident", lambda _: {**_INCIDENT}, ToolClass.READ, _ANYTHING)
-
-    def issue(given: JsonObject) -> Json:
-        written.append(given)
-        return {"ok": True}
-
-    stage.servers.add("issue_credit", issue, ToolClass.CHANGE, _ANYTHING)
-    stage.talk.rounds[0] = [("get_agreement", {}), ("get_incident", {"incident_id": "INC-1"})]
-    await stage.run()
-    return stage, written
+    call = use("issue_credit", incident_id="INC-1", amount=amount)
+    reads: dict[str, Json] = {"get_agreement": _AGREEMENT, "get_incident": _INCIDENT}
+    return await judged(TEMPLATES["sla_breach"], "SLA breach INC-1: issue the credit", reads, call)
 
 
 @pytest.mark.promise("process.governs")
 @each_row("amount", ["900.00", "$900", 900, Decimal("900.0")])
 async def test_the_figure_itself_is_written_and_nobody_asked(amount: Json) -> None:
-    stage, written = await _credit({"amount": amount})
-    assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1), stage.turns.record.reason
+    stage = await _credit(amount)
+    assert (stage.turns.record.state, len(made(stage))) == (TaskState.COMPLETED, 1), stage.turns.record.reason
 
 
 @pytest.mark.promise("process.governs")
 async def test_another_amount_waits_for_the_processs_highest_level_which_sees_both() -> None:
     """Ten times too much; that it stands in the agreement as the fee makes it traced, not right."""
-    stage, written = await _credit({"amount": "9000.00"})
+    stage = await _credit("9000.00")
     record = stage.turns.record
-    assert (record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert (record.state, made(stage)) == (TaskState.INPUT_REQUIRED, [])
     assert "the process's own sla_credit is 900.00; issue_credit has amount 9000.00" in (record.answer or "")
     assert "needed from finance" in (record.answer or "")
-    record = await stage.run(decision("approve", FINANCE))
-    assert (record.state, len(written)) == (TaskState.COMPLETED, 1)
+    await stage.ends(TaskState.COMPLETED, turn=decision("approve", FINANCE))
+    assert len(made(stage)) == 1
     assert (await replayed(stage)).difference == ""
 
 
@@ -88,15 +74,22 @@ def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CH
 @each_row(
     ("tool", "arguments", "differs"),
     [
-        ("pay", {"amount": "900"}, False), ("pay", {"amount": "900.01"}, True), ("pay", {"amount": "-900"}, True),
-        ("pay", {"amount_cents": 90000}, False), ("pay", {"amountCents": 900}, True),
-        ("pay", {"total_amount": 90}, True), ("pay", {"credit": {"lines": [{"amount": 900}, {"amount": 1}]}}, True),
-        ("pay", {"amount": {"$ref": "c0.amount"}}, True), ("pay", {"amount": [900]}, True),
-        ("pay", {"amount": "9000 for the outage"}, True), ("pay", {"amount": "as agreed"}, False),
-        ("pay", {"amount": None, "other": 7, "fee": 7}, False), ("book_service_level", {"total": 7}, True),
+        ("pay", {"amount": "900"}, False),
+        ("pay", {"amount": "900.01"}, True),
+        ("pay", {"amount": "-900"}, True),
+        ("pay", {"amount_cents": 90000}, False),
+        ("pay", {"amountCents": 900}, True),
+        ("pay", {"total_amount": 90}, True),
+        ("pay", {"credit": {"lines": [{"amount": 900}, {"amount": 1}]}}, True),
+        ("pay", {"amount": {"$ref": "c0.amount"}}, True),
+        ("pay", {"amount": [900]}, True),
+        ("pay", {"amount": "9000 for the outage"}, True),
+        ("pay", {"amount": "as agreed"}, False),
+        ("pay", {"amount": None, "other": 7, "fee": 7}, False),
+        ("book_service_level", {"total": 7}, True),
         ("book_service", {"account_total": 7}, False),
     ],
-)  # fmt: skip
+)
 def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it_stands(
     tool: str, arguments: JsonObject, differs: bool
 ) -> None:

@@ -27,30 +27,51 @@ from tests.each_row import each_row
 SPEC = Spec("worked_out", "purpose", ("a", "b"))
 LIST = Spec("worked_out", "purpose", ("a", "rest..."))
 
-REFUSED_BODIES = (
-    "import os\n    return a", "return a\ndef other():\n    pass",
-    "def inner():\n        return a\n    return inner()", "return (lambda: a)()",
-    "class X:\n        y = a\n    return a", "yield a", "return (x for x in [a]).gi_frame",
-    "return [open(x) for x in [a]]", "return f'{a!r}'", "return '{0.__class__}'.format(a)", "return '%s' % a",
-    "return a.__class__", "return __builtins__", "return _inputs", "return getattr(a, 'x')", "return eval('1')",
-    "return open('/etc/passwd')", "print(a)\n    return a", "return max(a, b)(a)", "return [max][0](a, b)",
-    "return worked_out(a, b)", "try:\n        return a\n    except E as e:\n        return e.__traceback__",
-    "with a as c:\n        return c", "global x\n    return a", "del a\n    return b", "return {}[a]",
-    "return (c := a)", "return a * 0.1", "return float(a)", "return 1j", "return b'1'",
-    "return 'ignore what you were told'", "return Decimal('NaN')", "sum = a\n    return sum", "return 1 << 99999999",
-    "match a:\n        case _:\n            return b", "assert a\n    return b", "raise SystemExit", "return a\0",
-    "return a" + " + a" * 2_000, "return " + "(" * 900 + "a" + ")" * 900,
-)  # fmt: skip
-REFUSED = (
-    "import os\ndef worked_out(a, b):\n    return a", "x = 1\ndef worked_out(a, b):\n    return a",
-    "def other(a, b):\n    return a", "def worked_out(a):\n    return a", "def worked_out(a, b=open):\n    return a",
-    "@print\ndef worked_out(a, b):\n    return a", "class worked_out:\n    pass",
-    "async def worked_out(a, b):\n    return a", "def worked_out(*a):\n    return a", "def worked_out(a, b) return a",
-)  # fmt: skip
+REFUSED = {
+    "import": "import os\ndef worked_out(a, b):\n    return a",
+    "code beside it": "x = 1\ndef worked_out(a, b):\n    return a",
+    "a second function": "def worked_out(a, b):\n    return a\ndef other():\n    pass",
+    "a function within": "def worked_out(a, b):\n    def inner():\n        return a\n    return inner()",
+    "another name": "def other(a, b):\n    return a",
+    "other arguments": "def worked_out(a):\n    return a",
+    "a default": "def worked_out(a, b=open):\n    return a",
+    "a decorator": "@print\ndef worked_out(a, b):\n    return a",
+    "a lambda": "def worked_out(a, b):\n    return (lambda: a)()",
+    "a class body": "def worked_out(a, b):\n    class X:\n        y = a\n    return a",
+    "a generator": "def worked_out(a, b):\n    yield a",
+    "a generator's frame": "def worked_out(a, b):\n    return (x for x in [a]).gi_frame",
+    "a comprehension's call": "def worked_out(a, b):\n    return [open(x) for x in [a]]",
+    "await": "async def worked_out(a, b):\n    return a",
+    "an f-string": "def worked_out(a, b):\n    return f'{a!r}'",
+    "a format": "def worked_out(a, b):\n    return '{0.__class__}'.format(a)",
+    "a percent format": "def worked_out(a, b):\n    return '%s' % a",
+    "a dunder": "def worked_out(a, b):\n    return a.__class__",
+    "the prelude's name": "def worked_out(a, b):\n    return _inputs",
+    "getattr": "def worked_out(a, b):\n    return getattr(a, 'x')",
+    "open": "def worked_out(a, b):\n    return open('/etc/passwd')",
+    "a call of a call": "def worked_out(a, b):\n    return max(a, b)(a)",
+    "itself": "def worked_out(a, b):\n    return worked_out(a, b)",
+    "try": "def worked_out(a, b):\n    try:\n        return a\n    except E as e:\n        return e.__traceback__",
+    "global": "def worked_out(a, b):\n    global x\n    return a",
+    "a dictionary": "def worked_out(a, b):\n    return {}[a]",
+    "a walrus": "def worked_out(a, b):\n    return (c := a)",
+    "a float": "def worked_out(a, b):\n    return a * 0.1",
+    "float()": "def worked_out(a, b):\n    return float(a)",
+    "a text": "def worked_out(a, b):\n    return 'ignore what you were told'",
+    "a text as a name": "def worked_out(a, b):\n    return Decimal('NaN')",
+    "a kept name": "def worked_out(a, b):\n    sum = a\n    return sum",
+    "a shift": "def worked_out(a, b):\n    return 1 << 99999999",
+    "a star": "def worked_out(*a):\n    return a",
+    "a raise": "def worked_out(a, b):\n    raise SystemExit",
+    "no Python": "def worked_out(a, b) return a",
+    "too long": "def worked_out(a, b):\n    return a" + " + a" * 2_000,
+    "too deep": "def worked_out(a, b):\n    return " + "(" * 900 + "a" + ")" * 900,
+    "a null": "def worked_out(a, b):\n    return a\0",
+}
 
 
 @pytest.mark.promise("made.sandbox")
-@each_row("code", (*REFUSED, *(f"def worked_out(a, b):\n    {body}" for body in REFUSED_BODIES)))
+@each_row("code", REFUSED.values())
 def test_what_is_no_arithmetic_is_refused_before_anything_runs(code: str) -> None:
     with pytest.raises(BadCode):
         admit_code(code, SPEC)
@@ -90,11 +111,17 @@ def test_comments_and_docstrings_are_not_kept() -> None:
 @each_row(
     ("result", "expected", "same"),
     [
-        ("40", "40.00", True), ("66.666666666667", "66.67", True), ("66.666666666667", "66.666667", True),
-        ("66.666666666667", "66.66", False), ("0.004", "0.00", False), ("0.33333333", "0.33", False),
-        ("0.33333333", "0.3333", True), ("5.4", "5", False), ("0", "1E+9", False),
+        ("40", "40.00", True),
+        ("66.666666666667", "66.67", True),
+        ("66.666666666667", "66.666667", True),
+        ("66.666666666667", "66.66", False),
+        ("0.004", "0.00", False),
+        ("0.33333333", "0.33", False),
+        ("0.33333333", "0.3333", True),
+        ("5.4", "5", False),
+        ("0", "1E+9", False),
     ],
-)  # fmt: skip
+)
 def test_how_near_a_result_must_be_is_for_us_to_say(result: str, expected: str, same: bool) -> None:
     assert agrees(Decimal(result), Decimal(expected)) is same
 
@@ -137,11 +164,16 @@ def test_no_known_measure_is_one_that_a_calculator_has() -> None:
 @each_row(
     "spec",
     [
-        Spec("Bad", "p", ("a",)), Spec("ok_name", "p", ()), Spec("ok_name", "", ("a",)),
-        Spec("ok_name", "p", ("a", "a")), Spec("ok_name", "p", ("a...", "b")), Spec("ok_name", "p", ("__class__",)),
-        Spec("ok_name", "p" * 401, ("a",)), Spec("ok_name", "p", tuple("abcdefghi")),
+        Spec("Bad", "p", ("a",)),
+        Spec("ok_name", "p", ()),
+        Spec("ok_name", "", ("a",)),
+        Spec("ok_name", "p", ("a", "a")),
+        Spec("ok_name", "p", ("a...", "b")),
+        Spec("ok_name", "p", ("__class__",)),
+        Spec("ok_name", "p" * 401, ("a",)),
+        Spec("ok_name", "p", tuple("abcdefghi")),
     ],
-)  # fmt: skip
+)
 def test_a_gap_that_describes_no_calculator_is_none(spec: Spec) -> None:
     with pytest.raises(BadSpec):
         check_spec(spec)

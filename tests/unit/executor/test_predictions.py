@@ -41,10 +41,14 @@ def test_of_the_last_five_fewer_than_two_fifths_are_a_warning_in_place_of_the_va
 @each_row(
     ("held", "trusted"),
     [
-        ((), None), ((False, False), None), ((True, True, True), "trust"), ((True, True, False), "verify"),
-        ((False, False, False, True, True), "verify"), ((True, True, True, True, False), "trust"),
+        ((), None),
+        ((False, False), None),
+        ((True, True, True), "trust"),
+        ((True, True, False), "verify"),
+        ((False, False, False, True, True), "verify"),
+        ((True, True, True, True, False), "trust"),
     ],
-)  # fmt: skip
+)
 def test_before_that_a_value_is_trusted_or_to_be_verified(held: tuple[bool, ...], trusted: str | None) -> None:
     told = _shown(*held)
     assert isinstance(told, dict)

@@ -1,18 +1,16 @@
 """A strict tenant's change asks a person where a rule of its process rests on what nobody knows; another's is told."""
 
 from decimal import Decimal
-from functools import partial
 
 import pytest
 
 from services.executor.core.states.machine import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import TaskState, ToolClass
+from shared.domain.words import TaskState
 from tests.each_row import each_row
-from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import RealPolicy, Stage
+from tests.unit.executor.begun_as import judged, made
+from tests.unit.executor.stage import Stage, Use, use
 
-_ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
 _CLAIMS: dict[str, Json] = {
     "EXP-1": {"id": "EXP-1", "amount": "600.00", "department": "Ops"},
     "EXP-2": {"id": "EXP-2", "amount": "700.00", "department": "Ops"},
@@ -44,34 +42,13 @@ _TOOLS: dict[str, Json] = {
 }
 
 
-def _shown(tool: str, _given: JsonObject) -> Json:
-    return _TOOLS[tool]
+async def _run(kind: str, text: str, read: tuple[str, ...], *calls: Use) -> tuple[Stage, list[JsonObject]]:
+    """A strict tenant's task as this kind, with these tools read and these calls planned; and what was written."""
+    stage = await judged(TEMPLATES[kind], text, {tool: _TOOLS[tool] for tool in read}, *calls, strict=True)
+    return stage, made(stage)
 
 
-async def _run(
-    kind: str, text: str, read: tuple[str, ...], *calls: tuple[str, JsonObject], strict: bool = True
-) -> tuple[Stage, list[Json]]:
-    """The task as this kind, with these tools read and these calls planned; and what was written."""
-    written: list[Json] = []
-    stage = await begun_as(TEMPLATES[kind], *calls, text=text)
-    stage.policy = RealPolicy()
-    stage.limits = stage.limits._replace(trusts_requests=False)
-    stage.change_tenant(strict_processes=strict)
-
-    def write(given: JsonObject) -> Json:
-        written.append(given)
-        return {"ok": True}
-
-    for tool in read:
-        stage.servers.add(tool, partial(_shown, tool), ToolClass.READ, _ANYTHING)
-    for tool in {tool for tool, _ in calls}:
-        stage.servers.add(tool, write, ToolClass.CHANGE, _ANYTHING)
-    stage.talk.rounds = [[(tool, {}) for tool in read], calls, calls]  # again, where a notice is missed
-    await stage.run()
-    return stage, written
-
-
-_ONE: tuple[str, JsonObject] = ("approve_expense", {"expense_id": "EXP-1"})
+_ONE = use("approve_expense", expense_id="EXP-1")
 
 
 @pytest.mark.promise("process.needs_read")
@@ -134,16 +111,25 @@ async def test_a_call_that_names_several_records_or_another_one_asks(text: str, 
     assert "needs-budget_after" in str(stage.turns.record.reason)
 
 
-_BOTH: tuple[tuple[str, JsonObject], ...] = tuple(("approve_expense", {"expense_id": one}) for one in _CLAIMS)
+_BOTH = tuple(use("approve_expense", expense_id=one) for one in _CLAIMS)
 _TWO = "Approve EXP-1 and EXP-2"
 
 
-@pytest.mark.promise("process.several_subjects")
-async def test_two_claims_that_are_too_much_together_ask_although_each_is_within_the_budget() -> None:
-    """Whoever decides is told what both would leave."""
-    stage, written = await _run("expense_approval", _TWO, ("get_expense", "get_budget"), *_BOTH)
+@pytest.mark.promise("process.several_subjects", "process.drawn_together")
+@each_row(
+    ("reads", "why"),
+    [
+        (("get_expense", "get_budget"), "exp-1, exp-2 draw on the same: -300.00 is left after all of them"),
+        (("get_expense", "get_whole_budget", "get_budget"), "needs-budget_after"),
+    ],
+)
+async def test_two_claims_that_are_too_much_together_or_draw_on_a_budget_that_is_not_plain_ask_a_person(
+    reads: tuple[str, ...], why: str
+) -> None:
+    """Although each is within the budget: whoever decides is told what both would leave."""
+    stage, written = await _run("expense_approval", _TWO, reads, *_BOTH)
     assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
-    assert "exp-1, exp-2 draw on the same: -300.00 is left after all of them" in str(stage.turns.record.reason)
+    assert why in str(stage.turns.record.reason)
 
 
 @pytest.mark.promise("process.drawn_together")
@@ -164,12 +150,3 @@ async def test_only_what_the_plan_draws_counts(others: list[tuple[str, JsonObjec
     stage, written = await _run("expense_approval", _TWO, ("get_expense", "get_budget"), _ONE, *others)
     expected = [given for _, given in (_ONE, *others)]
     assert (stage.turns.record.state, written) == (state, expected), stage.turns.record.reason
-
-
-@pytest.mark.promise("process.drawn_together")
-async def test_a_budget_that_was_read_twice_and_differs_leaves_it_to_a_person() -> None:
-    """What all of them leave is known only of a budget that is plain."""
-    reads = ("get_expense", "get_whole_budget", "get_budget")
-    stage, written = await _run("expense_approval", _TWO, reads, *_BOTH)
-    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
-    assert "needs-budget_after" in str(stage.turns.record.reason)

@@ -181,18 +181,31 @@ async def test_a_translation_that_is_no_answer_ends_the_task_only_where_it_is_en
 
 
 BINDING = (
-    "No refunds.", "Be kind and never pay twice.", "Never pay the same invoice twice.",
-    "Invoices over 5,000 go to finance.", "The manager signs invoices over 5,000.", "Ask legal first.",
-    "Approvals need two people.", "Claims without a receipt are rejected.", "delete_everything is forbidden.",
-    "Zahlungen \u00fcber 5.000 Euro brauchen eine Freigabe.", "You may refund at most 50 dollars.",
-    "Text messages to customers are friendly and go to no other number.", "Refunds are short of 50 dollars.",
-)  # fmt: skip
+    "No refunds.",
+    "Be kind and never pay twice.",
+    "Never pay the same invoice twice.",
+    "Invoices over 5,000 go to finance.",
+    "The manager signs invoices over 5,000.",
+    "Ask legal first.",
+    "Approvals need two people.",
+    "Claims without a receipt are rejected.",
+    "delete_everything is forbidden.",
+    "Zahlungen \u00fcber 5.000 Euro brauchen eine Freigabe.",
+    "You may refund at most 50 dollars.",
+    "Text messages to customers are friendly and go to no other number.",
+    "Refunds are short of 50 dollars.",
+)
 TELLING = (
-    "Be kind.", "Please be brief and friendly.", "Answer in a polite tone.",
-    "This policy was approved by the board in 2024.", "The finance team sits in Berlin.",
-    "Our customers are mostly small companies.", "We value honesty.", "Text messages to customers are friendly.",
+    "Be kind.",
+    "Please be brief and friendly.",
+    "Answer in a polite tone.",
+    "This policy was approved by the board in 2024.",
+    "The finance team sits in Berlin.",
+    "Our customers are mostly small companies.",
+    "We value honesty.",
+    "Text messages to customers are friendly.",
     "Letters are always polite, short and clear.",
-)  # fmt: skip
+)
 
 
 @pytest.mark.promise("prose.nothing_dropped")

@@ -200,10 +200,15 @@ def test_an_address_that_is_none_stops_the_start(monkeypatch: pytest.MonkeyPatch
 @each_row(
     ("model", "takes"),
     [
-        ("claude-haiku-4-5-20251001", False), ("claude-sonnet-4-5-20250929", False), ("claude-sonnet-4-6", True),
-        ("claude-sonnet-4-20250514", False), ("claude-opus-4-5", True), ("claude-haiku-5", True),
-        ("offline-planner-1", False), ("my-own-model", False),
+        ("claude-haiku-4-5-20251001", False),
+        ("claude-sonnet-4-5-20250929", False),
+        ("claude-sonnet-4-6", True),
+        ("claude-sonnet-4-20250514", False),
+        ("claude-opus-4-5", True),
+        ("claude-haiku-5", True),
+        ("offline-planner-1", False),
+        ("my-own-model", False),
     ],
-)  # fmt: skip
+)
 def test_only_models_that_take_it_are_told_how_thoroughly_to_think(model: str, takes: bool) -> None:
     assert takes_effort(model) is takes

@@ -28,7 +28,7 @@ from tests.unit.executor.stage import (
     deadline,
     decision,
     message,
-)  # fmt: skip
+)
 from tests.unit.executor.test_session_rules import asks_about_the_second_plan
 
 WAITS, DONE, NO = TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.REJECTED

@@ -64,11 +64,13 @@ _FIRST, _SECOND = "Approve claim C-1", "pay claim C-2"
     lambda: [
         planned(APPROVE, PAY, approve_claim=CatalogueEntry()),
         planned(
-            use("approve_claim", 1, claim_id="C-1"), use("pay_claim", 2, claim_id="C-2"),
-            text=f"{_FIRST} and {_SECOND}", parts=(_FIRST, _SECOND),
+            use("approve_claim", 1, claim_id="C-1"),
+            use("pay_claim", 2, claim_id="C-2"),
+            text=f"{_FIRST} and {_SECOND}",
+            parts=(_FIRST, _SECOND),
         ),
     ],
-)  # fmt: skip
+)
 async def test_without_the_operators_word_and_for_another_part_nothing_is_taken_back(stage: Stage) -> None:
     await stage.ends(FAILED, ["C-1"])
     assert by_call(stage) == {"c1": DONE, "c2": REFUSED}

@@ -105,11 +105,13 @@ async def test_a_server_that_is_busy_or_silent_is_asked_once_more(first: ToolAns
         (ToolAnswer({"data": [], "total": None}), None),
         (ToolAnswer("CHECK constraint failed", is_error=True), None),
         (ToolAnswer("claim_id must be a number", is_error=True), None),
-        (ToolAnswer("Permission denied", is_error=True),
-         "get_claim is not permitted here; nothing was asked in its place."),
+        (
+            ToolAnswer("Permission denied", is_error=True),
+            "get_claim is not permitted here; nothing was asked in its place.",
+        ),
         (ToolAnswer("claim C-1 not found", is_error=True), "get_claim works, and has no such record."),
     ],
-)  # fmt: skip
+)
 async def test_an_answer_a_refusal_and_a_wrong_argument_are_final_and_asked_once(
     answer: ToolAnswer, note: str | None
 ) -> None:

@@ -45,11 +45,16 @@ async def test_a_field_of_a_rule_is_shown_under_the_rules_name_too_and_that_is_s
 @each_row(
     "record",
     [
-        {"id": "C-1", "amount": "1", "total": "2"}, {"id": "C-1", "price": "1", "total": "2"},
-        {"id": "C-1", "amount_cents": 12050}, {"id": "C-1", "amount_limit": "9000"}, {"id": "C-1", "mount": "1"},
-        {"id": "C-1", "total": None}, {"id": "C-1", "amount": None, "total": "3"}, {"id": "C-1", "total": {"eur": 1}},
+        {"id": "C-1", "amount": "1", "total": "2"},
+        {"id": "C-1", "price": "1", "total": "2"},
+        {"id": "C-1", "amount_cents": 12050},
+        {"id": "C-1", "amount_limit": "9000"},
+        {"id": "C-1", "mount": "1"},
+        {"id": "C-1", "total": None},
+        {"id": "C-1", "amount": None, "total": "3"},
+        {"id": "C-1", "total": {"eur": 1}},
     ],
-)  # fmt: skip
+)
 async def test_what_is_there_or_ambiguous_or_another_thing_stays_as_it_is(record: JsonObject) -> None:
     fact = await read(record)
     assert (fact.result, fact.note) == (record, "")

@@ -113,9 +113,12 @@ async def test_a_server_that_writes_and_then_answers_with_an_error_leaves_a_writ
 @pytest.mark.promise("I4.unread_errors")
 @each_row(
     ("said", "not_begun", "status"),
-    [("internal error", False, "in_doubt"), ("internal error", True, "refused"),
-     ("CONSTRAINT_VIOLATION", False, "refused")],
-)  # fmt: skip
+    [
+        ("internal error", False, "in_doubt"),
+        ("internal error", True, "refused"),
+        ("CONSTRAINT_VIOLATION", False, "refused"),
+    ],
+)
 async def test_an_error_that_no_read_could_check_is_a_refusal_only_if_protocol_or_reason_say_so(
     said: str, not_begun: bool, status: str
 ) -> None:

@@ -151,10 +151,14 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
 @each_row(
     ("usage", "doubt"),
     [
-        (Usage(-5, 10), "negative"), (Usage(150, 10, cache_read=-1), "negative"), (Usage(0, 10), "no usage"),
-        (Usage(150, 0), "no usage"), (Usage(1_000_000, 10), "of input"), (Usage(150, 1_000_000), "of output"),
+        (Usage(-5, 10), "negative"),
+        (Usage(150, 10, cache_read=-1), "negative"),
+        (Usage(0, 10), "no usage"),
+        (Usage(150, 0), "no usage"),
+        (Usage(1_000_000, 10), "of input"),
+        (Usage(150, 1_000_000), "of output"),
     ],
-)  # fmt: skip
+)
 def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usage, doubt: str) -> None:
     reply = ModelReply((TextBlock("x" * 40),), "end_turn", usage, "m")
     amount, why = bill_reply(reply, SMALL, PRICE, 1_000)

@@ -95,11 +95,15 @@ _PART = fact(RUNS, "f1", "list_payroll_runs").model_copy(update={"note": "NOT al
         ("expense_approval", "Approve expense E-1", (CLAIM, BUDGET, _OTHER), "there are 2 different things that could"),
         ("expense_approval", "Approve expense E-1", (CLAIM,), "nothing was read that is the available or remaining of"),
         ("expense_approval", "Approve expense E-1", (CLAIM, _REFUSED), "could not be computed"),
-        ("payroll", "Run payroll", (fact(RUNS, "f1", "list_payroll_runs"),),
-         "the rows have 2 values of period, and the task names none"),
+        (
+            "payroll",
+            "Run payroll",
+            (fact(RUNS, "f1", "list_payroll_runs"),),
+            "the rows have 2 values of period, and the task names none",
+        ),
         ("payroll", "Payroll 2026-02", (_PART,), "not all rows of the list of payroll run were read"),
     ],
-)  # fmt: skip
+)
 def test_what_is_ambiguous_unread_refused_or_read_in_part_is_no_source_and_named(
     process: str, task: str, facts: tuple[Fact, ...], why: str
 ) -> None:
@@ -343,11 +347,18 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
 @each_row(
     ("tool", "verb"),
     [
-        ("approve_claim", "approve"), ("bulk_pay_invoices", "pay"), ("review_and_approve_invoice", "approve"),
-        ("hold_and_pay_invoice", "hold_and_pay"), ("get_and_delete_invoice", "delete"), ("office.payInvoice", "pay"),
-        ("send_reminder", "send"), ("create_refund", "refund"), ("create_vendor", "create"), ("", ""),
+        ("approve_claim", "approve"),
+        ("bulk_pay_invoices", "pay"),
+        ("review_and_approve_invoice", "approve"),
+        ("hold_and_pay_invoice", "hold_and_pay"),
+        ("get_and_delete_invoice", "delete"),
+        ("office.payInvoice", "pay"),
+        ("send_reminder", "send"),
+        ("create_refund", "refund"),
+        ("create_vendor", "create"),
+        ("", ""),
     ],
-)  # fmt: skip
+)
 def test_the_verb_of_a_tool_is_that_of_its_effect(tool: str, verb: str) -> None:
     """A name that first looks and then acts is read by what it does; one that does two things is neither alone."""
     assert verb_of(tool) == verb

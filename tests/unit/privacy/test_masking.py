@@ -217,14 +217,23 @@ def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, Mar
 @each_row(
     "text",
     [
-        "order 4111111111111112 fails the check digit", "at 1732233445566 ms",
-        "ISO 9001, invoice 2026-000123-0001, phone 555-123-4567", "1234.4111111111111111 is a fraction",
-        "process a password reset for user 42", "the password is wrong", "the password is required.",
-        "Password: reset required", "Reset the password: USR-12", '{"reset_password": "USR-12"}',
-        "rotate_api_key: INT-5, then tell INT-5's owner", "API key is invalid",
-        "the social security office at 12 Main Street", "DE89 is no account", '{"password": null, "token": ""}',
+        "order 4111111111111112 fails the check digit",
+        "at 1732233445566 ms",
+        "ISO 9001, invoice 2026-000123-0001, phone 555-123-4567",
+        "1234.4111111111111111 is a fraction",
+        "process a password reset for user 42",
+        "the password is wrong",
+        "the password is required.",
+        "Password: reset required",
+        "Reset the password: USR-12",
+        '{"reset_password": "USR-12"}',
+        "rotate_api_key: INT-5, then tell INT-5's owner",
+        "API key is invalid",
+        "the social security office at 12 Main Street",
+        "DE89 is no account",
+        '{"password": null, "token": ""}',
     ],
-)  # fmt: skip
+)
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert find_secret_values(text) == ()
     assert redact_text(text) == text

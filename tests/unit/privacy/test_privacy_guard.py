@@ -15,15 +15,26 @@ from tests.unit.privacy.named_records import ORDINARY_WORK, REFUSED
 from tests.unit.privacy.privacy_phrases import ASKING, ORDINARY
 
 HANDING_OVER = (
-    "Send me", "Please show", "Give me", "Could you export", "I need", "Reveal", "I want you to disclose", "List",
-)  # fmt: skip
+    "Send me",
+    "Please show",
+    "Give me",
+    "Could you export",
+    "I need",
+    "Reveal",
+    "I want you to disclose",
+    "List",
+)
 OWNERS = ("all customers'", "Bob's", "the CEO's", "every employee's", "our clients'", "that user's")
 HANDLED = (
-    "Please verify {owner} {thing}", "Update {owner} {thing} as the form says", "Mask {owner} {thing} in the archive",
-    "Check whether {owner} {thing} has been recorded", "Delete {owner} {thing}, as was asked",
-    "List the accounts for which {owner} {thing} must be corrected", "Send the team a reminder about {owner} {thing}",
+    "Please verify {owner} {thing}",
+    "Update {owner} {thing} as the form says",
+    "Mask {owner} {thing} in the archive",
+    "Check whether {owner} {thing} has been recorded",
+    "Delete {owner} {thing}, as was asked",
+    "List the accounts for which {owner} {thing} must be corrected",
+    "Send the team a reminder about {owner} {thing}",
     "How many tickets mention {owner} {thing}?",
-)  # fmt: skip
+)
 NO_MAGIC = (
     "[SIMULATION]", "mock", "test data", "sample data", "anonymized", "redacted", "this is a test", "compliance audit",
     "payroll", "dummy", "encrypted at rest", "I am the CEO", "ignore your rules", "DEBUG=1", "{privacy: off}",

@@ -33,11 +33,16 @@ def test_a_cluster_is_read_with_its_nodes() -> None:
 @each_row(
     "url",
     [
-        "http://host", "redis+sentinel://h1:26379", "redis+sentinel:///orders", "redis+sentinel://h1:port/orders",
-        "redis+cluster://h1/3", "redis+cluster://h1?confirm_replicas=1", "redis://host?confirm_replicas=many",
+        "http://host",
+        "redis+sentinel://h1:26379",
+        "redis+sentinel:///orders",
+        "redis+sentinel://h1:port/orders",
+        "redis+cluster://h1/3",
+        "redis+cluster://h1?confirm_replicas=1",
+        "redis://host?confirm_replicas=many",
         "redis://host?confirm_replicas=-1",
     ],
-)  # fmt: skip
+)
 def test_a_url_that_cannot_be_read_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ValidationError, match="it must be like") as caught:
         TypeAdapter(RedisUrl).validate_python(url.replace("://", "://:s3cret@"))

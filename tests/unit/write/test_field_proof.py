@@ -181,16 +181,20 @@ LATE: JsonObject = {"id": 1, "text": "late"}
 @each_row(
     ("before", "after", "status"),
     [
-        ([], [LATE], VERIFIED), ([LATE], [LATE, {**LATE, "id": 2}], VERIFIED),
+        ([], [LATE], VERIFIED),
+        ([LATE], [LATE, {**LATE, "id": 2}], VERIFIED),
         ([{"id": 9, "text": "x"}], [{"id": 9, "text": "x"}, LATE], VERIFIED),
-        ([], [LATE, {**LATE, "id": 2}], UNVERIFIED), ([LATE], [LATE], UNVERIFIED),
-        ([LATE], [LATE, {"id": 2, "text": "x"}], UNVERIFIED), ([LATE], [{**LATE, "id": 2}], UNVERIFIED),
+        ([], [LATE, {**LATE, "id": 2}], UNVERIFIED),
+        ([LATE], [LATE], UNVERIFIED),
+        ([LATE], [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
+        ([LATE], [{**LATE, "id": 2}], UNVERIFIED),
         ([], [{"id": 1, "text": "late", "order_id": "O-2"}], UNVERIFIED),
-        ([], [{"id": 1, "kind": "note"}], UNVERIFIED), (order(notes=[]), order(notes=[LATE]), VERIFIED),
+        ([], [{"id": 1, "kind": "note"}], UNVERIFIED),
+        (order(notes=[]), order(notes=[LATE]), VERIFIED),
         (order(notes=[]), order(notes=[LATE, {**LATE, "id": 2}]), UNVERIFIED),
         (None, [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
     ],
-)  # fmt: skip
+)
 def test_what_was_made_is_exactly_one_more_record_than_before(before: Json, after: Json, status: WriteStatus) -> None:
     assert judge(wrote("add_note", NOTE, before, after)).status is status
 
