@@ -9,16 +9,13 @@ from functools import partial
 from importlib import import_module
 from typing import TypeAlias
 
-from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.credentials import open_credentials
-from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy, PatientPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants
-from services.executor.adapters.tool_servers import DetectingToolServers, open_servers
-from services.executor.adapters.wrapped_servers import BreakingTools, CountedTools, PatientTools, ServerHealth
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.process.synthesis import refuse_bad_files
 from services.executor.core.session.budget import Ceilings, Tariff
 from services.executor.core.session.context import AnswerRules, Limits, Ports, run_beside
@@ -44,6 +41,7 @@ from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection
 from shared.domain.model_price import NANO
+from shared.domain.outgoing import Reach
 from shared.infra.guard import Guard
 from shared.infra.late_model import ClosableModel, CountedModel, LateModel
 from shared.infra.metrics import Metrics
@@ -90,11 +88,11 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
     try:
         async with (
             open_credentials(settings.credentials_dir, Guard(settings.operators_reach)) as credentials,
-            open_servers(settings.tools_reach, credentials, tracer, settings.tool_list_seconds) as servers,
+            open_servers(
+                settings.tools_reach, credentials, tracer, settings.tool_list_seconds, Resilience(metrics)
+            ) as tools,
             AsyncExitStack() as parts,
         ):
-            breaking = BreakingTools(servers)
-            tools, standing = CountedTools(PatientTools(breaking), metrics), ServerHealth(breaking, credentials)
             stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
             counted = CountedModel(model, _tiers(settings), metrics)
@@ -105,7 +103,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
                 ports = equip_ports(ports)
             archive, memories = settings.archive(), settings.session_archive()
             carrying_out = worker(ports, limits, load_prompts(), execute_task)
-            sessions = run_sessions(settings, carrying_out, stored(1.0), archive, memories, standing, metrics)
+            sessions = run_sessions(settings, carrying_out, stored(1.0), archive, memories, tools, metrics)
             await run_beside(sessions, _load_sdk_ahead())
     finally:
         await redis.aclose()
@@ -149,11 +147,8 @@ async def _discover_tools(wanted: WantedTools) -> ServerListing:
     connection = _connection(wanted)
     async with (
         open_credentials(CredentialSettings().credentials_dir) as credentials,
-        McpTools(credentials=credentials) as mcp,
-        RestBridge(credentials=credentials) as rest,
-        A2aAgents(credentials=credentials) as agents,
+        open_servers(Reach(), credentials) as servers,
     ):
-        servers = DetectingToolServers(mcp, rest, agents=agents)
         tools = await servers.discover(connection)
         return ServerListing(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
 

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
-from services.executor.adapters.tool_servers import open_servers
+from services.executor.adapters.tool_servers import ConnectedServers, open_servers
 from services.executor.ports.tools import (
     Credentials,
     CredentialUnavailable,
     Tool,
-    ToolServers,
     ToolSilent,
     ToolUnreachable,
 )
@@ -149,7 +148,7 @@ async def _try_connections(
 
 
 async def _try(
-    connection: Connection, servers: ToolServers, credentials: Credentials, places: asyncio.Semaphore
+    connection: Connection, servers: ConnectedServers, credentials: Credentials, places: asyncio.Semaphore
 ) -> ConnectionTrial:
     async with places:
         try:

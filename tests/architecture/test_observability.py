@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from cli.main import all_commands, load_command
-from services.executor.adapters.wrapped_servers import Circuit
+from services.executor.adapters.resilience import Circuit
 from services.executor.ports.sessions import Fault
 from shared.domain import words
 from shared.domain.metric_names import BUILD, METRICS, Kind, Metric

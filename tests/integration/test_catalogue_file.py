@@ -8,15 +8,14 @@ from rich.console import Console
 
 from cli.tools import as_table
 from examples.company.protocols import ToolProtocol
-from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.stored_tenants import FileTenants
-from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.records.read_backs import likely_proof
 from services.executor.entrypoints.tools import CatalogueExists, ServerListing, describe_tools, document, write
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.outgoing import Reach
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company
 
@@ -28,8 +27,7 @@ KEY = {ToolProtocol.MCP: "idempotency_key", ToolProtocol.REST: None}  # over the
 
 async def found_at(served: Company, connection: Connection | None = None) -> ServerListing:
     at = connection or served.connection
-    async with McpTools() as mcp, RestBridge() as rest:
-        servers = DetectingToolServers(mcp, rest)
+    async with open_servers(Reach()) as servers:
         tools = await servers.discover(at)
         return ServerListing(servers.protocol_of(at), servers.may_have_unlisted(at), tools, at)
 

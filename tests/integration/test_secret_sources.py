@@ -9,10 +9,10 @@ from moto.server import ThreadedMotoServer
 
 from services.executor.adapters.credentials import ResolvedCredentials, Secrets, open_credentials
 from services.executor.adapters.oauth_tokens import TokenEndpoints
-from services.executor.adapters.wrapped_servers import BreakingTools, ServerHealth
 from services.executor.ports.tools import CredentialHeader, CredentialUnavailable
 from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_of, folder_of, parse_reference
 from shared.contracts.tenant import Connection
+from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
 
 SECRET = "s3cr3t-of-the-erp"
@@ -191,7 +191,7 @@ async def test_a_file_that_holds_no_usable_secret_is_named(tmp_path: Path, conte
 async def test_health_counts_the_connections_that_have_no_credential_to_show(tmp_path: Path) -> None:
     """Once each, and until they have one; no address, no reference."""
     async with open_credentials(tmp_path) as credentials:
-        standing = ServerHealth(BreakingTools(FakeToolServers()), credentials)
+        standing = connected(FakeToolServers(), credentials=credentials)
         for _ in range(3):
             with pytest.raises(CredentialUnavailable):
                 await credentials.header_for(connection("file:erp"))

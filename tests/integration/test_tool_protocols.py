@@ -1,7 +1,5 @@
 """Which protocol a tool server speaks: found out by asking, remembered while it works, never held against it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,23 +10,16 @@ from starlette.routing import Route
 
 from examples.company.faults import ToolFaults
 from examples.company.server import build_app
-from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json
+from shared.domain.outgoing import Reach
 from tests.company_stage import company, open_books
 from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
 
 pytestmark = pytest.mark.promise("tools.protocol_detected")
-
-
-@asynccontextmanager
-async def detecting() -> AsyncIterator[DetectingToolServers]:
-    async with McpTools() as mcp, RestBridge() as rest:
-        yield DetectingToolServers(mcp, rest)
 
 
 def reading(**known: Json) -> LegacyBridge:
@@ -49,7 +40,7 @@ def odd(status: int, body: str, listing: str | None = "[]") -> Starlette:
 
 
 async def test_an_mcp_server_is_found_at_the_url_or_below_it(tmp_path: Path) -> None:
-    async with company(tmp_path) as running, detecting() as servers:
+    async with company(tmp_path) as running, open_servers(Reach()) as servers:
         below = await servers.discover(running.connection)
         exact = await servers.discover(Connection(id="company", url=f"{running.url}/mcp"))
     assert [tool.name for tool in below] == [tool.name for tool in exact] != []
@@ -57,7 +48,7 @@ async def test_an_mcp_server_is_found_at_the_url_or_below_it(tmp_path: Path) -> 
 
 
 async def test_a_bridge_is_found_although_it_lists_nothing() -> None:
-    async with bridge(LegacyBridge({})) as connection, detecting() as servers:
+    async with bridge(LegacyBridge({})) as connection, open_servers(Reach()) as servers:
         assert await servers.discover(connection, "s1") == ()
         assert servers.may_have_unlisted(connection)
 
@@ -75,13 +66,13 @@ async def test_a_bridge_is_found_although_it_lists_nothing() -> None:
     ],
 )
 async def test_a_bridge_is_found_whatever_it_says_to_mcp(status: int, body: str) -> None:
-    async with serving(odd(status, body)) as url, detecting() as servers:
+    async with serving(odd(status, body)) as url, open_servers(Reach()) as servers:
         assert await servers.discover(Connection(id="odd", url=url)) == ()
 
 
 @pytest.mark.parametrize(("status", "listing"), [(503, "[]"), (404, None), (404, "{}")])
 async def test_a_server_that_is_busy_or_speaks_neither_is_no_bridge(status: int, listing: str | None) -> None:
-    async with serving(odd(status, "no", listing)) as url, detecting() as servers:
+    async with serving(odd(status, "no", listing)) as url, open_servers(Reach()) as servers:
         with pytest.raises(ToolSilent):
             await servers.discover(Connection(id="odd", url=url))
 
@@ -90,7 +81,7 @@ async def test_the_decision_is_remembered_while_it_works() -> None:
     served = reading(status="open")
     seen: list[str] = []
 
-    async with serving(_watched(served, seen)) as url, detecting() as servers:
+    async with serving(_watched(served, seen)) as url, open_servers(Reach()) as servers:
         connection = Connection(id="bridge", url=url)
         await servers.discover(connection, "s1")
         first = len(seen)
@@ -102,7 +93,7 @@ async def test_the_decision_is_remembered_while_it_works() -> None:
 
 async def test_a_server_that_comes_back_with_the_other_protocol_is_found_again(tmp_path: Path) -> None:
     mcp_app = build_app(open_books(tmp_path), ToolFaults({}), faults_may_change=False)
-    async with detecting() as servers:
+    async with open_servers(Reach()) as servers:
         async with serving(mcp_app) as url:
             connection = Connection(id="moved", url=url)
             port = int(url.rpartition(":")[2])
@@ -116,14 +107,14 @@ async def test_a_server_that_comes_back_with_the_other_protocol_is_found_again(t
 
 async def test_a_call_without_a_discovery_finds_the_protocol_within_its_time() -> None:
     served = reading(status="open")
-    async with bridge(served) as connection, detecting() as servers:
+    async with bridge(served) as connection, open_servers(Reach()) as servers:
         answer = await servers.call(connection, "get_order", {"order_id": "O-1"}, 5, "s1")
     assert answer.content == {"status": "open"}
     assert len(served.calls) == 1
 
 
 async def test_a_call_whose_server_speaks_nothing_known_was_not_sent() -> None:
-    async with serving(odd(404, "no", None)) as url, detecting() as servers:
+    async with serving(odd(404, "no", None)) as url, open_servers(Reach()) as servers:
         with pytest.raises(ToolUnreachable, match="was not sent"):
             await servers.call(Connection(id="odd", url=url), "get_order", {}, 5)
 
@@ -131,7 +122,7 @@ async def test_a_call_whose_server_speaks_nothing_known_was_not_sent() -> None:
 async def test_a_connection_may_say_its_protocol_outright() -> None:
     served = reading(status="open")
     seen: list[str] = []
-    async with serving(_watched(served, seen)) as url, detecting() as servers:
+    async with serving(_watched(served, seen)) as url, open_servers(Reach()) as servers:
         connection = Connection(id="bridge", url=url, protocol="rest")
         await servers.discover(connection, "s1")
         with pytest.raises(ToolSilent):

@@ -12,10 +12,11 @@ import pytest
 from examples.company.faults import ToolFault
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
+from shared.domain.outgoing import Reach
 from shared.domain.words import ToolClass
 from tests.company_stage import company
 from tests.doubles.fake_tool_servers import FakeToolServers
@@ -60,15 +61,14 @@ async def rest(_: Path) -> AsyncIterator[Stage]:
 
 @asynccontextmanager
 async def detected_rest(_: Path) -> AsyncIterator[Stage]:
-    async with bridge(_books()) as connection, McpTools() as mcp_tools, RestBridge() as rest_bridge:
-        servers = DetectingToolServers(mcp_tools, rest_bridge)
+    async with bridge(_books()) as connection, open_servers(Reach()) as servers:
         yield Stage(servers, connection, Connection(id="down", url=f"http://127.0.0.1:{_closed_port()}"))
 
 
 @asynccontextmanager
 async def detected_mcp(folder: Path) -> AsyncIterator[Stage]:
-    async with mcp(folder) as stage, RestBridge() as rest_bridge:
-        yield stage._replace(servers=DetectingToolServers(stage.servers, rest_bridge))
+    async with mcp(folder) as stage, open_servers(Reach()) as servers:
+        yield stage._replace(servers=servers)
 
 
 def _books() -> LegacyBridge:

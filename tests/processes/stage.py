@@ -16,19 +16,20 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from cli.demo.books import BookChange, Books
-from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_spend import RedisSpend
+from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.stored_tenants import FileTenants
-from services.executor.adapters.wrapped_servers import PatientTools
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
+from shared.domain.outgoing import Reach
 from shared.domain.words import Dialect
 from shared.infra.live import Live
 from shared.infra.redis import connect
@@ -154,13 +155,12 @@ async def open_stage(
         model = NamingModel(planner)
         policy = HttpPolicy(await servers.start(serving(policy_app())))
         open_things.push_async_callback(policy.close)
-        tools = await enter(McpTools())
+        tools = await enter(open_servers(Reach(), resilience=Resilience(pauses=_PAUSES if patient else ())))
         redis = await enter(_redis(redis_url))
         tenants = FileTenants.read(TENANT_FILE, office.url)
         if tenant is not None:
             tenants.record = tenant.model_copy(update={"connections": tenants.record.connections})
-        servers_of_tools = PatientTools(tools, _PAUSES) if patient else tools
-        ports = Ports(model, servers_of_tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
+        ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
         yield Stage(
             worker=Worker(ports, limits, load(), execute_task),
             store=TaskStore(redis, await enter(Live(redis))),

@@ -280,8 +280,8 @@ class ResolvedCredentials(Credentials):
         self._lacking: set[str] = set()
 
     @property
+    @override
     def lacking(self) -> int:
-        """How many connections had no credential when they were last used."""
         return len(self._lacking)
 
     async def header_for(

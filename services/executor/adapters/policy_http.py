@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeVar
 import httpx2
 
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
-from services.executor.ports.tools import T
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, verdict_word
 from shared.contracts.policy_hash import context_hash, policy_hash
@@ -23,6 +22,7 @@ from shared.ports.meter import Meter
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
 Answer = TypeVar("Answer", bound=PolicyContract)
+T = TypeVar("T")
 _SECONDS = 5.0
 _HEADERS = httpx2.Headers({"content-type": "application/json"})
 _MOST_HASHES = 64

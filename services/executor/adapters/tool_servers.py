@@ -1,10 +1,12 @@
-"""Chooses which tool server is asked, and how (``ToolServers``): by the protocol that it speaks, guarded by who named
-it.
+"""Asks the tool server that a connection names (``ToolServers``): under the guard of whoever named it, in the protocol
+that the server speaks, and without the secrets that it was shown in what it answers.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from time import monotonic
+from typing import TypeVar, cast
 
 import structlog
 from typing_extensions import override
@@ -12,11 +14,12 @@ from typing_extensions import override
 from services.executor.adapters.a2a_agents import A2aAgents
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.resilience import Resilience, ServerQuestion
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.wrapped_servers import DiscreetServers
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.lru_cache import LruCache
 from shared.domain.outgoing import Reach, Refused, check_url, operators_reach
 from shared.infra.guard import Guard
@@ -25,53 +28,150 @@ from shared.ports.tracing import NO_TRACER, Tracer
 log = structlog.get_logger()
 
 MAX_REMEMBERED = 1024
+_IN_ITS_PLACE = "[credential]"
+_SHORTEST = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
+
+T = TypeVar("T")
 
 
-class DetectingToolServers(ports.WrappedServers):
-    """Servers of every protocol. A connection may name its protocol; else the server's answers decide, and the decision
-    holds while it works.
+class ServersByProtocol:
+    """The servers of connections of one origin. A connection may name its protocol; else the server's answers decide,
+    and the decision holds while it works.
+    """
+
+    def __init__(self, mcp: ports.ToolServers, rest: ports.ToolServers, agents: ports.ToolServers) -> None:
+        """``agents``: used only for connections that name that protocol; it is never detected."""
+        self._servers = {"mcp": mcp, "rest": rest, "a2a": agents}
+        self._detected = LruCache[str, str](MAX_REMEMBERED)
+
+    def protocol_of(self, connection: Connection) -> str:
+        """``mcp``, ``rest`` or ``a2a``, once it is stated or was found; else empty."""
+        stated = connection.protocol in self._servers
+        return connection.protocol if stated else self._detected.get(connection.url, "")
+
+    def servers_for(self, connection: Connection) -> ports.ToolServers | None:
+        """The servers of the connection's protocol; None as long as that is unknown."""
+        return self._servers.get(self.protocol_of(connection))
+
+    async def discover(self, connection: Connection, session_id: str) -> tuple[ports.Tool, ...]:
+        known = self.servers_for(connection)
+        try:
+            if known is not None:
+                return await known.discover(connection, session_id)
+        except ports.OtherProtocol:
+            if connection.protocol in self._servers:
+                raise
+            log.info("tool_protocol_changed", connection=connection.id)
+        except ports.ToolSilent:
+            self._detected.pop(connection.url, None)  # the next discovery asks anew
+            raise
+        return (await self._detect(connection, session_id))[1]
+
+    async def find_servers(
+        self, connection: Connection, tool: str, timeout: float, session_id: str
+    ) -> tuple[ports.ToolServers, float]:
+        """The servers of the connection's protocol, which is detected first if it is not known, and the seconds left
+        for the call. Whatever error is raised here, the call itself was not sent.
+        """
+        if known := self.servers_for(connection):
+            return known, timeout
+        until = monotonic() + timeout
+        try:
+            async with asyncio.timeout(timeout):
+                servers, _ = await self._detect(connection, session_id)
+        except (TimeoutError, ports.ToolSilent) as error:
+            what = f"{tool} was not sent: {error or 'no protocol was found in time'}"
+            raise ports.ToolUnreachable(what) from error
+        return servers, max(0.001, until - monotonic())
+
+    async def _detect(
+        self, connection: Connection, session_id: str
+    ) -> tuple[ports.ToolServers, tuple[ports.Tool, ...]]:
+        """The servers of the protocol that lists tools, and these. A server that fails while it speaks MCP is not asked
+        further.
+        """
+        protocol = "mcp"
+        try:
+            tools = await self._servers[protocol].discover(connection, session_id)
+        except ports.OtherProtocol as not_mcp:
+            protocol = "rest"
+            tools = await self._discover_by_rest(connection, session_id, not_mcp)
+        self._detected.keep(connection.url, protocol)
+        log.info("tool_protocol", connection=connection.id, protocol=protocol)
+        return self._servers[protocol], tools
+
+    async def _discover_by_rest(
+        self, connection: Connection, session_id: str, not_mcp: ports.OtherProtocol
+    ) -> tuple[ports.Tool, ...]:
+        try:
+            return await self._servers["rest"].discover(connection, session_id)
+        except ports.OtherProtocol as not_rest:
+            raise ports.ToolSilent(f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})") from not_rest
+
+
+class ConnectedServers(ports.ToolServers):
+    """``trusted``: for connections of the installation's operator; ``tenants``: for those of a tenant's operators;
+    ``guarded``: for those that a request named and ``reach`` permits.
     """
 
     def __init__(
         self,
-        mcp: ports.ToolServers,
-        rest: ports.ToolServers,
-        agents: ports.ToolServers | None = None,
+        trusted: ServersByProtocol,
+        tenants: ServersByProtocol,
+        guarded: ServersByProtocol,
+        reach: Reach,
+        credentials: ports.Credentials,
+        resilience: Resilience,
     ) -> None:
-        """``agents``: used only for connections that name that protocol; it is never detected."""
-        super().__init__(mcp)
-        self._mcp = mcp
-        self._rest = rest
-        self._agents = agents
-        self._spoken = LruCache[str, ports.ToolServers](MAX_REMEMBERED)
+        """``credentials``: those that the servers are shown."""
+        self._trusted, self._tenants, self._guarded = trusted, tenants, guarded
+        self._reach, self._operators = reach, operators_reach(reach.listed)
+        self._credentials, self._resilience = credentials, resilience
+        self._hidden = IdentityCache[tuple[ports.Tool, ...], dict[tuple[str, ...], tuple[ports.Tool, ...]]](
+            lambda _: {}, 128
+        )
 
-    @override
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
-        stated = self._servers_by_protocol(connection)
-        if stated is not None:
-            return await stated.discover(connection, session_id)
-        remembered = self._spoken.get(connection.url)
-        try:
-            if remembered is not None:
-                return await remembered.discover(connection, session_id)
-        except ports.OtherProtocol:
-            log.info("tool_protocol_changed", connection=connection.id)
-        except ports.ToolSilent:
-            self._spoken.pop(connection.url, None)  # the next discovery asks anew
-            raise
-        return (await self._detect(connection, session_id))[1]
+    @property
+    def circuits(self) -> Mapping[str, int]:
+        """Servers by the state of their circuit breakers, and how many connections have no credential to show."""
+        lacking = self._credentials.lacking
+        return {**self._resilience.circuits, **({"without_credential": lacking} if lacking else {})}
+
+    def protocol_of(self, connection: Connection) -> str:
+        """``mcp``, ``rest`` or ``a2a``, once it is stated or was found; else empty."""
+        return self._of_origin(connection).protocol_of(connection)
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
-        spoken = self._known_servers(connection)
-        return spoken is not None and spoken.may_have_unlisted(connection)
+        known = self._of_origin(connection).servers_for(connection)
+        return known is not None and known.may_have_unlisted(connection)
 
     @override
-    async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
-        """Makes a call or a read by the connection's protocol, which is detected first if it is not known."""
-        deadline = asyncio.get_running_loop().time() + (question.timeout or 0.0)
-        spoken = self._known_servers(question.connection) or await self._detect_before_call(question, deadline)
-        return await send(spoken, max(0.001, deadline - asyncio.get_running_loop().time()))
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
+        async def send(_: float) -> tuple[ports.Tool, ...]:
+            return await self._choose_origin(connection).discover(connection, session_id)
+
+        return await self._ask(ServerQuestion("discover", connection), send)
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ports.ToolAnswer:
+        async def send(left: float) -> ports.ToolAnswer:
+            servers, left = await self._choose_origin(connection).find_servers(connection, tool, left, session_id)
+            return await servers.call(connection, tool, arguments, left, session_id)
+
+        return await self._ask(ServerQuestion("call", connection, tool, timeout), send)
+
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ports.ToolAnswer:
+        async def send(left: float) -> ports.ToolAnswer:
+            servers, left = await self._choose_origin(connection).find_servers(connection, tool, left, session_id)
+            return await servers.read(connection, tool, arguments, left, session_id)
+
+        return await self._ask(ServerQuestion("read", connection, tool, timeout), send)
 
     @override
     async def ask_outcome(
@@ -83,105 +183,30 @@ class DetectingToolServers(ports.WrappedServers):
         *,
         stop_agent: bool = False,
     ) -> ports.ToolAnswer | None:
-        if self._known_servers(connection) is None:
-            return None
-        return await super().ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
+        async def send(left: float) -> ports.ToolAnswer | None:
+            known = self._choose_origin(connection).servers_for(connection)
+            if known is None:
+                return None
+            return await known.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent)
 
-    @override
-    def protocol_of(self, connection: Connection) -> str:
-        spoken = self._known_servers(connection)
-        if spoken is None:
-            return ""
-        return {id(self._mcp): "mcp", id(self._rest): "rest"}.get(id(spoken), "a2a")
+        return await self._ask(ServerQuestion("recall", connection, timeout=timeout), send)
 
-    def _servers_by_protocol(self, connection: Connection) -> ports.ToolServers | None:
-        stated = {"mcp": self._mcp, "rest": self._rest, "a2a": self._agents}
-        return stated.get(connection.protocol)
+    async def _ask(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
+        """The answer, or an error, without the secrets that its server was shown."""
+        connection = question.connection
 
-    def _known_servers(self, connection: Connection) -> ports.ToolServers | None:
-        return self._servers_by_protocol(connection) or self._spoken.get(connection.url)
+        async def send_discreetly(left: float) -> T:
+            try:
+                answer = await send(left)
+            except (ports.ToolUnreachable, ports.ToolSilent) as error:
+                said = _text(str(error), self._credentials.shown_secrets(connection))
+                raise (error if said == str(error) else type(error)(said)) from None
+            secrets = self._credentials.shown_secrets(connection)
+            return cast("T", self._without_secrets(answer, secrets)) if secrets else answer
 
-    async def _detect_before_call(self, question: ports.ServerQuestion, deadline: float) -> ports.ToolServers:
-        """The servers of the detected protocol. Whatever error is raised here, the call itself was not sent."""
-        try:
-            async with asyncio.timeout_at(deadline):
-                return (await self._detect(question.connection, question.session_id))[0]
-        except (TimeoutError, ports.ToolSilent) as error:
-            what = f"{question.tool} was not sent: {error or 'no protocol was found in time'}"
-            raise ports.ToolUnreachable(what) from error
+        return await self._resilience.ask(question, send_discreetly)
 
-    async def _detect(
-        self, connection: Connection, session_id: str
-    ) -> tuple[ports.ToolServers, tuple[ports.Tool, ...]]:
-        """The protocol that lists tools, and these. A server that fails while it speaks MCP is not asked further."""
-        spoken = self._mcp
-        try:
-            tools = await self._mcp.discover(connection, session_id)
-        except ports.OtherProtocol as not_mcp:
-            spoken = self._rest
-            tools = await self._discover_by_rest(connection, session_id, not_mcp)
-        self._spoken.keep(connection.url, spoken)
-        log.info("tool_protocol", connection=connection.id, protocol="mcp" if spoken is self._mcp else "rest")
-        return spoken, tools
-
-    async def _discover_by_rest(
-        self, connection: Connection, session_id: str, not_mcp: ports.OtherProtocol
-    ) -> tuple[ports.Tool, ...]:
-        try:
-            return await self._rest.discover(connection, session_id)
-        except ports.OtherProtocol as not_rest:
-            raise ports.ToolSilent(f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})") from not_rest
-
-
-@asynccontextmanager
-async def open_servers(
-    reach: Reach,
-    credentials: ports.Credentials | None = None,
-    tracer: Tracer = NO_TRACER,
-    list_seconds: float = 0.0,
-) -> AsyncIterator[ports.ToolServers]:
-    """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
-
-    ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
-    ``list_seconds``: for how long a list of tools holds.
-    ``tracer``: whose trace those are told of that ask for it; who is named by a request is never told.
-    """
-    guard, shown = Guard(reach), credentials or NoCredentials()
-    tenants_guard = Guard(operators_reach(reach.listed))
-    async with (
-        McpTools(credentials=shown, tracer=tracer, list_seconds=list_seconds) as mcp,
-        RestBridge(credentials=shown, tracer=tracer) as rest,
-        McpTools(credentials=shown, guard=tenants_guard, tracer=tracer, list_seconds=list_seconds) as tenants_mcp,
-        RestBridge(tenants_guard, shown, tracer) as tenants_rest,
-        A2aAgents(credentials=shown, tracer=tracer) as agents,
-        A2aAgents(tenants_guard, shown, tracer) as tenants_agents,
-        McpTools(guard=guard, list_seconds=list_seconds) as far_mcp,
-        RestBridge(guard) as far_rest,
-    ):
-        trusted = DiscreetServers(DetectingToolServers(mcp, rest, agents=agents), shown)
-        tenants = DiscreetServers(DetectingToolServers(tenants_mcp, tenants_rest, agents=tenants_agents), shown)
-        yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest), reach)
-
-
-class ByOrigin(ports.WrappedServers):
-    """Chooses servers by who named the connection. ``trusted``: for those of the installation's operator; ``tenants``:
-    for those of a tenant's operators.
-
-    ``guarded`` is asked about connections that a request named and ``reach`` permits.
-    """
-
-    def __init__(
-        self, trusted: ports.ToolServers, tenants: ports.ToolServers, guarded: ports.ToolServers, reach: Reach
-    ) -> None:
-        super().__init__(trusted)
-        self._tenants, self._guarded = tenants, guarded
-        self._reach, self._operators = reach, operators_reach(reach.listed)
-
-    @override
-    async def _ask(self, question: ports.ServerQuestion, send: ports.Send[ports.T]) -> ports.T:
-        return await send(self._checked_servers(question.connection), question.timeout or 0.0)
-
-    def _checked_servers(self, connection: Connection) -> ports.ToolServers:
+    def _choose_origin(self, connection: Connection) -> ServersByProtocol:
         """The servers to ask about the connection; raises ``ToolForbidden`` if its address may not be called, as far as
         its text tells.
         """
@@ -190,10 +215,86 @@ class ByOrigin(ports.WrappedServers):
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
                 raise ports.ToolForbidden(f"the URL {error.message}") from error
-        return self._servers_of(connection)
+        return self._of_origin(connection)
 
-    @override
-    def _servers_of(self, connection: Connection) -> ports.ToolServers:
+    def _of_origin(self, connection: Connection) -> ServersByProtocol:
         if connection.from_request:
             return self._guarded
-        return self._tenants if connection.owner else self._servers
+        return self._tenants if connection.owner else self._trusted
+
+    def _without_secrets(self, answer: object, secrets: tuple[str, ...]) -> object:
+        """Of a listing the same objects for the same one, as long as the secrets are the same."""
+        match answer:
+            case ports.ToolAnswer():
+                return _answer_without_secrets(answer, secrets)
+            case tuple():
+                known = self._hidden(answer)
+                if secrets not in known:
+                    known.clear()
+                    known[secrets] = tuple(_tool_without_secrets(tool, secrets) for tool in answer)
+                return known[secrets]
+            case _:
+                return answer
+
+
+def _answer_without_secrets(answer: ports.ToolAnswer, secrets: Sequence[str]) -> ports.ToolAnswer:
+    asked = answer.unfinished
+    cleaned = asked._replace(question=_text(asked.question, secrets)) if asked else None
+    return answer._replace(content=_without_secrets(answer.content, secrets), unfinished=cleaned)
+
+
+def _tool_without_secrets(tool: ports.Tool, secrets: Sequence[str]) -> ports.Tool:
+    schema = cast("JsonObject", _without_secrets(tool.input_schema, secrets))
+    return tool._replace(description=_text(tool.description, secrets), input_schema=schema)
+
+
+def _without_secrets(value: Json, secrets: Sequence[str]) -> Json:
+    match value:
+        case str():
+            return _text(value, secrets)
+        case list():
+            return [_without_secrets(part, secrets) for part in value]
+        case dict():
+            return {_text(name, secrets): _without_secrets(part, secrets) for name, part in value.items()}
+        case _:
+            return value
+
+
+def _text(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, _IN_ITS_PLACE) if len(secret) >= _SHORTEST else text
+    return text
+
+
+@asynccontextmanager
+async def open_servers(
+    reach: Reach,
+    credentials: ports.Credentials | None = None,
+    tracer: Tracer = NO_TRACER,
+    list_seconds: float = 0.0,
+    resilience: Resilience | None = None,
+) -> AsyncIterator[ConnectedServers]:
+    """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
+
+    ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
+    ``list_seconds``: for how long a list of tools holds.
+    ``tracer``: whose trace those are told of that ask for it; who is named by a request is never told.
+    ``resilience``: without one, nothing is asked again.
+    """
+    shown = credentials or NoCredentials()
+    async with AsyncExitStack() as stack:
+
+        async def open_origin(guard: Guard | None, shown: ports.Credentials, tracer: Tracer) -> ServersByProtocol:
+            enter = stack.enter_async_context
+            mcp = await enter(McpTools(guard=guard, credentials=shown, tracer=tracer, list_seconds=list_seconds))
+            rest = await enter(RestBridge(guard, shown, tracer))
+            return ServersByProtocol(mcp, rest, await enter(A2aAgents(guard, shown, tracer)))
+
+        yield ConnectedServers(
+            await open_origin(None, shown, tracer),
+            await open_origin(Guard(operators_reach(reach.listed)), shown, tracer),
+            await open_origin(Guard(reach), NoCredentials(), NO_TRACER),
+            reach,
+            shown,
+            resilience or Resilience(pauses=()),
+        )

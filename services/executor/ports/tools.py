@@ -1,9 +1,7 @@
 """Tool servers, and what they are shown so that they know who calls."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
-
-from typing_extensions import override
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
@@ -35,6 +33,11 @@ class Credentials(Protocol):
         ``refused``: one that the server did not accept; another is returned if there is one, else the same.
         """
 
+    @property
+    def lacking(self) -> int:
+        """How many connections had no credential when they were last used."""
+        return 0
+
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         """The secrets that this server was shown recently, which are to be kept out of its answers."""
 
@@ -42,8 +45,6 @@ class Credentials(Protocol):
 # The arguments of a skill's call that are not the model's: our name for the call, and the agent's task that it goes on
 # with. ``MESSAGE`` is what the agent is told, ``PARTS`` a person's answer that is more than text, as A2A 1.0 has parts.
 MESSAGE, CALL_ID, AGENT_TASK, PARTS = "message", "message_id", "task_id", "parts"
-
-T = TypeVar("T")
 
 
 class Tool(NamedTuple):
@@ -117,6 +118,10 @@ class ToolSilent(Exception):
     """The request may have reached the server, but no usable answer came (time-out, cut, garbage)."""
 
 
+class OtherProtocol(ToolSilent):
+    """The server answered, and not in this protocol."""
+
+
 class ToolServers(Protocol):
     """Tool servers, asked by connection. ``session_id`` is the task's session: servers of the REST bridge count
     once-only calls by it.
@@ -127,10 +132,6 @@ class ToolServers(Protocol):
 
     def may_have_unlisted(self, connection: Connection) -> bool:
         """Whether a server, once discovered, may have tools that it does not list."""
-
-    def protocol_of(self, connection: Connection) -> str:  # noqa: ARG002  nothing is known
-        """``mcp``, ``rest`` or ``a2a``, once it is stated or was found; else empty."""
-        return ""
 
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
@@ -158,75 +159,3 @@ class ToolServers(Protocol):
         never had the call. Raises what ``call`` raises.
         """
         return None
-
-
-class ServerQuestion(NamedTuple):
-    """One question to a server. ``kind``: discover (which alone has no time-out), call, read, or recall."""
-
-    kind: str
-    connection: Connection
-    tool: str = ""
-    arguments: JsonObject = {}
-    timeout: float | None = None
-    session_id: str = ""
-
-
-Send: TypeAlias = Callable[[ToolServers, float], Awaitable[T]]
-
-
-class WrappedServers(ToolServers):
-    """Tool servers around others: each question goes through ``_ask``, which subclasses override."""
-
-    def __init__(self, servers: ToolServers) -> None:
-        self._servers = servers
-
-    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
-        """Ask the servers with ``send``, which takes them and the seconds that are left."""
-        return await send(self._servers, question.timeout or 0.0)
-
-    def _servers_of(self, connection: Connection) -> ToolServers:  # noqa: ARG002  one for all
-        """The servers that know the connection."""
-        return self._servers
-
-    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        question = ServerQuestion("discover", connection, session_id=session_id)
-        return await self._ask(question, lambda them, _: them.discover(connection, session_id))
-
-    def may_have_unlisted(self, connection: Connection) -> bool:
-        return self._servers_of(connection).may_have_unlisted(connection)
-
-    @override
-    def protocol_of(self, connection: Connection) -> str:
-        return self._servers_of(connection).protocol_of(connection)
-
-    async def call(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        question = ServerQuestion("call", connection, tool, arguments, timeout, session_id)
-        return await self._ask(question, lambda them, left: them.call(connection, tool, arguments, left, session_id))
-
-    @override
-    async def read(
-        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
-    ) -> ToolAnswer:
-        question = ServerQuestion("read", connection, tool, arguments, timeout, session_id)
-        return await self._ask(question, lambda them, left: them.read(connection, tool, arguments, left, session_id))
-
-    @override
-    async def ask_outcome(
-        self,
-        connection: Connection,
-        arguments: JsonObject,
-        timeout: float,
-        session_id: str = "",
-        *,
-        stop_agent: bool = False,
-    ) -> ToolAnswer | None:
-        return await self._ask(
-            ServerQuestion("recall", connection, "", arguments, timeout, session_id),
-            lambda them, left: them.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent),
-        )
-
-
-class OtherProtocol(ToolSilent):
-    """The server answered, and not in this protocol."""

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.adapters.policy_http import PatientPolicy
-from services.executor.adapters.wrapped_servers import CountedTools
+from services.executor.adapters.resilience import Resilience
 from services.executor.core.session.context import Ports
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.execute import execute_task
@@ -14,6 +14,7 @@ from shared.domain.words import TaskState
 from shared.infra.late_model import CountedModel
 from shared.infra.metrics import Metrics
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
+from tests.doubles.connected import connected
 from tests.doubles.scripted_model import json_reply
 from tests.samples import samples
 from tests.unit.executor.stage import Stage, decision, message
@@ -28,7 +29,7 @@ class Counted:
     async def run(self, turn: Turn | None = None) -> TaskState:
         stage, meter = self.stage, self.metrics
         model = CountedModel(stage.model, {Tier.HAIKU: "small", Tier.SONNET: "large"}, meter)
-        policy, tools = PatientPolicy(stage.policy, meter, ()), CountedTools(stage.servers, meter)
+        policy, tools = PatientPolicy(stage.policy, meter, ()), connected(stage.servers, Resilience(meter))
         ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily, meter=meter)
         worker = Worker(ports, stage.limits, load(), execute_task)
         await worker.run(stage.turns.work(turn or message("Approve claim C-1 of 120.50")), stage.turns)

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.adapters.wrapped_servers import MAX_REMEMBERED, Breaker, BreakerLimits, BreakingTools, Circuit
+from services.executor.adapters.resilience import MAX_REMEMBERED, Breaker, BreakerLimits, Circuit, Resilience
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
+from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.doubles.idle_runner import IdleRunner
 
@@ -35,7 +36,7 @@ class World:
     def __init__(self) -> None:
         self.servers, self.clock = FakeToolServers(), Clock()
         self.servers.add("get_order", lambda _: {"id": "O-1"})
-        self.tools = BreakingTools(self.servers, LIMITS, self.clock)
+        self.tools = connected(self.servers, Resilience(pauses=(), limits=LIMITS, clock=self.clock))
 
     async def fails(self, times: int = 3) -> None:
         self.servers.go_down("shop")

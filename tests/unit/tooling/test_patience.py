@@ -4,7 +4,8 @@ import pytest
 from typing_extensions import override
 
 from services.executor.adapters.policy_http import PatientPolicy
-from services.executor.adapters.wrapped_servers import PatientTools
+from services.executor.adapters.resilience import Resilience
+from services.executor.adapters.tool_servers import ConnectedServers
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.policy import EvaluateRequest, Policy, TextRule
@@ -12,6 +13,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.patiently import retry_patiently
 from shared.ports.meter import NoMeter
+from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.each_row import each_row
 from tests.unit.executor.stage import SaidPolicy
@@ -80,7 +82,7 @@ async def test_a_verdict_that_decides_nothing_is_not_waited_for(request_: Evalua
     assert len(service.asked) == asked
 
 
-_SHOP = Connection(id="shop", url="http://shop.test")
+_SHOP = Connection(id="shop", url="http://shop.test", protocol="mcp")
 
 
 class _Handler:
@@ -96,10 +98,10 @@ class _Handler:
         return "rows"
 
 
-def _serving(handler: _Handler, pauses: tuple[float, ...] = AT_ONCE) -> PatientTools:
+def _serving(handler: _Handler, pauses: tuple[float, ...] = AT_ONCE) -> ConnectedServers:
     servers = FakeToolServers()
     servers.add("list_orders", handler)
-    return PatientTools(servers, pauses)
+    return connected(servers, Resilience(pauses=pauses))
 
 
 @pytest.mark.promise("tools.read_again")
@@ -147,7 +149,7 @@ async def test_no_other_call_is_ever_repeated(error: Exception) -> None:
 async def test_an_address_that_is_never_called_is_not_asked_for_again() -> None:
     listing, reading = _Forbidding(), _Handler(ToolForbidden("the URL must be an http or https URL"))
     with pytest.raises(ToolForbidden):
-        await PatientTools(listing, AT_ONCE).discover(_SHOP)
+        await connected(listing, Resilience(pauses=AT_ONCE)).discover(_SHOP)
     with pytest.raises(ToolForbidden):
         await _serving(reading).read(_SHOP, "list_orders", {}, 10.0)
     assert (listing.discoveries, reading.asked) == (1, 1)

@@ -4,7 +4,7 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple, cast
@@ -20,17 +20,7 @@ from services.executor.core.tools.failures import says_out_of_time
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.sessions import Work
-from services.executor.ports.tools import (
-    Send,
-    ServerQuestion,
-    T,
-    Tool,
-    ToolAnswer,
-    ToolServers,
-    ToolSilent,
-    ToolUnreachable,
-    WrappedServers,
-)
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import SessionState
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.ledger import LedgerEntry
@@ -251,7 +241,7 @@ def read_verdict(text: str) -> Verdict:
     return Verdict.from_json(dumps(noted["verdict"]))
 
 
-class RecordedTools(WrappedServers):
+class RecordedTools(ToolServers):
     """Tool servers that note in the journal, for a replay, which tools they list and which calls fail.
 
     Answers are recorded by whoever asks for them. ``calls_no_more``: tools that were noted before are given again.
@@ -260,10 +250,8 @@ class RecordedTools(WrappedServers):
     def __init__(
         self, servers: ToolServers, journal: Journal, tracer: Tracer = NO_TRACER, *, calls_no_more: bool = False
     ) -> None:
-        super().__init__(servers)
+        self._servers, self._journal, self._tracer = servers, journal, tracer
         self._calls_no_more = calls_no_more
-        self._tracer = tracer
-        self._journal = journal
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
@@ -292,16 +280,45 @@ class RecordedTools(WrappedServers):
             return ()
 
     @override
-    async def _ask(self, question: ServerQuestion, send: Send[T]) -> T:
-        connection, tool = question.connection, question.tool
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return self._servers.may_have_unlisted(connection)
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        asked = self._servers.call(connection, tool, arguments, timeout, session_id)
+        return await self._note_failure(connection, tool, arguments, asked, is_read=False)
+
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        asked = self._servers.read(connection, tool, arguments, timeout, session_id)
+        return await self._note_failure(connection, tool, arguments, asked, is_read=True)
+
+    @override
+    async def ask_outcome(
+        self,
+        connection: Connection,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+        *,
+        stop_agent: bool = False,
+    ) -> ToolAnswer | None:
+        return await self._servers.ask_outcome(connection, arguments, timeout, session_id, stop_agent=stop_agent)
+
+    async def _note_failure(
+        self, connection: Connection, tool: str, arguments: JsonObject, asked: Awaitable[ToolAnswer], *, is_read: bool
+    ) -> ToolAnswer:
         try:
-            answer = await super()._ask(question, send)
-            if question.kind == "call" and isinstance(answer, ToolAnswer) and _leaves_open(connection, tool, answer):
+            answer = await asked
+            if not is_read and _leaves_open(connection, tool, answer):
                 said = dumps(answer.content)[:_SHOWN]
                 raise ToolSilent(f"{tool}: the server did not get its own answer in time: {said}")
         except (ToolUnreachable, ToolSilent) as error:
-            if question.kind != "recall":
-                self._journal.record_input(call_name(connection, tool, question.arguments), _failure(error))
+            self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
             raise
         return answer
 

@@ -5,15 +5,11 @@ from a2a.types import Task, TaskState, TaskStatus
 from typing_extensions import override
 
 from services.executor.adapters.a2a_client import answer_of
-from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.oauth_tokens import USUAL_LIFE, read_lifetime
-from services.executor.adapters.tool_servers import ByOrigin, DetectingToolServers
-from services.executor.adapters.wrapped_servers import BreakingTools, CountedTools, DiscreetServers, PatientTools
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
-from shared.domain.outgoing import Reach
-from shared.ports.meter import NoMeter
+from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.each_row import each_row
 
@@ -50,10 +46,7 @@ class _TellsKind(FakeToolServers):
 
 @pytest.mark.promise("tools.agents")
 async def test_each_question_reaches_the_agent_as_what_it_is() -> None:
-    inner = DiscreetServers(
-        DetectingToolServers(FakeToolServers(), FakeToolServers(), agents=_TellsKind()), NoCredentials()
-    )
-    servers = CountedTools(PatientTools(BreakingTools(ByOrigin(inner, inner, inner, Reach()))), NoMeter())
+    servers = connected(_TellsKind())
 
     answers = [
         await servers.call(_AGENT, "ship", {}, 1.0),

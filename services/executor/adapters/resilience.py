@@ -1,0 +1,235 @@
+"""Asks a tool server as long as it is worth it: counts each question, asks again while the server is being replaced,
+and pauses one that fails again and again.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+from time import monotonic, perf_counter
+from typing import NamedTuple, TypeVar
+
+import structlog
+
+from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain import metric_names as names
+from shared.domain.lru_cache import LruCache
+from shared.infra.patiently import PAUSES, retry_patiently
+from shared.ports.meter import Meter, NoMeter
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+class Circuit(StrEnum):
+    CLOSED = "closed"  # calls pass
+    OPEN = "open"  # no call passes
+    HALF_OPEN = "half-open"  # one call passes, and what becomes of it decides
+
+
+class BreakerLimits(NamedTuple):
+    """When a breaker opens and for how long: after ``failures`` in a row for ``first`` seconds.
+
+    After ``steady`` seconds without an answer each pause is twice the one before it, at most ``longest``: a server that
+    was only restarted is found again while reads wait.
+    """
+
+    failures: int = 5
+    first: float = 0.5
+    steady: float = 5.0
+    longest: float = 30.0
+
+
+USUAL = BreakerLimits()
+
+
+class Breaker:
+    """The circuit to one server. ``now`` is any clock that only goes forward, in seconds."""
+
+    def __init__(self, limits: BreakerLimits = USUAL) -> None:
+        self._limits = limits
+        self._in_a_row = 0
+        self._pause = limits.first
+        self._opened = 0.0
+        self._until = 0.0
+        self._probing = False
+
+    def state(self, now: float) -> Circuit:
+        if self._in_a_row < self._limits.failures:
+            return Circuit.CLOSED
+        return Circuit.OPEN if self._probing or now < self._until else Circuit.HALF_OPEN
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether the single call that decides about closing the breaker is under way."""
+        return self._probing
+
+    def seconds_left(self, now: float) -> float:
+        """For how many seconds no call passes, as far as is known now."""
+        return max(0.0, self._until - now)
+
+    def passes(self, now: float) -> bool:
+        """Whether a call may be made now. The caller has to record afterwards what became of it."""
+        state = self.state(now)
+        if state is Circuit.HALF_OPEN:
+            self._probing = True
+        return state is not Circuit.OPEN
+
+    def record_answer(self) -> None:
+        """Notes that the server answered, whatever it said."""
+        self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
+
+    def record_failure(self, now: float) -> None:
+        """Notes that there was no connection, or no usable answer. Calls that were under way when the breaker opened do
+        not lengthen its pause.
+        """
+        was = self.state(now)
+        self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
+        opens = was is Circuit.CLOSED and self._in_a_row == self._limits.failures
+        if opens:
+            self._opened = now
+        elif self._probing and now - self._opened >= self._limits.steady:
+            self._pause = min(2 * self._pause, self._limits.longest)
+        if opens or self._probing:
+            self._until = now + self._pause
+        self._probing = False
+
+    def record_abandoned(self) -> None:
+        """Notes that the caller left before the outcome was known: nothing is learned, and another call may try."""
+        self._probing = False
+
+
+MAX_REMEMBERED = 1024
+MOST_WAITED = 2.0  # seconds that a call waits for the one that decides
+_LOST = (ToolUnreachable, ToolSilent)
+
+
+class ServerQuestion(NamedTuple):
+    """One question to a server. ``kind``: discover (which alone has no time-out), call, read, or recall."""
+
+    kind: str
+    connection: Connection
+    tool: str = ""
+    timeout: float | None = None
+
+
+class Resilience:
+    """Asks servers, with a breaker for each in this process. A call that a breaker does not let pass was certainly not
+    sent.
+
+    Listings and reads are repeated while their server is away; nothing else is, since it may change something. A
+    question is counted once, however often it was asked.
+    """
+
+    def __init__(
+        self,
+        meter: Meter | None = None,
+        pauses: tuple[float, ...] = PAUSES,
+        limits: BreakerLimits = USUAL,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """``pauses``: the seconds between attempts."""
+        self._meter, self._pauses, self._limits, self._clock = meter or NoMeter(), pauses, limits, clock
+        self._decided: asyncio.Event | None = None  # somebody waits for the call that decides about a breaker
+        self._breakers = LruCache[str, Breaker](MAX_REMEMBERED)
+
+    @property
+    def circuits(self) -> Mapping[str, int]:
+        """How many servers are in each state of the breaker, for ``/health``, without their addresses."""
+        now = self._clock()
+        return Counter(breaker.state(now).value for breaker in self._breakers.values())
+
+    async def ask(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
+        """The answer. ``send`` asks the server once, and takes the seconds that are left."""
+        began, outcome = perf_counter(), "given_up"
+        try:
+            answer = await self._ask_patiently(question, send)
+            outcome = "error" if isinstance(answer, ToolAnswer) and answer.is_error else "ok"
+        except ToolForbidden:
+            outcome = "forbidden"
+            raise
+        except ToolUnreachable:
+            outcome = "unreachable"
+            raise
+        except ToolSilent:
+            outcome = "silent"
+            raise
+        finally:
+            kind, connection = question.kind, question.connection.id
+            self._meter.observe(names.TOOL_SECONDS, perf_counter() - began, kind=kind)
+            self._meter.add(names.TOOL_CALLS, connection=connection, kind=kind, outcome=outcome)
+        return answer
+
+    async def _ask_patiently(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
+        if question.kind == "discover":
+            never = (ToolForbidden,)
+            return await retry_patiently(lambda: self._ask_once(question, send), _LOST, self._pauses, never=never)
+        if question.kind == "read" and question.timeout is not None:
+            return await self._read(question, question.timeout, send)
+        return await self._ask_once(question, send)
+
+    async def _read(self, question: ServerQuestion, timeout: float, send: Callable[[float], Awaitable[T]]) -> T:
+        """Asks again while the server is unreachable, and once more after a silence, all of it within the time-out."""
+        until, fell_silent = monotonic() + timeout, False
+        for pause in self._pauses:
+            try:
+                return await self._ask_once(question._replace(timeout=until - monotonic()), send)
+            except ToolForbidden:
+                raise
+            except _LOST as error:
+                silent = isinstance(error, ToolSilent)
+                if monotonic() + pause >= until or (silent and fell_silent):
+                    raise
+                fell_silent = fell_silent or silent
+                log.info("read_repeated", tool=question.tool, error=str(error))
+            await asyncio.sleep(pause)
+        return await self._ask_once(question._replace(timeout=until - monotonic()), send)
+
+    async def _ask_once(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
+        """While a single call decides about the server's breaker, others wait for it, within their own time."""
+        began, key = self._clock(), question.connection.server_key
+        breaker = self._breakers.use(key) or self._breakers.keep(key, Breaker(self._limits))
+        if breaker.is_probing:
+            await self._wait_for_decision(breaker, question.timeout)
+        if not breaker.passes(self._clock()):
+            raise ToolUnreachable(_not_asked(question, breaker.seconds_left(self._clock())))
+        try:
+            answer = await send(max(0.001, (question.timeout or 0.0) - (self._clock() - began)))
+        except ToolForbidden:
+            breaker.record_abandoned()
+            raise
+        except _LOST:
+            self._record_failure(question.connection, breaker)
+            raise
+        except BaseException:
+            breaker.record_abandoned()
+            raise
+        else:
+            breaker.record_answer()
+        finally:
+            if self._decided is not None:
+                self._decided.set()
+                self._decided = None
+        return answer
+
+    async def _wait_for_decision(self, breaker: Breaker, timeout: float | None) -> None:
+        try:
+            async with asyncio.timeout(MOST_WAITED if timeout is None else min(timeout / 2, MOST_WAITED)):
+                while breaker.is_probing:
+                    self._decided = self._decided or asyncio.Event()
+                    await self._decided.wait()
+        except TimeoutError:
+            return
+
+    def _record_failure(self, connection: Connection, breaker: Breaker) -> None:
+        before = breaker.state(self._clock())
+        breaker.record_failure(self._clock())
+        if before is Circuit.CLOSED and breaker.state(self._clock()) is Circuit.OPEN:
+            log.warning("tool_server_left_alone", connection=connection.id)
+
+
+def _not_asked(question: ServerQuestion, seconds_left: float) -> str:
+    what = f"{question.tool} was not sent" if question.tool else "its tools were not asked for"
+    return f"{question.connection.id} failed several times in a row; {what}, and may be in {seconds_left:.1f} s"
