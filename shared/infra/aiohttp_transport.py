@@ -6,6 +6,7 @@ brings says ``ConnectError`` also of a connection that broke after the request w
 
 import asyncio
 import io
+import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -13,16 +14,19 @@ from typing import NamedTuple
 
 import aiohttp
 import httpx2
-from aiohttp.abc import AbstractResolver
+from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.http import HttpProcessingError
 from typing_extensions import override
 from yarl import URL
 
+from shared.domain.outgoing import Refused, Target
+from shared.infra.guard import Guard
 from shared.infra.tls import trusted_certificates
 
 _MOST_HEAD_BYTES = 64 * 1024  # of each line of an answer's head
 _MOST_AT_ONCE = 1024 * 1024  # of a body: a longer one is written in parts
 _ADDED_UNASKED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
 _NO_TIMES: dict[str, float | None] = {}
 
 
@@ -37,17 +41,19 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     """An ``httpx2`` transport that sends requests with ``aiohttp``.
 
     It follows no redirect, stores no cookie, decompresses nothing, and uses no proxy. A POST is sent once; methods that
-    HTTP calls idempotent ``aiohttp`` repeats if the server had ended a kept connection meanwhile. ``resolver`` finds
-    the addresses for each new connection; its answers are not cached, those of the default resolver are.
+    HTTP calls idempotent ``aiohttp`` repeats if the server had ended a kept connection meanwhile.
+
+    Under a ``guard`` it connects where that permits; a refusal is a ``ConnectError`` that may be shown to anybody. An
+    address in a URL is checked with its text; a name's addresses when a connection is made, and no others are used.
     """
 
     def __init__(
         self,
         keeping: Keeping | None = None,
-        resolver: AbstractResolver | None = None,
+        guard: Guard | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._keeping, self._resolver, self._tls = keeping or Keeping(), resolver, tls
+        self._keeping, self._guard, self._tls = keeping or Keeping(), guard, tls
         self._session: aiohttp.ClientSession | None = None
 
     @override
@@ -60,6 +66,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         for _ in range(2):  # so that the loop hears of kept connections which their servers have ended
             await asyncio.sleep(0)
         with _httpx2_errors(request):
+            if self._guard is not None:
+                self._guard.check(str(request.url))
             async with asyncio.timeout(_sum_if_all_known(pool, connect, write, read)):
                 response = await session.request(
                     request.method,
@@ -75,15 +83,17 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     @override
     async def aclose(self) -> None:
+        """Closes all connections; a further request opens new ones."""
         if self._session is not None:
-            await self._session.close()
+            session, self._session = self._session, None
+            await session.close()
 
     def _open(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             limit=self._keeping.most_connections,
             keepalive_timeout=self._keeping.kept_seconds,
-            resolver=self._resolver,
-            use_dns_cache=self._resolver is None,
+            resolver=_GuardedResolver(self._guard) if self._guard else None,
+            use_dns_cache=self._guard is None,
             ssl=self._tls or trusted_certificates(),
         )
         return aiohttp.ClientSession(
@@ -121,10 +131,38 @@ class _AnswerStream(httpx2.AsyncByteStream):
         self._response.close()
 
 
+class _GuardedResolver(AbstractResolver):
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    @override
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._guard.addresses(Target(_SCHEME, host, port))
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in found
+        ]
+
+    @override
+    async def close(self) -> None:
+        """Does nothing: it holds nothing."""
+
+
 @contextmanager
 def _httpx2_errors(request: httpx2.Request) -> Iterator[None]:
     try:
         yield
+    except Refused as refused:
+        raise httpx2.ConnectError(f"the URL {refused.message}", request=request) from refused
     except (aiohttp.ClientError, HttpProcessingError, TimeoutError) as error:
         kind = next(kind for caught, kind in _KINDS if isinstance(error, caught))
         raise kind(str(error) or type(error).__name__, request=request) from error

@@ -14,12 +14,12 @@ import pytest
 
 from examples.company.protocols import ToolProtocol
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.mcp_wire import GuardedTransport2
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.outgoing import Reach, Refused, Target, check_url, reach_entries, tools_reach, webhook_reach
+from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.guard import Guard, ThreadedResolver
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from tests.certificates import certificate_for
@@ -99,7 +99,7 @@ async def on_httpx(guard: Guard, tls: ssl.SSLContext, follow: bool = False) -> A
 
 @asynccontextmanager
 async def on_httpx2(guard: Guard, tls: ssl.SSLContext, follow: bool = False) -> AsyncIterator[Get]:
-    transport = GuardedTransport2(guard, tls=tls)
+    transport = AiohttpTransport(guard=guard, tls=tls)
     async with httpx2.AsyncClient(
         transport=transport, timeout=httpx2.Timeout(5.0, connect=0.5), follow_redirects=follow
     ) as client:

@@ -50,12 +50,9 @@ class AgentTransport(httpx.AsyncBaseTransport):
             raise NotCalled(f"its card names another origin ({where}) than the connection", request=request)
         if self._connection.traceparent and (here := self._tracer.traceparent()):
             request.headers["traceparent"] = here
-
-        async def send() -> httpx.Response:
-            return await self._inner.handle_async_request(request)
-
+        send = self._inner.handle_async_request
         try:
-            response = await send_with_credential(self._credentials, self._connection, request, str(request.url), send)
+            response = await send_with_credential(self._credentials, self._connection, request, send)
         except tools.CredentialUnavailable as error:
             raise NotCalled(str(error), request=request) from None
         return await _read_bounded(response, request)

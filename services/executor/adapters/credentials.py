@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-import httpx2
 import structlog
 from typing_extensions import override
 
@@ -29,6 +28,8 @@ _PORTS = {"http": 80, "https": 443}
 class _Request(Protocol):
     @property
     def headers(self) -> MutableMapping[str, str]: ...
+    @property
+    def url(self) -> object: ...
 
 
 class _Response(Protocol):
@@ -38,11 +39,12 @@ class _Response(Protocol):
     async def aclose(self) -> None: ...
 
 
+Q = TypeVar("Q", bound=_Request)
 R = TypeVar("R", bound=_Response)
 
 
 async def send_with_credential(
-    credentials: Credentials, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
+    credentials: Credentials, connection: Connection, request: Q, send: Callable[[Q], Awaitable[R]]
 ) -> R:
     """Sends a request with the connection's credential and returns the answer. Raises ``CredentialUnavailable``, also
     if the server refuses every one.
@@ -51,14 +53,14 @@ async def send_with_credential(
     """
     header = await credentials.header_for(connection)
     if header is None:
-        return await send()
-    response = await _send_with_header(header, connection, request, url, send)
+        return await send(request)
+    response = await _send_with_header(header, connection, request, send)
     if response.status_code != _REFUSED:
         return response
     await response.aclose()
     other = await credentials.header_for(connection, refused=header)
     if other is not None and other != header:
-        response = await _send_with_header(other, connection, request, url, send)
+        response = await _send_with_header(other, connection, request, send)
         if response.status_code != _REFUSED:
             return response
         await response.aclose()
@@ -66,37 +68,12 @@ async def send_with_credential(
 
 
 async def _send_with_header(
-    header: CredentialHeader, connection: Connection, request: _Request, url: str, send: Callable[[], Awaitable[R]]
+    header: CredentialHeader, connection: Connection, request: Q, send: Callable[[Q], Awaitable[R]]
 ) -> R:
-    if origin_of(url) != origin_of(connection.url):
+    if origin_of(str(request.url)) != origin_of(connection.url):
         raise CredentialUnavailable(f"the credential {_name(connection)} goes to its connection's own origin alone")
     request.headers[header.header] = header.value
-    return await send()
-
-
-class CannotAuthenticate(httpx2.ConnectError):
-    """There is no credential to show, so that no connection is made."""
-
-
-class CredentialTransport(httpx2.AsyncBaseTransport):
-    """The HTTP transport to one MCP server, which shows the connection's credential with each request."""
-
-    def __init__(self, inner: httpx2.AsyncBaseTransport, credentials: Credentials, connection: Connection) -> None:
-        self._inner, self._credentials, self._connection = inner, credentials, connection
-
-    @override
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        async def send() -> httpx2.Response:
-            return await self._inner.handle_async_request(request)
-
-        try:
-            return await send_with_credential(self._credentials, self._connection, request, str(request.url), send)
-        except CredentialUnavailable as error:
-            raise CannotAuthenticate(str(error), request=request) from None
-
-    @override
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+    return await send(request)
 
 
 def _name(connection: Connection) -> str:

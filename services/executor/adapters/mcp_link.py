@@ -1,10 +1,10 @@
 """One MCP session with one server: opened once, shared by all callers, ended when it is no longer of use."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, Self, TypeAlias, TypeVar
 
 import anyio
 import structlog
@@ -13,13 +13,18 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import JSONRPCRequest
+from pydantic import ValidationError
 from typing_extensions import override
 
-from services.executor.adapters.mcp_wire import McpTransport, TransportTrouble, Trouble, open_transport
-from services.executor.ports.tools import OtherProtocol, ToolSilent, ToolUnreachable
+from services.executor.adapters.mcp_content import brief
+from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
+from services.executor.ports.tools import ToolSilent, ToolUnreachable
 
 _Message: TypeAlias = SessionMessage | Exception
 _CALL = "tools/call"
+_BROKEN = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -126,13 +131,12 @@ class McpConnection:
     another one.
     """
 
-    def __init__(self, url: str, open_transport: Callable[[], McpTransport] = open_transport) -> None:
-        self._url, self._open_transport = url, open_transport
+    def __init__(self, url: str, transport: McpTransport) -> None:
+        self._url, self._transport = url, transport
         self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._opening: asyncio.Timeout | None = None
         self._users = 0
-        self.transport: McpTransport = open_transport()  # replaced when a further URL is tried
 
     @property
     def is_usable(self) -> bool:
@@ -157,6 +161,25 @@ class McpConnection:
         """The open session; raises ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
         return await asyncio.shield(self._opened)
 
+    async def translate_errors(self, asked: Awaitable[T]) -> T:
+        """What the session was asked for. Trouble on the way is raised as the port's errors, the server's own errors as
+        they are; a session that has expired is closed.
+        """
+        try:
+            return await asked
+        except SessionExpired:
+            self.close()
+            raise
+        except MCPError as error:
+            trouble = self._transport.trouble(error)
+            if trouble is None:
+                raise
+            if isinstance(trouble, SessionExpired):
+                self.close()
+            raise trouble from error
+        except _BROKEN as error:
+            raise ToolSilent(f"the answer cannot be used: {brief(error)}") from error
+
     def close(self) -> None:
         """Ends the session, also while it opens; calls in flight fail as silent."""
         self._closing.set()
@@ -179,9 +202,8 @@ class McpConnection:
 
     async def _run_at(self, url: str) -> Exception:
         """Opens the session at one URL and stays there; returns the error that ended it or kept it from opening."""
-        self.transport = self._open_transport()
         try:
-            await self._stay(Client(open_streams(url, self.transport), cache=None))
+            await self._stay(Client(open_streams(url, self._transport), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
             return self._port_error(_innermost(error))
         return ToolSilent("the session was closed")
@@ -199,26 +221,17 @@ class McpConnection:
                 self._opening = None
 
     def _port_error(self, error: Exception) -> Exception:
-        trouble = self.transport.trouble(error) if isinstance(error, MCPError) else None
+        trouble = self._transport.trouble(error) if isinstance(error, MCPError) else None
         if self._opened.done():
             log.warning("tool_session_lost", error=type(error).__name__)
         if isinstance(error, TimeoutError):
             return ToolSilent(f"no MCP session within {OPEN_SECONDS:g} seconds")
-        return as_port_error(trouble or TransportTrouble(Trouble.SILENT, f"no MCP session: {error}"))
+        return trouble or ToolSilent(f"no MCP session: {error}")
 
     def _give_up(self, trouble: Exception) -> None:
         if not self._opened.done():
             self._opened.set_exception(trouble)
             self._opened.exception()  # marks it as seen: perhaps nobody waits any more
-
-
-def as_port_error(trouble: TransportTrouble) -> ToolUnreachable | ToolSilent:
-    """The port's error for what happened to the transport."""
-    if trouble.kind is Trouble.UNREACHABLE:
-        return ToolUnreachable(trouble.sentence)
-    if trouble.kind is Trouble.FOREIGN:
-        return OtherProtocol(trouble.sentence)
-    return ToolSilent(trouble.sentence)
 
 
 def _candidates(url: str) -> Iterator[str]:

@@ -1,21 +1,19 @@
 """Tool servers that speak MCP over streamable HTTP, through the official SDK (``ToolServers``)."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import Self, cast
 
-import anyio
 from mcp import ClientSession, types
 from mcp.shared.exceptions import MCPError
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 from typing_extensions import override
 
 from services.executor.adapters import mcp_content
-from services.executor.adapters.credentials import CredentialTransport, NoCredentials
-from services.executor.adapters.mcp_link import McpConnection, as_port_error
-from services.executor.adapters.mcp_wire import Trouble, open_transport
+from services.executor.adapters.credentials import NoCredentials
+from services.executor.adapters.mcp_link import McpConnection
+from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
@@ -28,9 +26,6 @@ _MOST_COMPILED = 8  # of one listing: by connections that name the same server, 
 
 # With these the server says that it did not begin the call; any other JSON-RPC error leaves that open.
 _NOT_BEGUN = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.HEADER_MISMATCH})
-_BROKEN = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)
-
-T = TypeVar("T")
 
 
 class _ServerListing:
@@ -144,9 +139,11 @@ class McpTools(ToolServers):
             session = await _before_sending(link, tool, deadline)
             try:
                 async with asyncio.timeout_at(deadline):
-                    result = await _translate_errors(link, session.send_request(request, types.CallToolResult))
+                    result = await link.translate_errors(session.send_request(request, types.CallToolResult))
             except TimeoutError:
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
+            except SessionExpired as error:
+                return ToolAnswer(str(error), is_error=True, not_begun=True)
             except MCPError as error:
                 return _refusal(tool, error)
         return mcp_content.answer_of(tool, result)
@@ -155,8 +152,7 @@ class McpTools(ToolServers):
         link = self._links.pop(connection.server_key, None)
         if link is None or not link.is_usable:
             self._close_longest_idle()
-            shows = partial(CredentialTransport, credentials=self._credentials, connection=connection)
-            link = McpConnection(connection.url, lambda: open_transport(self._guard, shows))
+            link = McpConnection(connection.url, McpTransport(connection, self._credentials, self._guard))
             self._group.create_task(link.run())
         self._links[connection.server_key] = link  # the latest used stands last
         return link
@@ -174,7 +170,7 @@ class McpTools(ToolServers):
             return known
         try:
             listed = await _list(link)
-        except _SessionExpired:  # a list may be asked for again, unlike a call
+        except SessionExpired:  # a list may be asked for again, unlike a call
             link = self._link(connection)
             listed = await _list(link)
         until = clock() + min(self._list_seconds, listed.seconds)
@@ -199,7 +195,7 @@ class McpTools(ToolServers):
 
 async def _list(link: McpConnection) -> mcp_content.ListedTools:
     with link.in_use():
-        return await _translate_errors(link, mcp_content.list_tools(await link.session()))
+        return await link.translate_errors(mcp_content.list_tools(await link.session()))
 
 
 async def _before_sending(link: McpConnection, tool: str, deadline: float) -> ClientSession:
@@ -211,28 +207,6 @@ async def _before_sending(link: McpConnection, tool: str, deadline: float) -> Cl
         raise ToolUnreachable(f"{tool} was not sent: no MCP session in time") from None
     except ToolSilent as error:
         raise ToolUnreachable(f"{tool} was not sent: {error}") from error
-
-
-class _SessionExpired(MCPError):
-    """The server has ended the session and did not begin what was asked."""
-
-
-async def _translate_errors(link: McpConnection, work: Awaitable[T]) -> T:
-    """The result of the work. Trouble on the way is raised as the port's errors, the server's own errors as they
-    are.
-    """
-    try:
-        return await work
-    except MCPError as error:
-        trouble = link.transport.trouble(error)
-        if trouble is None:
-            raise
-        if trouble.kind is Trouble.EXPIRED:
-            link.close()
-            raise _SessionExpired(types.INVALID_REQUEST, f"{trouble.sentence}; nothing was done") from error
-        raise as_port_error(trouble) from error
-    except _BROKEN as error:
-        raise ToolSilent(f"the answer cannot be used: {mcp_content.brief(error)}") from error
 
 
 def _refusal(tool: str, error: MCPError) -> ToolAnswer:

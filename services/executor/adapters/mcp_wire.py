@@ -1,78 +1,36 @@
-"""The HTTP transport of an MCP session: it never raises, so that one broken call cannot end a session that many share.
+"""The HTTP transport of an MCP session. It never raises to the SDK, so that one broken request ends no session that many
+share.
 
-Whatever goes wrong becomes the JSON-RPC error of that one request, and says whether a connection had been made. Such an
-error carries a secret mark: a server cannot forge the statement that it was never reached.
+Whatever goes wrong becomes the JSON-RPC error of that one request. Such an error carries a secret mark, by which the
+port's error is found again: a server cannot forge the statement that it was never reached.
 """
 
 import asyncio
 import json
 import secrets
-import socket
-import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 
 import httpx2
-from aiohttp.abc import AbstractResolver, ResolveResult
 from mcp.shared.exceptions import MCPError
 from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
-from shared.domain.outgoing import Refused, Target
+from services.executor.adapters.credentials import send_with_credential
+from services.executor.ports.tools import (
+    Credentials,
+    CredentialUnavailable,
+    OtherProtocol,
+    ToolSilent,
+    ToolUnreachable,
+)
+from shared.contracts.tenant import Connection
+from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport, Keeping
 from shared.infra.guard import Guard
-
-_SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
-
-
-class GuardedTransport2(AiohttpTransport):
-    """Connects where the guard permits; a refusal is a ``ConnectError`` that may be shown to anybody.
-
-    An address in a URL is checked with its text; a name's addresses when a connection is made, and no others are used.
-    """
-
-    def __init__(self, guard: Guard, keeping: Keeping | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(keeping, _GuardedResolver(guard), tls)
-        self._guard = guard
-
-    @override
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        try:
-            self._guard.check(str(request.url))
-            return await super().handle_async_request(request)
-        except Refused as refused:
-            raise httpx2.ConnectError(f"the URL {refused.message}", request=request) from refused
-
-
-class _GuardedResolver(AbstractResolver):
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-
-    @override
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        found = await self._guard.addresses(Target(_SCHEME, host, port))
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=socket.IPPROTO_TCP,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in found
-        ]
-
-    @override
-    async def close(self) -> None:
-        """Does nothing: it holds nothing."""
-
 
 MAX_ANSWER_BYTES = 1024 * 1024
 COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
@@ -85,7 +43,8 @@ _HEADERS = {
     "user-agent": "purple-agent",
 }
 _KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
-_LINE_ERROR = -32099
+_TRANSPORT_ERROR, _MARK = -32099, "mark"
+_MOST_TROUBLES = 1024  # of errors that nobody asked about
 _encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
 
@@ -102,52 +61,31 @@ _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, 
 _NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
-Showing: TypeAlias = "Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]"
-
-
-class Trouble(StrEnum):
-    UNREACHABLE = "unreachable"  # no connection was made for this request
-    SILENT = "silent"  # the server may have received it
-    FOREIGN = "foreign"  # the server answered, and the answer is not MCP
-    EXPIRED = "expired"  # the server no longer knows our session and, by MCP's rules, did nothing
-
-
-class TransportTrouble(NamedTuple):
-    kind: Trouble
-    sentence: str
-
-
-class _Unusable(Exception):
-    """An answer cannot be passed on; the message says why."""
-
-    trouble = Trouble.SILENT
-
-
-class _Foreign(_Unusable):
-    """The answer is one that no MCP server would give."""
-
-    trouble = Trouble.FOREIGN
+class SessionExpired(ToolSilent):
+    """The server has ended the session and, by MCP's rules, did not begin what was asked."""
 
 
 class McpTransport(httpx2.AsyncBaseTransport):
-    """One server's HTTP transport."""
+    """The HTTP transport to one MCP server, which shows the connection's credential with each request. It makes no
+    retries, and connects where a guard permits.
+    """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self._inner = inner
-        self._mark = secrets.token_hex(16)
+    def __init__(self, connection: Connection, credentials: Credentials, guard: Guard | None) -> None:
+        self._connection, self._credentials = connection, credentials
+        self._http = AiohttpTransport(_KEEPING, guard)
         self._session = ""
         self._handed_over: dict[RequestId, httpx2.Response] = {}
+        self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_TROUBLES)
 
     def client(self) -> httpx2.AsyncClient:
         """An HTTP client over this transport; answers come uncompressed, so that their size is what is received."""
+        self._session = ""
         return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
 
-    def trouble(self, error: MCPError) -> TransportTrouble | None:
+    def trouble(self, error: MCPError) -> ToolUnreachable | ToolSilent | None:
         """What happened to the transport, if it made the error; None for the server's own errors."""
-        data = error.data
-        if error.code != _LINE_ERROR or not isinstance(data, dict) or data.get("mark") != self._mark:
-            return None
-        return TransportTrouble(Trouble(data["kind"]), error.message)
+        data = error.data if isinstance(error.data, dict) else {}
+        return self._troubles.pop(str(data.get(_MARK)), None)
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -155,16 +93,22 @@ class McpTransport(httpx2.AsyncBaseTransport):
             return httpx2.Response(405)  # a stream for the server's own messages, which nobody here reads
         message = _message(request)
         known = self._handed_over.pop(cast("RequestId", message.get("id")), None)
-        return known or (await self._send(request, message)).response()
+        if known is not None:
+            return known
+        try:
+            return (await self._send(request, message)).response()
+        except (ToolUnreachable, ToolSilent) as trouble:
+            return self._failure(message, trouble).response()
 
     @override
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self._http.aclose()
 
     async def call(self, url: str, call: JSONRPCRequest, stamped: Mapping[str, str]) -> JSONRPCResponse | None:
-        """The result of a tool call; None if anything but one JSON result came.
+        """The result of a tool call; None if anything but one JSON result came. Raises ``ToolUnreachable`` or
+        ``ToolSilent``.
 
-        That then waits here for the SDK's transport, which is to be told of the same call: ``handing_over``.
+        What else came then waits here for the SDK's transport, which is to be told of the same call: ``handing_over``.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         headers = _headers_of_call(self._session, tuple(stamped.items()))
@@ -187,23 +131,24 @@ class McpTransport(httpx2.AsyncBaseTransport):
             raise
 
     async def _send(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
+        is_waited_for = "id" in message and request.method != "DELETE"
         try:
-            if "id" in message and request.method != "DELETE":
+            if is_waited_for:
                 return await self._answer(request, message)
             async with asyncio.timeout(COURTESY_SECONDS):
                 return await self._answer(request, message)
-        except _Unusable as error:
-            return self._failure(message, error.trouble, str(error))
-        except _NEVER_CONNECTED as error:
-            return self._failure(message, Trouble.UNREACHABLE, f"no connection: {_words(error)}")
+        except (*_NEVER_CONNECTED, CredentialUnavailable) as error:
+            raise ToolUnreachable(f"no connection: {_words(error)}") from None
         except (httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError) as error:
-            return self._failure(message, Trouble.SILENT, f"the connection failed: {_words(error)}")
+            raise ToolSilent(f"the connection failed: {_words(error)}") from error
 
     async def _answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
-        response = await self._inner.handle_async_request(request)
+        response = await send_with_credential(
+            self._credentials, self._connection, request, self._http.handle_async_request
+        )
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             await response.aclose()
-            return self._failure(message, Trouble.EXPIRED, "the server has ended our session")
+            raise SessionExpired("the server has ended our session; nothing was done")
         if "id" not in message:
             await response.aclose()
             return _WireAnswer(response.status_code)
@@ -211,8 +156,10 @@ class McpTransport(httpx2.AsyncBaseTransport):
             self._session = response.headers.get("mcp-session-id", "")
         return await _read_usable_answer(response, message)
 
-    def _failure(self, message: Mapping[str, JsonValue], kind: Trouble, sentence: str) -> "_WireAnswer":
-        error = {"code": _LINE_ERROR, "message": sentence, "data": {"mark": self._mark, "kind": kind.value}}
+    def _failure(self, message: Mapping[str, JsonValue], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
+        mark = secrets.token_hex(16)
+        self._troubles.keep(mark, trouble)
+        error = {"code": _TRANSPORT_ERROR, "message": str(trouble), "data": {_MARK: mark}}
         said = _encode({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
         return _WireAnswer(502, {"content-type": "application/json"}, said)
 
@@ -264,26 +211,26 @@ def _result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCResponse | 
 def _refuse_early(response: httpx2.Response, kind: str) -> None:
     status = response.status_code
     if 300 <= status < 400:
-        raise _Unusable(f"the server redirects (HTTP {status}), which is not followed")
+        raise ToolSilent(f"the server redirects (HTTP {status}), which is not followed")
     if status in _FAILING:
-        raise _Unusable(f"the server answered HTTP {status}")
+        raise ToolSilent(f"the server answered HTTP {status}")
     if status >= 500 or (status != 200 and kind != "application/json"):
-        raise _Foreign(f"the server answered HTTP {status}")
+        raise OtherProtocol(f"the server answered HTTP {status}")
     if kind not in ("application/json", "text/event-stream"):
-        raise _Foreign(f"the server answered with {kind or 'no content type'}, not with JSON")
+        raise OtherProtocol(f"the server answered with {kind or 'no content type'}, not with JSON")
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise _Unusable("the server compressed its answer, unasked")
+        raise ToolSilent("the server compressed its answer, unasked")
 
 
 def _refuse_garbage(body: bytes, status: int, message: Mapping[str, JsonValue]) -> None:
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        raise _Foreign(f"the server answered HTTP {status} with something that is not JSON") from None
+        raise OtherProtocol(f"the server answered HTTP {status} with something that is not JSON") from None
     if not isinstance(answer, dict) or not (isinstance(answer.get("error"), dict) or "result" in answer):
-        raise _Foreign(f"the server answered HTTP {status} with something that is not JSON-RPC")
+        raise OtherProtocol(f"the server answered HTTP {status} with something that is not JSON-RPC")
     if "result" in answer and answer.get("id") != message["id"]:
-        raise _Unusable("the server answered another request than ours")
+        raise ToolSilent("the server answered another request than ours")
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -297,7 +244,7 @@ class _Bounded(httpx2.AsyncByteStream):
         try:
             async for part in _limit_size(self._parts):
                 yield part
-        except _Unusable as error:
+        except ToolSilent as error:
             raise httpx2.ReadError(str(error)) from error
 
     async def aclose(self) -> None:
@@ -309,22 +256,8 @@ async def _limit_size(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
     async for part in parts:
         received += len(part)
         if received > MAX_ANSWER_BYTES:
-            raise _Unusable(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
+            raise ToolSilent(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
         yield part
-
-
-def _nothing(transport: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
-    return transport
-
-
-def open_transport(guard: Guard | None = None, showing: Showing = _nothing) -> McpTransport:
-    """A transport with its own pool of connections. It makes no retries, and connects where a guard permits.
-
-    ``showing``: wraps it in what shows a credential.
-    """
-    if guard is not None:
-        return McpTransport(showing(GuardedTransport2(guard, _KEEPING)))
-    return McpTransport(showing(AiohttpTransport(_KEEPING)))
 
 
 def _stream(response: httpx2.Response) -> httpx2.AsyncByteStream:

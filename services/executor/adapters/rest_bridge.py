@@ -108,10 +108,10 @@ class RestBridge(ports.ToolServers):
             raise ports.ToolSilent(f"{what}: the connection failed: {_words(error)}") from error
 
     async def _fetch_reply(self, connection: Connection, what: str, request: httpx.Request) -> _BridgeReply:
-        async def send() -> httpx.Response:
+        async def send(request: httpx.Request) -> httpx.Response:
             return await self._client.send(request, stream=True)
 
-        response = await send_with_credential(self._credentials, connection, request, str(request.url), send)
+        response = await send_with_credential(self._credentials, connection, request, send)
         try:
             if response.headers.get("content-encoding", "identity") != "identity":
                 raise ports.ToolSilent(f"{what}: the server compressed its answer, unasked")
