@@ -66,6 +66,20 @@ async def test_a_compressed_answer_that_nobody_asked_for_is_not_opened() -> None
             await play.servers.call(play.connection, "pay", {}, 5)
 
 
+async def test_a_servers_cookie_is_not_shown_in_the_next_call() -> None:
+    """The next one may be another tenant's."""
+    shown: list[str | None] = []
+
+    async def answer(request: Request) -> Response:
+        shown.append(request.headers.get("cookie"))
+        return Response("[]", headers={"set-cookie": "session=of-the-first"}, media_type="application/json")
+
+    async with serving(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as url, RestBridge() as servers:
+        for owner in ("acme", "globex"):
+            await servers.call(Connection(id="bridge", url=url, owner=owner), "get_order", {}, 5)
+    assert shown == [None, None]
+
+
 @pytest.mark.parametrize(
     "content",
     [

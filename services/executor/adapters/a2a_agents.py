@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import httpx
 from typing_extensions import override
 
-from services.executor.adapters.credentials import NoCredentials, origin_of, send_with_credential
+from services.executor.adapters.credentials import NoCredentials
+from services.executor.adapters.server_http import MAX_ANSWER_BYTES, origin_of, send_with_credential
 from services.executor.ports import tools
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest
@@ -20,8 +21,6 @@ from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport
 from shared.infra.tls import trusted_certificates
 from shared.ports.tracing import NO_TRACER, Tracer
-
-MAX_ANSWER_BYTES = 1024 * 1024
 
 
 class NotCalled(httpx.ConnectError):

@@ -1,13 +1,12 @@
-"""Credentials of connections: resolved when a call is made, and shown only to their connection's origin."""
+"""Credentials of connections, resolved when a call is made from where their secrets lie."""
 
 import asyncio
 import os
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar, cast
-from urllib.parse import urlsplit
+from typing import NamedTuple, Protocol, cast
 from weakref import WeakValueDictionary
 
 import structlog
@@ -20,71 +19,6 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
-
-_REFUSED = 401
-_PORTS = {"http": 80, "https": 443}
-
-
-class _Request(Protocol):
-    @property
-    def headers(self) -> MutableMapping[str, str]: ...
-    @property
-    def url(self) -> object: ...
-
-
-class _Response(Protocol):
-    @property
-    def status_code(self) -> int: ...
-
-    async def aclose(self) -> None: ...
-
-
-Q = TypeVar("Q", bound=_Request)
-R = TypeVar("R", bound=_Response)
-
-
-async def send_with_credential(
-    credentials: Credentials, connection: Connection, request: Q, send: Callable[[Q], Awaitable[R]]
-) -> R:
-    """Sends a request with the connection's credential and returns the answer. Raises ``CredentialUnavailable``, also
-    if the server refuses every one.
-
-    A 401 says that nothing was done, so the request is sent once more if there is another credential by then.
-    """
-    header = await credentials.header_for(connection)
-    if header is None:
-        return await send(request)
-    response = await _send_with_header(header, connection, request, send)
-    if response.status_code != _REFUSED:
-        return response
-    await response.aclose()
-    other = await credentials.header_for(connection, refused=header)
-    if other is not None and other != header:
-        response = await _send_with_header(other, connection, request, send)
-        if response.status_code != _REFUSED:
-            return response
-        await response.aclose()
-    raise CredentialUnavailable(f"the server does not take the credential {_name(connection)} (HTTP 401)")
-
-
-async def _send_with_header(
-    header: CredentialHeader, connection: Connection, request: Q, send: Callable[[Q], Awaitable[R]]
-) -> R:
-    if origin_of(str(request.url)) != origin_of(connection.url):
-        raise CredentialUnavailable(f"the credential {_name(connection)} goes to its connection's own origin alone")
-    request.headers[header.header] = header.value
-    return await send(request)
-
-
-def _name(connection: Connection) -> str:
-    return str(connection.credential.reference) if connection.credential else "of no connection"
-
-
-def origin_of(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port of a URL; the port is the scheme's if the URL has none."""
-    parts = urlsplit(url)
-    return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or _PORTS.get(parts.scheme.lower())
-
 
 MAX_SECRET = 16 * 1024
 FILE_SECONDS, AWS_SECONDS = 5.0, 10.0

@@ -1,5 +1,5 @@
-"""The HTTP transport of an MCP session. It never raises to the SDK, so that one broken request ends no session that many
-share.
+"""The HTTP transport of an MCP session. It never raises to the SDK, so that one broken request ends no session of
+many callers.
 
 Whatever goes wrong becomes the JSON-RPC error of that one request. Such an error carries a secret mark, by which the
 port's error is found again: a server cannot forge the statement that it was never reached.
@@ -19,30 +19,32 @@ from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
-from services.executor.adapters.credentials import send_with_credential
-from services.executor.ports.tools import (
-    Credentials,
-    CredentialUnavailable,
-    OtherProtocol,
-    ToolSilent,
-    ToolUnreachable,
+from services.executor.adapters.server_http import (
+    CONNECT_SECONDS,
+    KEEPING,
+    TRANSPORT_ERRORS,
+    USER_AGENT,
+    limited_parts,
+    port_error,
+    refuse_compressed,
+    send_with_credential,
 )
+from services.executor.ports.tools import Credentials, OtherProtocol, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.lru_cache import LruCache
-from shared.infra.aiohttp_transport import AiohttpTransport, Keeping
+from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.guard import Guard
 
-MAX_ANSWER_BYTES = 1024 * 1024
 COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
-_TIMEOUT = httpx2.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own, shorter limit above this one
+# Each call has its own, shorter limit above this one.
+_TIMEOUT = httpx2.Timeout(120.0, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
 _TIMES = _TIMEOUT.as_dict()
 _HEADERS = {
     "accept": "application/json, text/event-stream",
     "accept-encoding": "identity",  # so that what is received is what is bounded
     "content-type": "application/json",
-    "user-agent": "purple-agent",
+    "user-agent": USER_AGENT,
 }
-_KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
 _TRANSPORT_ERROR, _MARK = -32099, "mark"
 _MOST_TROUBLES = 1024  # of errors that nobody asked about
 _encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -58,8 +60,6 @@ def _headers_of_call(session: str, stamped: tuple[tuple[str, str], ...]) -> http
 
 _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
 
-_NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
-
 
 class SessionExpired(ToolSilent):
     """The server has ended the session and, by MCP's rules, did not begin what was asked."""
@@ -72,7 +72,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, connection: Connection, credentials: Credentials, guard: Guard | None) -> None:
         self._connection, self._credentials = connection, credentials
-        self._http = AiohttpTransport(_KEEPING, guard)
+        self._http = AiohttpTransport(KEEPING, guard)
         self._session = ""
         self._handed_over: dict[RequestId, httpx2.Response] = {}
         self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_TROUBLES)
@@ -137,10 +137,8 @@ class McpTransport(httpx2.AsyncBaseTransport):
                 return await self._answer(request, message)
             async with asyncio.timeout(COURTESY_SECONDS):
                 return await self._answer(request, message)
-        except (*_NEVER_CONNECTED, CredentialUnavailable) as error:
-            raise ToolUnreachable(f"no connection: {_words(error)}") from None
-        except (httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError) as error:
-            raise ToolSilent(f"the connection failed: {_words(error)}") from error
+        except TRANSPORT_ERRORS as error:
+            raise port_error(error) from error
 
     async def _answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
         response = await send_with_credential(
@@ -186,9 +184,9 @@ async def _read_usable_answer(response: httpx2.Response, message: Mapping[str, J
     try:
         _refuse_early(response, kind)
         if kind == "text/event-stream":
-            stream = _Bounded(_stream(response), response)
+            stream = _Bounded(response)
             return _WireAnswer(response.status_code, response.headers, stream=stream)
-        body = b"".join([part async for part in _limit_size(_stream(response))])
+        body = b"".join([part async for part in limited_parts(response)])
     except BaseException:
         await response.aclose()
         raise
@@ -218,8 +216,7 @@ def _refuse_early(response: httpx2.Response, kind: str) -> None:
         raise OtherProtocol(f"the server answered HTTP {status}")
     if kind not in ("application/json", "text/event-stream"):
         raise OtherProtocol(f"the server answered with {kind or 'no content type'}, not with JSON")
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise ToolSilent("the server compressed its answer, unasked")
+    refuse_compressed(response)
 
 
 def _refuse_garbage(body: bytes, status: int, message: Mapping[str, JsonValue]) -> None:
@@ -236,32 +233,18 @@ def _refuse_garbage(body: bytes, status: int, message: Mapping[str, JsonValue]) 
 class _Bounded(httpx2.AsyncByteStream):
     """An event stream that ends with an error once it is too long."""
 
-    def __init__(self, parts: httpx2.AsyncByteStream, response: httpx2.Response) -> None:
-        self._parts = parts
+    def __init__(self, response: httpx2.Response) -> None:
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for part in _limit_size(self._parts):
+            async for part in limited_parts(self._response):
                 yield part
         except ToolSilent as error:
             raise httpx2.ReadError(str(error)) from error
 
     async def aclose(self) -> None:
         await self._response.aclose()
-
-
-async def _limit_size(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
-    received = 0
-    async for part in parts:
-        received += len(part)
-        if received > MAX_ANSWER_BYTES:
-            raise ToolSilent(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
-        yield part
-
-
-def _stream(response: httpx2.Response) -> httpx2.AsyncByteStream:
-    return cast("httpx2.AsyncByteStream", response.stream)
 
 
 def _message(request: httpx2.Request) -> Mapping[str, JsonValue]:
@@ -273,7 +256,3 @@ def _message(request: httpx2.Request) -> Mapping[str, JsonValue]:
 
 def _encode(message: Mapping[str, object]) -> bytes:
     return _encode_text(message).encode()
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__

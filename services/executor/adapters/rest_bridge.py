@@ -5,29 +5,29 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
-import httpx
+import httpx2
 import structlog
 from mcp.types import Tool as ListedTool
 from pydantic import ValidationError
 from typing_extensions import override
 
-from services.executor.adapters.credentials import NoCredentials, send_with_credential
+from services.executor.adapters import server_http as http
+from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_content import brief, tools_of
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
+from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.guard import Guard
-from shared.infra.guarded_http import GuardedTransport
-from shared.infra.tls import trusted_certificates
 from shared.ports.tracing import NO_TRACER, Tracer
 
 DISCOVERY_SECONDS = 15.0
-CONNECT_SECONDS = 5.0
-MAX_ANSWER_BYTES = 1024 * 1024
-# A server closes a quiet connection after some seconds: ours are closed before, so that no write meets a dead one.
-_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
-_HEADERS = {"accept": "application/json", "accept-encoding": "identity", "content-type": "application/json"}
-_NEVER_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+_HEADERS = {
+    "accept": "application/json",
+    "accept-encoding": "identity",
+    "content-type": "application/json",
+    "user-agent": http.USER_AGENT,
+}
 
 
 class _BridgeReply(NamedTuple):
@@ -36,7 +36,9 @@ class _BridgeReply(NamedTuple):
 
 
 class RestBridge(ports.ToolServers):
-    """An async context manager around one shared HTTP client. It repeats nothing and follows no redirect."""
+    """An async context manager around one shared pool of connections. It repeats no call, follows no redirect and keeps
+    no cookie.
+    """
 
     def __init__(
         self, guard: Guard | None = None, credentials: ports.Credentials | None = None, tracer: Tracer = NO_TRACER
@@ -46,9 +48,7 @@ class RestBridge(ports.ToolServers):
         """
         self._tracer = tracer
         self._credentials = credentials or NoCredentials()
-        plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0, verify=trusted_certificates())
-        transport = GuardedTransport(guard, _LIMITS) if guard else plain
-        self._client = httpx.AsyncClient(transport=transport, headers=_HEADERS, follow_redirects=False)
+        self._http = AiohttpTransport(http.KEEPING, guard)
 
     async def __aenter__(self) -> Self:
         return self
@@ -56,11 +56,11 @@ class RestBridge(ports.ToolServers):
     async def __aexit__(
         self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
     ) -> None:
-        await self._client.aclose()
+        await self._http.aclose()
 
+    @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
-        query = {"session_id": session_id}
-        request = self._request("GET", connection, "/mcp/tools", DISCOVERY_SECONDS, query=query)
+        request = _request(connection, "GET", "/mcp/tools", query={"session_id": session_id})
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
         return parse_tools(connection, reply.status, reply.body)
 
@@ -72,61 +72,44 @@ class RestBridge(ports.ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
         body = dumps({"tool": tool, "params": arguments, "session_id": session_id}).encode()
-        request = self._request("POST", connection, "/mcp", timeout, body=body)
+        request = _request(connection, "POST", "/mcp", body=body)
         if connection.traceparent and (here := self._tracer.traceparent()):
             request.headers["traceparent"] = here
         reply = await self._ask(connection, tool, request, timeout)
         return parse_answer(tool, reply.status, reply.body)
 
-    def _request(
-        self,
-        method: str,
-        connection: Connection,
-        path: str,
-        seconds: float,
-        query: dict[str, str] | None = None,
-        body: bytes | None = None,
-    ) -> httpx.Request:
-        limit = httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
-        url = connection.url.rstrip("/") + path
-        try:
-            return self._client.build_request(method, url, params=query, content=body, timeout=limit)
-        except httpx.InvalidURL as error:
-            raise ports.ToolUnreachable(f"{connection.id}: {connection.url!r} is no usable URL: {error}") from error
-
-    async def _ask(self, connection: Connection, what: str, request: httpx.Request, seconds: float) -> _BridgeReply:
+    async def _ask(self, connection: Connection, what: str, request: httpx2.Request, seconds: float) -> _BridgeReply:
+        connecting = {"connect": min(http.CONNECT_SECONDS, seconds), "pool": http.CONNECT_SECONDS}
+        request.extensions["timeout"] = connecting
         try:
             async with asyncio.timeout(seconds):
-                return await self._fetch_reply(connection, what, request)
+                return await self._fetch_reply(connection, f"{what}: ", request)
         except ports.CredentialUnavailable as error:
             raise ports.ToolUnreachable(f"{what} was not sent: {error}") from None
-        except _NEVER_CONNECTED as error:
-            raise ports.ToolUnreachable(f"no connection: {_words(error)}") from error
-        except (TimeoutError, httpx.TimeoutException):
+        except TimeoutError:
             raise ports.ToolSilent(f"{what}: no answer within {seconds:g} seconds") from None
-        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            raise ports.ToolSilent(f"{what}: the connection failed: {_words(error)}") from error
+        except http.TRANSPORT_ERRORS as error:
+            raise http.port_error(error, f"{what}: ") from error
 
-    async def _fetch_reply(self, connection: Connection, what: str, request: httpx.Request) -> _BridgeReply:
-        async def send(request: httpx.Request) -> httpx.Response:
-            return await self._client.send(request, stream=True)
-
-        response = await send_with_credential(self._credentials, connection, request, send)
+    async def _fetch_reply(self, connection: Connection, what: str, request: httpx2.Request) -> _BridgeReply:
+        send = self._http.handle_async_request
+        response = await http.send_with_credential(self._credentials, connection, request, send)
         try:
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise ports.ToolSilent(f"{what}: the server compressed its answer, unasked")
-            body = bytearray()
-            async for part in response.aiter_bytes():
-                body += part
-                if len(body) > MAX_ANSWER_BYTES:
-                    raise ports.ToolSilent(f"{what}: the answer is larger than {MAX_ANSWER_BYTES} bytes")
+            http.refuse_compressed(response, what)
+            body = b"".join([part async for part in http.limited_parts(response, what)])
         finally:
             await response.aclose()
-        return _BridgeReply(response.status_code, bytes(body))
+        return _BridgeReply(response.status_code, body)
 
 
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _request(
+    connection: Connection, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None
+) -> httpx2.Request:
+    try:
+        url = connection.url.rstrip("/") + path
+        return httpx2.Request(method, url, params=query, headers=_HEADERS, content=body)
+    except httpx2.InvalidURL as error:
+        raise ports.ToolUnreachable(f"{connection.id}: {connection.url!r} is no usable URL: {error}") from error
 
 
 log = structlog.get_logger()
