@@ -9,65 +9,59 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 import httpx
+import httpx2
 from typing_extensions import override
 
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.server_http import MAX_ANSWER_BYTES, origin_of, send_with_credential
+from services.executor.adapters.server_http import (
+    CONNECT_SECONDS,
+    TRANSPORT_ERRORS,
+    ServerHttp,
+    limited_parts,
+    origin_of,
+    port_error,
+)
 from services.executor.ports import tools
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
-from shared.infra.guarded_http import GuardedTransport
-from shared.infra.tls import trusted_certificates
 from shared.ports.tracing import NO_TRACER, Tracer
-
-
-class NotCalled(httpx.ConnectError):
-    """No request was made; the message says why and may be shown to anybody."""
-
-
-class TooLarge(httpx.ReadError):
-    """The answer is larger than the most that is read."""
 
 
 class AgentTransport(httpx.AsyncBaseTransport):
     """The HTTP transport to one agent, which calls only the connection's own origin: a card may name any address.
 
-    The inner transport is shared, and is not closed here.
+    Raises the port's errors. What it sends with is shared, and is not closed here.
     """
 
-    def __init__(
-        self, inner: httpx.AsyncBaseTransport, credentials: tools.Credentials, connection: Connection, tracer: Tracer
-    ) -> None:
-        self._inner, self._credentials, self._connection, self._tracer = inner, credentials, connection, tracer
+    def __init__(self, http: ServerHttp, connection: Connection, tracer: Tracer) -> None:
+        self._http, self._connection, self._tracer = http, connection, tracer
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if origin_of(str(request.url)) != origin_of(self._connection.url):
             where = urlsplit(str(request.url)).netloc
-            raise NotCalled(f"its card names another origin ({where}) than the connection", request=request)
+            raise tools.ToolUnreachable(f"its card names another origin ({where}) than the connection")
         if self._connection.traceparent and (here := self._tracer.traceparent()):
             request.headers["traceparent"] = here
-        send = self._inner.handle_async_request
+        sent = httpx2.Request(
+            request.method,
+            str(request.url),
+            headers=request.headers.raw,
+            content=await request.aread(),
+            extensions={"timeout": request.extensions.get("timeout", {})},
+        )
         try:
-            response = await send_with_credential(self._credentials, self._connection, request, send)
-        except tools.CredentialUnavailable as error:
-            raise NotCalled(str(error), request=request) from None
-        return await _read_bounded(response, request)
-
-
-async def _read_bounded(response: httpx.Response, request: httpx.Request) -> httpx.Response:
-    body = bytearray()
-    try:
-        async for part in response.aiter_raw():
-            body += part
-            if len(body) > MAX_ANSWER_BYTES:
-                raise TooLarge(f"the answer is larger than {MAX_ANSWER_BYTES} bytes", request=request)
-    finally:
-        await response.aclose()
-    kind = response.headers.get("content-type", "application/json")
-    return httpx.Response(response.status_code, headers={"content-type": kind}, content=bytes(body), request=request)
+            response = await self._http.send(self._connection, sent)
+            try:
+                body = b"".join([part async for part in limited_parts(response)])
+            finally:
+                await response.aclose()
+        except TRANSPORT_ERRORS as error:
+            raise port_error(error) from error
+        kind = response.headers.get("content-type", "application/json")
+        return httpx.Response(response.status_code, headers={"content-type": kind}, content=body, request=request)
 
 
 if TYPE_CHECKING:
@@ -75,13 +69,13 @@ if TYPE_CHECKING:
 
 DISCOVERY_SECONDS = 15.0
 MAX_REMEMBERED = 128
-_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
-_TIMEOUT = httpx.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own, shorter limit above this one
+# Each call has its own, shorter limit above this one.
+_TIMEOUT = httpx.Timeout(120.0, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
 class A2aAgents(tools.ToolServers):
-    """An async context manager around one shared HTTP transport. It repeats no message and follows no redirect."""
+    """An async context manager around one shared pool of connections. It repeats no message and follows no redirect."""
 
     def __init__(
         self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER
@@ -89,9 +83,7 @@ class A2aAgents(tools.ToolServers):
         """``guard``: where it may connect; without one, to any address. ``credentials``: those that agents are
         shown.
         """
-        self._tracer, self._credentials = tracer, credentials or NoCredentials()
-        plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0, verify=trusted_certificates())
-        self._transport = GuardedTransport(guard, _LIMITS) if guard else plain
+        self._tracer, self._http = tracer, ServerHttp(credentials or NoCredentials(), guard)
         self._agents = LruCache[str, "A2aAgent"](MAX_REMEMBERED)
 
     async def __aenter__(self) -> Self:
@@ -100,7 +92,7 @@ class A2aAgents(tools.ToolServers):
     async def __aexit__(
         self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
     ) -> None:
-        await self._transport.aclose()
+        await self._http.close()
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[tools.Tool, ...]:
@@ -176,7 +168,7 @@ class A2aAgents(tools.ToolServers):
         # The SDK costs half a second and 30 MB, which only a tenant that has an agent should pay.
         from services.executor.adapters.a2a_client import fetch_agent
 
-        transport = AgentTransport(self._transport, self._credentials, connection, self._tracer)
+        transport = AgentTransport(self._http, connection, self._tracer)
         client = httpx.AsyncClient(transport=transport, headers=_HEADERS, timeout=_TIMEOUT, follow_redirects=False)
         return self._agents.keep(connection.server_key, await fetch_agent(connection, client))
 

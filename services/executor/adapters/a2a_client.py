@@ -153,7 +153,7 @@ _CARD_PATHS = (".well-known/agent-card.json", ".well-known/agent.json")
 _BINDINGS = [TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a task
 _HISTORY = 100  # messages of a task, and tasks of a context, among which a message of ours is looked for
-_NEVER_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+_LOST = (ports.ToolUnreachable, ports.ToolSilent)
 _UNUSABLE = (ParseError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
 # With these the agent says that it did not begin; any other error of the protocol leaves that open.
 _NOT_BEGUN = (
@@ -188,6 +188,8 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
     for path in _CARD_PATHS:
         try:
             return await A2ACardResolver(http, base, path).get_agent_card()
+        except _LOST as error:
+            raise type(error)(f"{connection.id}: the agent's card: {error}") from error
         except AgentCardResolutionError as error:
             if error.status_code != httpx.codes.NOT_FOUND:
                 raise _port_error(f"{connection.id}: the agent's card", error) from error
@@ -277,7 +279,7 @@ class A2aAgent:
             try:
                 async with asyncio.timeout_at(deadline):
                     answer = answer_of(await self._client.get_task(types.GetTaskRequest(id=task.id)))
-            except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError):
+            except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError, *_LOST):
                 continue  # it has the message: what became of it can be asked later
         return answer
 
@@ -334,16 +336,16 @@ async def _translate(what: str, asked: Awaitable[T]) -> T | ports.ToolAnswer:
         return await asked
     except _NOT_BEGUN as error:
         return ports.ToolAnswer(str(error), is_error=True, not_begun=True)
+    except _LOST as error:
+        raise type(error)(f"{what}: {error}") from error
     except (rpc.A2AError, httpx.HTTPError) as error:
         raise _port_error(what, error) from error
     except _UNUSABLE as error:
         raise ports.ToolSilent(f"{what}: the answer cannot be used: {type(error).__name__}") from error
 
 
-def _port_error(what: str, error: Exception) -> ports.ToolUnreachable | ports.ToolSilent:
+def _port_error(what: str, error: Exception) -> ports.ToolSilent:
     cause = error.__cause__ if isinstance(error.__cause__, httpx.HTTPError) else error
-    if isinstance(cause, _NEVER_CONNECTED):
-        return ports.ToolUnreachable(f"{what}: no connection: {cause}")
     if isinstance(cause, httpx.HTTPStatusError):
         return ports.ToolSilent(f"{what}: the agent answered HTTP {cause.response.status_code}")
     return ports.ToolSilent(f"{what}: {str(cause) or type(cause).__name__}")

@@ -21,18 +21,16 @@ from typing_extensions import override
 
 from services.executor.adapters.server_http import (
     CONNECT_SECONDS,
-    KEEPING,
     TRANSPORT_ERRORS,
     USER_AGENT,
+    ServerHttp,
     limited_parts,
     port_error,
     refuse_compressed,
-    send_with_credential,
 )
 from services.executor.ports.tools import Credentials, OtherProtocol, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.lru_cache import LruCache
-from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.guard import Guard
 
 COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
@@ -71,8 +69,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
     """
 
     def __init__(self, connection: Connection, credentials: Credentials, guard: Guard | None) -> None:
-        self._connection, self._credentials = connection, credentials
-        self._http = AiohttpTransport(KEEPING, guard)
+        self._connection, self._http = connection, ServerHttp(credentials, guard)
         self._session = ""
         self._handed_over: dict[RequestId, httpx2.Response] = {}
         self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_TROUBLES)
@@ -102,7 +99,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     @override
     async def aclose(self) -> None:
-        await self._http.aclose()
+        await self._http.close()
 
     async def call(self, url: str, call: JSONRPCRequest, stamped: Mapping[str, str]) -> JSONRPCResponse | None:
         """The result of a tool call; None if anything but one JSON result came. Raises ``ToolUnreachable`` or
@@ -141,9 +138,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
             raise port_error(error) from error
 
     async def _answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
-        response = await send_with_credential(
-            self._credentials, self._connection, request, self._http.handle_async_request
-        )
+        response = await self._http.send(self._connection, request)
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             await response.aclose()
             raise SessionExpired("the server has ended our session; nothing was done")

@@ -17,7 +17,6 @@ from services.executor.adapters.mcp_content import brief, tools_of
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
-from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -47,8 +46,7 @@ class RestBridge(ports.ToolServers):
         shown.
         """
         self._tracer = tracer
-        self._credentials = credentials or NoCredentials()
-        self._http = AiohttpTransport(http.KEEPING, guard)
+        self._http = http.ServerHttp(credentials or NoCredentials(), guard)
 
     async def __aenter__(self) -> Self:
         return self
@@ -56,7 +54,7 @@ class RestBridge(ports.ToolServers):
     async def __aexit__(
         self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
     ) -> None:
-        await self._http.aclose()
+        await self._http.close()
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
@@ -92,8 +90,7 @@ class RestBridge(ports.ToolServers):
             raise http.port_error(error, f"{what}: ") from error
 
     async def _fetch_reply(self, connection: Connection, what: str, request: httpx2.Request) -> _BridgeReply:
-        send = self._http.handle_async_request
-        response = await http.send_with_credential(self._credentials, connection, request, send)
+        response = await self._http.send(connection, request)
         try:
             http.refuse_compressed(response, what)
             body = b"".join([part async for part in http.limited_parts(response, what)])

@@ -2,8 +2,8 @@
 within bounds, and what goes wrong is the port's error.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from typing import Protocol, TypeVar, cast
+from collections.abc import AsyncIterator
+from typing import cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -16,12 +16,13 @@ from services.executor.ports.tools import (
     ToolUnreachable,
 )
 from shared.contracts.tenant import Connection
-from shared.infra.aiohttp_transport import Keeping
+from shared.infra.aiohttp_transport import AiohttpTransport, Keeping
+from shared.infra.guard import Guard
 
 MAX_ANSWER_BYTES = 1024 * 1024
 CONNECT_SECONDS = 5.0
 # A server closes a quiet connection after some seconds: ours are closed before, so that no write meets a dead one.
-KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
+_KEEPING = Keeping(most_connections=200, kept_seconds=2.0)
 USER_AGENT = "purple-agent"
 TRANSPORT_ERRORS = (CredentialUnavailable, httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError)
 _NEVER_CONNECTED = (
@@ -35,55 +36,45 @@ _REFUSED = 401
 _PORTS = {"http": 80, "https": 443}
 
 
-class _Request(Protocol):
-    @property
-    def headers(self) -> MutableMapping[str, str]: ...
-    @property
-    def url(self) -> object: ...
-
-
-class _Response(Protocol):
-    @property
-    def status_code(self) -> int: ...
-
-    async def aclose(self) -> None: ...
-
-
-Q = TypeVar("Q", bound=_Request)
-R = TypeVar("R", bound=_Response)
-
-
-async def send_with_credential(
-    credentials: Credentials, connection: Connection, request: Q, send: Callable[[Q], Awaitable[R]]
-) -> R:
-    """Sends a request with the connection's credential and returns the answer. Raises ``CredentialUnavailable``, also
-    if the server refuses every one.
-
-    A 401 says that nothing was done, so the request is sent once more if there is another credential by then.
+class ServerHttp:
+    """One pool of connections, which is opened with the first request and again after ``close``. Nothing is sent again
+    but what the server refused (401); under a ``guard`` it connects where that permits.
     """
-    header = await credentials.header_for(connection)
-    if header is None:
-        return await send(request)
-    response = await _send_with_header(header, connection, request, send)
-    if response.status_code != _REFUSED:
-        return response
-    await response.aclose()
-    other = await credentials.header_for(connection, refused=header)
-    if other is not None and other != header:
-        response = await _send_with_header(other, connection, request, send)
+
+    def __init__(self, credentials: Credentials, guard: Guard | None) -> None:
+        self._credentials, self._transport = credentials, AiohttpTransport(_KEEPING, guard)
+
+    async def close(self) -> None:
+        await self._transport.aclose()
+
+    async def send(self, connection: Connection, request: httpx2.Request) -> httpx2.Response:
+        """The answer to a request that shows the connection's credential. Raises one of ``TRANSPORT_ERRORS``:
+        ``CredentialUnavailable`` also if the server refuses every credential.
+
+        A 401 says that nothing was done, so the request is sent once more if there is another credential by then.
+        """
+        header = await self._credentials.header_for(connection)
+        if header is None:
+            return await self._transport.handle_async_request(request)
+        response = await self._send_with_header(header, connection, request)
         if response.status_code != _REFUSED:
             return response
         await response.aclose()
-    raise CredentialUnavailable(f"the server does not take the credential {_name(connection)} (HTTP 401)")
+        other = await self._credentials.header_for(connection, refused=header)
+        if other is not None and other != header:
+            response = await self._send_with_header(other, connection, request)
+            if response.status_code != _REFUSED:
+                return response
+            await response.aclose()
+        raise CredentialUnavailable(f"the server does not take the credential {_name(connection)} (HTTP 401)")
 
-
-async def _send_with_header(
-    header: CredentialHeader, connection: Connection, request: Q, send: Callable[[Q], Awaitable[R]]
-) -> R:
-    if origin_of(str(request.url)) != origin_of(connection.url):
-        raise CredentialUnavailable(f"the credential {_name(connection)} goes to its connection's own origin alone")
-    request.headers[header.header] = header.value
-    return await send(request)
+    async def _send_with_header(
+        self, header: CredentialHeader, connection: Connection, request: httpx2.Request
+    ) -> httpx2.Response:
+        if origin_of(str(request.url)) != origin_of(connection.url):
+            raise CredentialUnavailable(f"the credential {_name(connection)} goes to its connection's own origin alone")
+        request.headers[header.header] = header.value
+        return await self._transport.handle_async_request(request)
 
 
 def _name(connection: Connection) -> str:
