@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 from weakref import WeakValueDictionary
 
 import structlog
@@ -26,46 +26,37 @@ AWS_KEPT_SECONDS = 60.0  # how long a secret of AWS is taken to be what it was; 
 _LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 2, "mode": "standard"}}
 
 
-class SecretSource(Protocol):
-    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
-        """The secret; raises ``CredentialUnavailable``. ``anew``: a cached one is no longer good and is not used."""
-
-
-class Secrets(SecretSource):
+class Secrets:
     """Reads secrets from all sources. What a tenant's own record refers to is read only within that tenant's own folder
     or names.
     """
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
         """``folder``: holds a folder for each tenant; files that the installation's own file names may be anywhere."""
-        environ = os.environ if environ is None else environ
-        self._sources: Mapping[Scheme, SecretSource] = {
-            Scheme.ENV: _Environment(environ),
-            Scheme.FILE: _Files(folder),
-            Scheme.AWS: _Aws(),
-        }
+        self._environ = os.environ if environ is None else environ
+        self._files, self._aws = _Files(folder), _Aws()
 
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+        """The secret; raises ``CredentialUnavailable``. ``anew``: a cached one is no longer good and is not used."""
         if owner and (wall := beyond_walls(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
-        secret = (await self._sources[reference.scheme].read(reference, owner, anew=anew)).strip()
+        secret = (await self._find(reference, owner, anew=anew)).strip()
         if not secret:
             raise CredentialUnavailable(f"the credential {reference} is empty")
         if not (secret.isascii() and secret.isprintable()) or len(secret) > MAX_SECRET:
             raise CredentialUnavailable(f"the credential {reference} holds what no header can carry")
         return secret
 
-
-class _Environment(SecretSource):
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-
-    @override
-    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
-        secret = self._environ.get(reference.name)
-        if secret is None:
-            raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
-        return secret
+    async def _find(self, reference: Reference, owner: str, *, anew: bool) -> str:
+        match reference.scheme:
+            case Scheme.FILE:
+                return await self._files.read(reference, owner)
+            case Scheme.AWS:
+                return await self._aws.read(reference, anew=anew)
+            case Scheme.ENV:
+                if reference.name in self._environ:
+                    return self._environ[reference.name]
+                raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
 
 
 class _SecretFile(NamedTuple):
@@ -73,15 +64,14 @@ class _SecretFile(NamedTuple):
     text: str
 
 
-class _Files(SecretSource):
+class _Files:
     """Secrets in files; each call checks whether the file is still the one that was read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: dict[Path, _SecretFile] = {}
 
-    @override
-    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+    async def read(self, reference: Reference, owner: str) -> str:
         try:
             async with asyncio.timeout(FILE_SECONDS):
                 return await asyncio.to_thread(self._text, self._path(reference, owner))
@@ -109,7 +99,7 @@ class _CachedSecret(NamedTuple):
     text: str
 
 
-class _Aws(SecretSource):
+class _Aws:
     """Secrets of AWS. Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in
     threads.
     """
@@ -118,8 +108,7 @@ class _Aws(SecretSource):
         self._kept = LruCache[str, _CachedSecret](MAX_KEPT)
         self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
-    @override
-    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+    async def read(self, reference: Reference, *, anew: bool) -> str:
         asked = asyncio.get_running_loop().time()
         name = reference.name
         async with self._asking.setdefault(name, asyncio.Lock()):
@@ -184,7 +173,7 @@ async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIte
 
 
 class ResolvedCredentials(Credentials):
-    def __init__(self, secrets: SecretSource, tokens: TokenEndpoints) -> None:
+    def __init__(self, secrets: Secrets, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
         # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.
         self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))

@@ -17,6 +17,7 @@ from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
+from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -68,7 +69,7 @@ class McpTools(ToolServers):
         self._tracer = tracer
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
         self._list_seconds = list_seconds
-        self._listings: dict[str, _ServerListing] = {}
+        self._listings = LruCache[str, _ServerListing](max_links)
         self._links: dict[str, McpConnection] = {}
         self._group = asyncio.TaskGroup()
 
@@ -178,14 +179,7 @@ class McpTools(ToolServers):
             known.link, known.until = link, until
         else:
             known = _ServerListing(link, listed.tools, until)
-        self._keep_listing(connection.server_key, known)
-        return known
-
-    def _keep_listing(self, key: str, listing: _ServerListing) -> None:
-        self._listings.pop(key, None)
-        self._listings[key] = listing
-        if len(self._listings) > self._max_links:
-            self._listings.pop(next(iter(self._listings)))
+        return self._listings.keep(connection.server_key, known)
 
     def _distrust_listing(self, connection: Connection) -> None:
         """Has the next task ask for the list anew."""

@@ -95,18 +95,14 @@ class ServersByProtocol:
             tools = await self._servers[protocol].discover(connection, session_id)
         except ports.OtherProtocol as not_mcp:
             protocol = "rest"
-            tools = await self._discover_by_rest(connection, session_id, not_mcp)
+            try:
+                tools = await self._servers[protocol].discover(connection, session_id)
+            except ports.OtherProtocol as not_rest:
+                said = f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})"
+                raise ports.ToolSilent(said) from not_rest
         self._detected.keep(connection.url, protocol)
         log.info("tool_protocol", connection=connection.id, protocol=protocol)
         return self._servers[protocol], tools
-
-    async def _discover_by_rest(
-        self, connection: Connection, session_id: str, not_mcp: ports.OtherProtocol
-    ) -> tuple[ports.Tool, ...]:
-        try:
-            return await self._servers["rest"].discover(connection, session_id)
-        except ports.OtherProtocol as not_rest:
-            raise ports.ToolSilent(f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})") from not_rest
 
 
 class ConnectedServers(ports.ToolServers):
