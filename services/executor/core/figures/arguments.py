@@ -44,44 +44,46 @@ class ArgumentHints(NamedTuple):
     unit: Unit | None = None
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_FREE_TEXT = _words(
+_FREE_TEXT = _split_words(
     "body note notes description desc comment comments message text memo subject title summary reason content details "
     "instruction instructions remark remarks purpose caption justification explanation narrative html markdown query "
     "beschreibung notiz bemerkung nachricht betreff grund commentaire objet motif"
 )
-_ACCOUNT = _words("iban bic swift account acct routing sortcode card wallet bank konto kontonummer compte rib")
-_RECIPIENT = _words(
+_ACCOUNT = _split_words("iban bic swift account acct routing sortcode card wallet bank konto kontonummer compte rib")
+_RECIPIENT = _split_words(
     "to cc bcc recipient recipients email emails mail addressee payee beneficiary phone mobile fax telephone attendee "
     "attendees invitee invitees participants assignee approver approvers channel webhook callback url uri endpoint "
     "empfanger destinataire sender"
 )
-_IDENTIFIER = _words(
+_IDENTIFIER = _split_words(
     "id ids uuid guid number no num nr nummer numero ref reference code key sku isbn vin slug ticket tracking"
 )
-_NO_IDENTIFIER = _words("currency country language lang locale zip postal post area state status color colour promo")
-_DATE = _words(
+_NO_IDENTIFIER = _split_words(
+    "currency country language lang locale zip postal post area state status color colour promo"
+)
+_DATE = _split_words(
     "date day datetime timestamp deadline due month year week birthday dob when time start end begin until since "
     "expiry expires scheduled schedule at on from to datum termin jour heure hour quarter period"
 )
-_NAMES_OF_DATES = _words("date datetime timestamp deadline birthday dob datum expiry month year")
-_QUANTITY = _words(
+_NAMES_OF_DATES = _split_words("date datetime timestamp deadline birthday dob datum expiry month year")
+_QUANTITY = _split_words(
     "count quantity qty limit offset page pages size nights guests seats hours minutes seconds days weeks "
     "months years units persons people rooms copies percent percentage pct ratio weight duration length width "
     "height distance age score rating priority rank version attempts retries interval anzahl menge nombre quantite"
 )
-_PLAIN_MONEY = _words(
+_PLAIN_MONEY = _split_words(
     "amount price total sum cost costs payment refund fee salary balance subtotal betrag preis summe montant prix"
 )
-_AMOUNT = _PLAIN_MONEY | _words(
+_AMOUNT = _PLAIN_MONEY | _split_words(
     "rate budget wage credit debit charge deposit discount tax vat net gross premium payout cents minor bonus fine "
     "penalty tip allowance reimbursement money payable paid owed due kosten gebuhr frais pay value worth limit"
 )
-_CODES_IN_NAMES = _words("eur usd gbp chf jpy sek pln")
-_MINOR = _words("cents minor pence rappen centimes")
+_CODES_IN_NAMES = _split_words("eur usd gbp chf jpy sek pln")
+_MINOR = _split_words("cents minor pence rappen centimes")
 _MONEY_SAID = re.compile(
     r"\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b", re.I
 )
@@ -351,12 +353,12 @@ def _record_of(item: JsonObject, path: str, name: str, about: ToolWords) -> Fiel
     own = next((key for key in ids if key.lower() in _OWN_ID), "")
     if not own and _keys_a_table(name):
         return FieldRecord(path, name)
-    own = own or max(ids, key=lambda key: _nearness(key, about), default="")
+    own = own or max(ids, key=lambda key: _rate_nearness(key, about), default="")
     best = str(item[own]) if own else name if _looks_like_code(name) else ""
     return FieldRecord(path, best) if best else None
 
 
-def _nearness(key: str, about: ToolWords) -> int:
+def _rate_nearness(key: str, about: ToolWords) -> int:
     """How surely an id is that of what a tool is about: ``standing_order_id`` of ``list_standing_orders``."""
     subject = subject_of(key, frozenset())
     return 2 * (subject == about.nouns) + (about.head in subject)

@@ -110,17 +110,17 @@ def calculate(given: JsonObject, known: KnownFigures, made: MadeToolResults = NO
     """The value of one calculation, with its operands' places. Raises ``CannotCalculate``, by which a model can mend
     its call, and ``NotRun`` where a made tool has to run first.
     """
-    operation = _operation(given.get("operation"), made)
+    operation = _read_operation(given.get("operation"), made)
     sources = OperandSources(known)
     try:
-        operands = _operands(given.get("operands"), operation, sources)
+        operands = _read_operands(given.get("operands"), operation, sources)
         asked = NamedValue(
             name=_free_name(read_text(given.get("name")), operation, known),
             operation=operation,
             operands=operands,
             value="",
             where=tuple(
-                RowCondition(field=field, sign=sign, against=_limit(sign, value, operands, sources))
+                RowCondition(field=field, sign=sign, against=_read_limit(sign, value, operands, sources))
                 for field, sign, value in read_conditions(given.get("where"))
             ),
             by=read_text(given.get("by")),
@@ -140,7 +140,7 @@ def describe_value(value: NamedValue) -> JsonObject:
     return {"name": value.name, "value": content, **{name: text for name, text in texts.items() if text}}
 
 
-def _operation(given: Json, made: MadeToolResults) -> str:
+def _read_operation(given: Json, made: MadeToolResults) -> str:
     asked = read_text(given).casefold().replace(" ", "_")
     operation = _OTHER_NAMES.get(asked, asked)
     if operation in OPERATIONS or operation in CALCULATORS or operation in made.tools:
@@ -150,7 +150,7 @@ def _operation(given: Json, made: MadeToolResults) -> str:
     raise CannotCalculate(f"unknown operation {read_text(given)!r}: take one of the operations of the schema, {hint}")
 
 
-def _operands(given: Json, operation: str, sources: OperandSources) -> tuple[Operand, ...]:
+def _read_operands(given: Json, operation: str, sources: OperandSources) -> tuple[Operand, ...]:
     texts = [text for text in read_operand_texts(_read_list(given)) if text.strip()]
     if not texts:
         raise CannotCalculate(
@@ -189,7 +189,7 @@ def read_conditions(given: Json) -> Iterator[tuple[str, str, str]]:
         yield field, sign, text
 
 
-def _limit(sign: str, value: str, operands: Iterable[Operand], sources: OperandSources) -> Operand:
+def _read_limit(sign: str, value: str, operands: Iterable[Operand], sources: OperandSources) -> Operand:
     """What rows are compared with: in an ordering a figure with a source, or another field of the row; else a word."""
     if sign in ORDERINGS:
         named = sources.find_named(value)
@@ -254,7 +254,7 @@ LOOK = ToolDefinition(
 def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
     """The rows that are asked for, as many as fit, and a note on the rest. Raises ``CannotCalculate``."""
     try:
-        fact, cells = _rows(given, facts)
+        fact, cells = _find_rows(given, facts)
         kept = _filter(cells, given.get("where"), today)
     except (NoSuchPath, ValueError) as error:
         raise CannotCalculate(str(error)) from error
@@ -266,10 +266,10 @@ def look(given: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Js
         return {**counted, **_count_distinct(kept, distinct), **said}
     kept = _sort(kept, read_text(given.get("sort_by")), descending=given.get("descending") is True)
     skip, first = _row_count(given.get("skip")) or 0, _row_count(given.get("first")) or len(kept)
-    return {**counted, **_show(kept, _names(given.get("fields")), skip, first), **said}
+    return {**counted, **_show(kept, _read_names(given.get("fields")), skip, first), **said}
 
 
-def _rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
+def _find_rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
     ref = read_text(given.get("ref")).strip("[]")
     fact = next((fact for fact in facts if fact.ref.casefold() == ref.casefold()), None)
     if fact is None:
@@ -281,7 +281,7 @@ def _rows(given: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
         return fact, _wrap_rows(selection.cells)
     cell = selection.cells[0]
     if isinstance(cell.value, str):
-        return fact, [Cell({"line": at, "text": text}) for at, text in enumerate(_lines(cell.value), 1)]
+        return fact, [Cell({"line": at, "text": text}) for at, text in enumerate(_split_lines(cell.value), 1)]
     return fact, [cell]
 
 
@@ -290,7 +290,7 @@ def _wrap_rows(cells: Sequence[Cell]) -> list[Cell]:
     return [cell if isinstance(cell.value, dict) else cell._replace(value={"value": cell.value}) for cell in cells]
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """The lines of a text, long ones cut into pieces."""
     size = _MOST_OF_A_ROW // 4
     return [line[at : at + size] for line in text.splitlines() for at in range(0, max(len(line), 1), size)]
@@ -362,7 +362,7 @@ def _take_fitting(rows: Sequence[Json]) -> list[Json]:
     return shown
 
 
-def _names(given: Json) -> list[str]:
+def _read_names(given: Json) -> list[str]:
     return [read_text(name) for name in given] if isinstance(given, list) else []
 
 

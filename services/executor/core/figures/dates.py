@@ -41,10 +41,10 @@ _WORKDAYS = 5
 
 
 def _days_written(written: Sequence[tuple[int, int, int]]) -> list[Period]:
-    return [Period(day, day) for parts in written if (day := _day(*parts)) is not None]
+    return [Period(day, day) for parts in written if (day := _make_date(*parts)) is not None]
 
 
-def _day(year: int, month: int, day: int) -> date | None:
+def _make_date(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day)
     except ValueError:  # a day that no month has
@@ -66,7 +66,7 @@ def _nearest_days(written: Sequence[tuple[int, int]], today: date) -> list[Perio
 
 
 def _months_written(written: Sequence[tuple[int, int]]) -> list[Period]:
-    starts = (_day(year, month, 1) for year, month in written if year < MAXYEAR)
+    starts = (_make_date(year, month, 1) for year, month in written if year < MAXYEAR)
     return [_period_from(start, relativedelta(months=1)) for start in starts if start is not None]
 
 
@@ -78,12 +78,12 @@ def _period_from(start: date, length: relativedelta) -> Period:
     return Period(start, start + length - timedelta(days=1))
 
 
-def _month_day(group: _DateWords) -> Sequence[Period]:
+def _read_month_day(group: _DateWords) -> Sequence[Period]:
     month, day, year = group.values["M"], group.values["N"], group.values.get("Y")
     return _days_written([(year, month, day)]) if year else _nearest_days([(month, day)], group.today)
 
 
-def _day_range(group: _DateWords) -> Sequence[Period]:
+def _read_day_range(group: _DateWords) -> Sequence[Period]:
     month, year, today = group.values["M"], group.values.get("Y"), group.today
     ends = [
         _days_written([(year, month, group.values[k])]) if year else _nearest_days([(month, group.values[k])], today)
@@ -92,7 +92,7 @@ def _day_range(group: _DateWords) -> Sequence[Period]:
     return [Period(first.first, last.last) for first, last in zip(*ends, strict=False) if first <= last]
 
 
-def _month(group: _DateWords) -> Sequence[Period]:
+def _read_month(group: _DateWords) -> Sequence[Period]:
     month, today = group.values["M"], group.today
     if year := group.values.get("Y"):
         return _months_written([(year, month)])
@@ -132,7 +132,7 @@ def move_day(
         return None
 
 
-def _periods_away(group: _DateWords) -> Sequence[Period]:
+def _read_periods_away(group: _DateWords) -> Sequence[Period]:
     """The day of ``in 30 days``, ``two weeks ago``, ``vor drei Tagen``, ``within ten working days``."""
     sign = next(mark for mark in group.signs if mark in "DKHJQ")
     is_past = any(mark in group.signs for mark in "avy")
@@ -141,7 +141,7 @@ def _periods_away(group: _DateWords) -> Sequence[Period]:
     return _each_day(day) if day is not None else []
 
 
-def _weekday(group: _DateWords) -> Sequence[Period]:
+def _read_weekday(group: _DateWords) -> Sequence[Period]:
     """``Friday`` is the next one, today included; ``next Friday`` that one or next week's, as people differ."""
     ahead = (group.values["W"] - group.today.weekday()) % 7
     if "K" in group.signs:
@@ -161,7 +161,7 @@ def _each_day(*days: date) -> Sequence[Period]:
     return [Period(day, day) for day in dict.fromkeys(days)]
 
 
-def _calendar_unit(group: _DateWords) -> Sequence[Period]:
+def _read_calendar_unit(group: _DateWords) -> Sequence[Period]:
     """The period of ``next week``, ``this month``, ``last quarter``, ``le mois prochain``."""
     sign = next(mark for mark in group.signs if mark in "KHJQ")
     shift = 1 if "n" in group.signs else -1 if "l" in group.signs else 0
@@ -179,7 +179,7 @@ def _calendar_period_around(day: date, sign: str, shift: int) -> Period:
     return _period_from(start + _UNITS[sign] * shift, _UNITS[sign])
 
 
-def _year_quarter(group: _DateWords) -> Sequence[Period]:
+def _read_year_quarter(group: _DateWords) -> Sequence[Period]:
     year = group.values.get("Y")
     if year:
         return [_quarter_of(year, group.values["q"])]
@@ -188,26 +188,26 @@ def _year_quarter(group: _DateWords) -> Sequence[Period]:
     return [one for one in near if abs(one.first - today) <= _NEAR or one.first <= today <= one.last]
 
 
-def _year(group: _DateWords) -> Sequence[Period]:
+def _read_year(group: _DateWords) -> Sequence[Period]:
     return [_period_from(date(group.values["Y"], 1, 1), relativedelta(years=1))]
 
 
-def _edges(group: _DateWords) -> Sequence[Period]:
+def _read_edges(group: _DateWords) -> Sequence[Period]:
     """The days at an edge of a period: ``end of March`` is its last day or its last working day."""
     inner = _DateWords(group.signs[1:], group.values, group.today)
     read = (
-        _month
+        _read_month
         if "M" in group.signs
-        else _year_quarter
+        else _read_year_quarter
         if "q" in group.signs
-        else _year
+        else _read_year
         if "Y" in group.signs
-        else _calendar_unit
+        else _read_calendar_unit
     )
-    return [edge for period in read(inner) for edge in _edge(group.signs[0], period)]
+    return [edge for period in read(inner) for edge in _list_edge_days(group.signs[0], period)]
 
 
-def _edge(sign: str, period: Period) -> Sequence[Period]:
+def _list_edge_days(sign: str, period: Period) -> Sequence[Period]:
     if sign == "b":
         return _each_day(period.first, _to_workday(period.first, 1))
     if sign == "e":
@@ -226,44 +226,44 @@ def _to_workday(day: date, step: int) -> date:
     return day
 
 
-def _day_of_unit(group: _DateWords) -> Sequence[Period]:
+def _read_day_of_unit(group: _DateWords) -> Sequence[Period]:
     """The day of ``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
-    first = _calendar_unit(group)[0].first
+    first = _read_calendar_unit(group)[0].first
     return _days_written([(first.year, first.month, group.values["N"])])
 
 
-def _last_day(group: _DateWords) -> Sequence[Period]:
+def _read_last_day(group: _DateWords) -> Sequence[Period]:
     signs = group.signs[group.signs.index("D") + 1 :]
     inner = _DateWords(signs, group.values, group.today)
-    return [Period(one.last, one.last) for one in (_month(inner) if "M" in signs else _calendar_unit(inner))]
+    return [Period(one.last, one.last) for one in (_read_month(inner) if "M" in signs else _read_calendar_unit(inner))]
 
 
 # Longest reading first: the first pattern that fits takes its words from those below it.
 _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
     (re.compile(pattern), reader, is_relative)
     for pattern, reader, is_relative in (
-        (r"(?P<A>N)[r&]o*(?P<B>N)o*(?P<M>M)o*(?P<Y>Y)?", _day_range, False),
-        (r"(?P<M>M)o*(?P<A>N)[r&]o*(?P<B>N)(?:o*(?P<Y>Y))?", _day_range, False),
-        (r"(?:[WX]o*)?(?P<N>N)o*(?P<M>M)(?:o*(?P<Y>Y))?", _month_day, False),
-        (r"(?:[WX]o*)?(?P<M>M)o*(?P<N>N)(?:o*(?P<Y>Y))?", _month_day, False),
-        (r"[ebd]o*+(?:[nlt]o*+)?(?P<M>M)(?:o*(?P<Y>Y))?", _edges, False),
-        (r"[ebd]o*(?P<q>q)o*(?P<Y>Y)?", _edges, False),
-        (r"[ebd]i?o*(?:[nlt]o*[KHJQ]|[KHJQ][nlt]|[KHJQ])", _edges, True),
-        (r"[ebd]o*(?P<Y>Y)", _edges, False),
-        (r"lDo*(?P<M>M)(?:o*(?P<Y>Y))?", _last_day, False),
-        (r"lDo*+(?:(?:[nlt]o*+)?H|Hn)", _last_day, True),
-        (r"(?P<N>N)D?[oi]+(?:[nlt]o*H|H[nlt]?)", _day_of_unit, True),
-        (r"(?P<M>M)o*(?P<Y>Y)", _month, False),
-        (r"(?P<q>q)o*(?P<Y>Y)?", _year_quarter, False),
-        (r"(?P<W>W)[oi]*nK|nK[oi]*(?P<V>W)|Kn[oi]*(?P<U>W)", _weekday, True),
-        (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _periods_away, True),
-        (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _periods_away, True),
+        (r"(?P<A>N)[r&]o*(?P<B>N)o*(?P<M>M)o*(?P<Y>Y)?", _read_day_range, False),
+        (r"(?P<M>M)o*(?P<A>N)[r&]o*(?P<B>N)(?:o*(?P<Y>Y))?", _read_day_range, False),
+        (r"(?:[WX]o*)?(?P<N>N)o*(?P<M>M)(?:o*(?P<Y>Y))?", _read_month_day, False),
+        (r"(?:[WX]o*)?(?P<M>M)o*(?P<N>N)(?:o*(?P<Y>Y))?", _read_month_day, False),
+        (r"[ebd]o*+(?:[nlt]o*+)?(?P<M>M)(?:o*(?P<Y>Y))?", _read_edges, False),
+        (r"[ebd]o*(?P<q>q)o*(?P<Y>Y)?", _read_edges, False),
+        (r"[ebd]i?o*(?:[nlt]o*[KHJQ]|[KHJQ][nlt]|[KHJQ])", _read_edges, True),
+        (r"[ebd]o*(?P<Y>Y)", _read_edges, False),
+        (r"lDo*(?P<M>M)(?:o*(?P<Y>Y))?", _read_last_day, False),
+        (r"lDo*+(?:(?:[nlt]o*+)?H|Hn)", _read_last_day, True),
+        (r"(?P<N>N)D?[oi]+(?:[nlt]o*H|H[nlt]?)", _read_day_of_unit, True),
+        (r"(?P<M>M)o*(?P<Y>Y)", _read_month, False),
+        (r"(?P<q>q)o*(?P<Y>Y)?", _read_year_quarter, False),
+        (r"(?P<W>W)[oi]*nK|nK[oi]*(?P<V>W)|Kn[oi]*(?P<U>W)", _read_weekday, True),
+        (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _read_periods_away, True),
+        (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _read_periods_away, True),
         (r"(?P<T>T)", lambda group: _each_day(group.today + timedelta(days=group.values["T"])), True),
-        (r"[nlt]o*(?P<W>W)|(?P<V>W)[nl]", _weekday, True),
-        (r"(?P<W>W)", _weekday, True),
-        (r"[nlt]o*[KHJQ]|[KHJQ](?:o*[nlt])", _calendar_unit, True),
-        (r"(?:[intlcr]o*)(?P<M>M)", _month, False),
-        (r"[io](?P<Y>Y)(?![.]?[DKHJM])", _year, False),
+        (r"[nlt]o*(?P<W>W)|(?P<V>W)[nl]", _read_weekday, True),
+        (r"(?P<W>W)", _read_weekday, True),
+        (r"[nlt]o*[KHJQ]|[KHJQ](?:o*[nlt])", _read_calendar_unit, True),
+        (r"(?:[intlcr]o*)(?P<M>M)", _read_month, False),
+        (r"[io](?P<Y>Y)(?![.]?[DKHJM])", _read_year, False),
     )
 )
 
@@ -317,12 +317,12 @@ def find_dates(
 ) -> list[DateMention]:
     """The dates of a text in their order; without ``relative`` only those that name a day or a month."""
     numeric = [one for match in _NUMERIC.finditer(text) if (one := _read_numeric(match, today)) is not None]
-    words = _words(text, tokens, spelled, numeric)
+    words = _build_words(text, tokens, spelled, numeric)
     signs = "".join(word.sign for word in words)
     found = sorted([*numeric, *_read_words(words, signs, today)])
     found = _shift_by_offsets(text, words, signs, found)
     found = sorted([*found, *_find_days_without_month(text, found, today)])
-    joined = [*found, *_join_ranges(words, signs, found), *_repetitions(words, signs)]
+    joined = [*found, *_join_ranges(words, signs, found), *_find_repetitions(words, signs)]
     return joined if relative else [mention for mention in joined if not mention.is_relative and not mention.step]
 
 
@@ -362,7 +362,7 @@ def _find_days_without_month(text: str, found: Sequence[DateMention], today: dat
             yield DateMention(start, match.end(), tuple(ahead or days), is_relative=True)
 
 
-def _words(
+def _build_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber], numeric: Sequence[DateMention]
 ) -> list[_Word]:
     """The tokens as words of the grammar; ``.`` stands for any other word, ``|`` for the end of a phrase."""
@@ -372,7 +372,7 @@ def _words(
     place = end = 0
     while place < len(tokens):
         token = tokens[place]
-        words += _gap(text[end : token.start], end, words, token)
+        words += _read_gap(text[end : token.start], end, words, token)
         number = numbers.get(place)
         after = number.after if number is not None else place + 1
         end = tokens[after - 1].end
@@ -382,7 +382,7 @@ def _words(
         elif _is_inside(token.start, starts, numeric) or _is_of_code(text, tokens, place):
             words.append(_Word("#", 0, token.start, end))
         else:
-            words += [_Word(role.sign, role.value, token.start, end) for role in _roles(token, number)]
+            words += [_Word(role.sign, role.value, token.start, end) for role in _find_roles(token, number)]
         place = after
     return words
 
@@ -402,7 +402,7 @@ def _is_inside(place: int, starts: Sequence[int], mentions: Sequence[DateMention
     return before >= 0 and place < mentions[before].end
 
 
-def _roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
+def _find_roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRole]:
     known = roles_of_words().get(token.folded)
     if number is not None and (known is None or number.after > number.first + 1):
         return (WordRole("N", int(number.value)),)
@@ -412,7 +412,7 @@ def _roles(token: WrittenToken, number: SpelledNumber | None) -> Sequence[WordRo
     return known or (WordRole("."),)
 
 
-def _gap(gap: str, start: int, before: Sequence[_Word], after: WrittenToken) -> list[_Word]:
+def _read_gap(gap: str, start: int, before: Sequence[_Word], after: WrittenToken) -> list[_Word]:
     joins_month = (before[-1].sign == "N" and after.written.isalpha()) if before else False
     if gap == "-" and before and (joins_month or (before[-1].sign == "M" and len(after.written) == 4)):
         return []  # "12-Mar-2026"
@@ -438,21 +438,21 @@ def _read_words(words: Sequence[_Word], signs: str, today: date) -> Iterator[Dat
             first, after = match.span()
             if any(taken[first:after]):
                 continue
-            periods = read(_group(match, words, today))
+            periods = read(_group_words(match, words, today))
             if periods:
                 taken[first:after] = b"\1" * (after - first)
-                yield _mention(words, (first, after), tuple(dict.fromkeys(periods)), is_relative)
+                yield _build_mention(words, (first, after), tuple(dict.fromkeys(periods)), is_relative)
 
 
 _ALIASES = {"V": "W", "U": "W", "L": "N", "K": "N"}
 
 
-def _group(match: re.Match[str], words: Sequence[_Word], today: date) -> _DateWords:
+def _group_words(match: re.Match[str], words: Sequence[_Word], today: date) -> _DateWords:
     values = {_ALIASES.get(key, key): words[match.start(key)].value for key, part in match.groupdict().items() if part}
     return _DateWords(match[0], values, today)
 
 
-def _mention(
+def _build_mention(
     words: Sequence[_Word], span: tuple[int, int], periods: tuple[Period, ...], is_relative: bool, step: str = ""
 ) -> DateMention:
     start, end = words[span[0]].start, words[span[1] - 1].end
@@ -516,11 +516,11 @@ def _not_before(end: Period, start: Period) -> date:
     return end.last + timedelta(weeks=1) if is_within_a_week else end.last
 
 
-def _repetitions(words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
+def _find_repetitions(words: Sequence[_Word], signs: str) -> Iterator[DateMention]:
     """Yields repetitions, which have a distance between days and no days: ``every Monday``, ``one per working day``."""
     for match in _REPEATED.finditer(signs):
         step = "K" if match["day"] else "w" if match["w"] else match["u"]
-        yield _mention(words, match.span(), (), True, step)
+        yield _build_mention(words, match.span(), (), True, step)
 
 
 DateOrder = Literal["", "day_first", "month_first"]

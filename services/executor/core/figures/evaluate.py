@@ -81,7 +81,7 @@ def audit(values: Sequence[NamedValue], known: KnownFigures, made: MadeToolResul
     sources = OperandSources(known)
     for value in values:
         try:
-            problems += _problems(value, sources, made)
+            problems += _find_problems(value, sources, made)
             sources = sources.with_value(value)
         except (CannotCalculate, NoSuchPath, ArithmeticError, ValueError) as error:
             problems.append(f"{value.name}: {error}")
@@ -104,7 +104,7 @@ def takes_lists(operation: str) -> bool:
     return operation in OPERATIONS and OPERATIONS[operation].takes_lists
 
 
-def _problems(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> list[str]:
+def _find_problems(value: NamedValue, sources: OperandSources, made: MadeToolResults) -> list[str]:
     known = sources.known
     if any(one.name == value.name for one in known.values):
         return [f"{value.name}: named twice"]

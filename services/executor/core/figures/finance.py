@@ -114,7 +114,7 @@ def _of_instalment(field: int) -> Callable[..., Decimal]:
     return read
 
 
-def _depreciable(cost: Decimal, salvage: Decimal) -> Decimal:
+def _subtract_salvage(cost: Decimal, salvage: Decimal) -> Decimal:
     if not 0 <= salvage <= cost:
         raise CannotCalculate(f"salvage must lie from 0 to {cost:f}, not {salvage:f}")
     return cost - salvage
@@ -122,7 +122,7 @@ def _depreciable(cost: Decimal, salvage: Decimal) -> Decimal:
 
 def _decline(cost: Decimal, salvage: Decimal, life: Decimal, period: Decimal, *, places: int) -> Decimal:
     """Book value x 2 / life, or straight line over what is left once that is more."""
-    left_to_charge, years = _depreciable(cost, salvage), whole(life, "life")
+    left_to_charge, years = _subtract_salvage(cost, salvage), whole(life, "life")
     charge = _ZERO
     for left in range(years, years - whole(period, "period", high=years), -1):
         faster = max((left_to_charge + salvage) * 2 / years, left_to_charge / left)
@@ -257,7 +257,7 @@ def _risk_value(value: Decimal, mean: Decimal, volatility: Decimal, confidence: 
     return value * (spread - mean / HUNDRED * days)
 
 
-def _polynomial(coefficients: Figures, point: Decimal) -> Decimal:
+def _evaluate_polynomial(coefficients: Figures, point: Decimal) -> Decimal:
     value = _ZERO
     for coefficient in reversed(coefficients):
         value = value * point + coefficient
@@ -268,10 +268,10 @@ def _find_root(point: Decimal, *coefficients: Decimal) -> Decimal:
     """x - f(x) / f'(x) until it stands still: a root of a polynomial, its constant first."""
     slopes = [power * coefficient for power, coefficient in enumerate(coefficients)][1:]
     for _ in range(200):
-        slope = _polynomial(slopes, point)
+        slope = _evaluate_polynomial(slopes, point)
         if not slope:
             raise CannotCalculate("the slope is 0 there; begin elsewhere")
-        step = _polynomial(coefficients, point) / slope
+        step = _evaluate_polynomial(coefficients, point) / slope
         point -= step
         if abs(step) < _CLOSE:
             return point
@@ -411,14 +411,14 @@ CALCULATORS: Mapping[str, Calculator] = {
     "straight_line": money(  # IAS 16, paragraph 62
         "cost, salvage, life, period",
         lambda cost, salvage, life, period, *, places: _take_part(
-            _depreciable(cost, salvage), [Decimal(1)] * whole(life, "life"), period, "period", places
+            _subtract_salvage(cost, salvage), [Decimal(1)] * whole(life, "life"), period, "period", places
         ),
     ),
     "declining_balance": money("cost, salvage, life, period", _decline),  # VDB, factor 2
     "sum_of_years": money(  # SYD
         "cost, salvage, life, period",
         lambda cost, salvage, life, period, *, places: _take_part(
-            _depreciable(cost, salvage),
+            _subtract_salvage(cost, salvage),
             [Decimal(left) for left in range(whole(life, "life"), 0, -1)],
             period,
             "period",

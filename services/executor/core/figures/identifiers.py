@@ -140,16 +140,16 @@ def without_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
         return match["label"] if is_strange(match["target"]) else match[0]
 
     def leave_out(match: re.Match[str]) -> str:
-        return LEFT_OUT if any(map(is_strange, _links(match[0]))) else match[0]
+        return LEFT_OUT if any(map(is_strange, _find_links(match[0]))) else match[0]
 
     text = _LINK.sub(plain, text)
     for form in (_REFERENCE, _HTML, _AUTOLINK):
         text = form.sub(leave_out, text)
-    for address in sorted({*_links(text)}, key=len, reverse=True):
+    for address in sorted({*_find_links(text)}, key=len, reverse=True):
         if is_strange(address):
             text = text.replace(address, LEFT_OUT)
     return text
 
 
-def _links(text: str) -> list[str]:
+def _find_links(text: str) -> list[str]:
     return [found.text for found in find_special_identifiers(text) if found.form is IdentifierForm.LINK]

@@ -118,14 +118,14 @@ def _read_digits(match: re.Match[str]) -> TimeMention | None:
     hour, minute, second = (int(named.get(key, 0)) for key in "hms")
     half = named.get("p", "")[:1].lower()
     if half in ("a", "p") and hour <= _HALF_DAY:
-        return _mention(match, [hour % _HALF_DAY + (_HALF_DAY if half == "p" else 0)], minute, second)
+        return _build_mention(match, [hour % _HALF_DAY + (_HALF_DAY if half == "p" else 0)], minute, second)
     is_said = half or "m" in named or match.lastgroup in ("h4", "h6")
-    return _mention(
+    return _build_mention(
         match, [hour % 24] if is_said or hour > _HALF_DAY else [hour, (hour + _HALF_DAY) % 24], minute, second
     )
 
 
-def _mention(match: re.Match[str], hours: Sequence[int], minute: int, second: int) -> TimeMention:
+def _build_mention(match: re.Match[str], hours: Sequence[int], minute: int, second: int) -> TimeMention:
     return TimeMention(*match.span(), tuple(time(hour, minute, second) for hour in hours))
 
 
@@ -157,10 +157,10 @@ def _read_spelled_hour(tokens: Sequence[WrittenToken], number: tuple[int, int], 
         if is_said and tuple(token.folded for token in tokens[after : after + len(words)]) == words:
             return hour * 60 + minutes, after + len(words)
     before = tokens[place - 1].folded if place else ""
-    return (hour * 60, after) if is_said or (before in _AT and _ends(tokens, after)) else None
+    return (hour * 60, after) if is_said or (before in _AT and _is_phrase_end(tokens, after)) else None
 
 
-def _ends(tokens: Sequence[WrittenToken], after: int) -> bool:
+def _is_phrase_end(tokens: Sequence[WrittenToken], after: int) -> bool:
     """Whether no noun follows the hour: "at ten" and "at ten on Friday", not "at ten euros"."""
     return after >= len(tokens) or tokens[after].folded in frozenset("on and tomorrow today in am morgen und".split())
 
@@ -220,7 +220,7 @@ class Mentions:
 
     def has_phrase(self, phrase: str) -> bool:
         """Whether the phrase stands in the text as written, as whole words and not within a code or number."""
-        return any(self._is_whole(start, start + len(phrase)) for start in _places(phrase, self.text))
+        return any(self._is_whole(start, start + len(phrase)) for start in _find_places(phrase, self.text))
 
     def has_words(self, phrase: str) -> bool:
         """Whether the words of the phrase stand in a row, whatever their case, accents and the marks between them."""
@@ -229,7 +229,7 @@ class Mentions:
         if not wanted.strip():
             return False
         first = last = 0  # the piece that begins at a place, and that place
-        for place in _places(wanted, joined):
+        for place in _find_places(wanted, joined):
             first, last = first + joined.count(" ", last, place), place
             if self._is_whole(starts[first], ends[first + wanted.count(" ") - 2]):
                 return True
@@ -266,7 +266,7 @@ def _mark_inside(length: int, spans: Iterable[Mention]) -> bytearray:
     return marked
 
 
-def _places(phrase: str, text: str) -> Iterator[int]:
+def _find_places(phrase: str, text: str) -> Iterator[int]:
     start = text.find(phrase)
     while start >= 0:
         yield start

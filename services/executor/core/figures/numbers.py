@@ -203,12 +203,12 @@ def _read_text(text: str) -> WrittenAmount | None:
         return None
     number_said, unit = mention.values[0], mention.unit
     if unit is not None and unit.measure == PERCENT.measure:
-        return WrittenAmount(number_said if unit == PERCENT else _times(number_said, unit.size), "percent")
+        return WrittenAmount(number_said if unit == PERCENT else _multiply(number_said, unit.size), "percent")
     name = "cents" if mention.money and mention.money.is_minor else unit.name if unit else ""
     return WrittenAmount(number_said, "fraction" if isinstance(number_said, Fraction) else "", name)
 
 
-def _times(number: Number, size: Fraction) -> Number:
+def _multiply(number: Number, size: Fraction) -> Number:
     return (
         Decimal(size.numerator) * number / Decimal(size.denominator) if isinstance(number, Decimal) else number * size
     )
@@ -265,7 +265,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
         whole, over, under = (int(group or 0) for group in match.groups())
         if 0 < over < under:
             yield NumberMention(*match.span(), match[0], (whole + Fraction(over, under),))
-    yield from _ranges(text)
+    yield from _find_ranges(text)
     for match in _DIGITS.finditer(text):
         if (mention := _read_match(text, match, language, m_is_million)) is not None:
             yield mention
@@ -274,7 +274,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
             yield NumberMention(place, place + 1, mark, (_fraction_of_sign(mark),))
 
 
-def _ranges(text: str) -> Iterator[NumberMention]:
+def _find_ranges(text: str) -> Iterator[NumberMention]:
     """Yields both numbers of a range, ``10-12 people``; ``4411-22`` is a code and gives none."""
     for match in _RANGE.finditer(text):
         suffix = _read_suffix(text, match.end())
@@ -326,13 +326,13 @@ def _read_suffix(text: str, end: int, m_is_million: bool = False) -> _Suffix:
         return _Suffix(end + 1)  # "3x as much"
     word, after = _next_word(text, end)
     is_attached = text[end : end + 1] == word[:1] != ""
-    if (scale := _scale(word, is_attached, m_is_million)) is not None:
+    if (scale := _read_scale(word, is_attached, m_is_million)) is not None:
         shift, end = scale, after
         word, after = _next_word(text, end)
     if percent := _WORDS_OF_PERCENT.match(text, end):
         return _Suffix(percent.end(), shift, unit=PERCENT)
     for written in (word, word.rstrip(".")):
-        if money := _money(written):
+        if money := _read_money(written):
             return _Suffix(after - len(word) + len(written), shift, money)
     plain = word.rstrip(".")
     if plain and (unit := UNITS.get(fold(plain))):
@@ -340,14 +340,14 @@ def _read_suffix(text: str, end: int, m_is_million: bool = False) -> _Suffix:
     return _Suffix(end, shift)
 
 
-def _scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
+def _read_scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
     plain = fold(word.rstrip("."))
     if word.rstrip(".") == "M" or (plain == "m" and m_is_million and is_attached):
         return _SCALES["million"]
     return _SCALES.get(plain) if plain != "k" or is_attached else None
 
 
-def _money(word: str) -> Money | None:
+def _read_money(word: str) -> Money | None:
     if word in CURRENCIES or not word.isalpha():
         return MONEY.get(word)
     return MONEY.get(fold(word)) if fold(word) != "p" or word == "p" else None
@@ -435,7 +435,7 @@ def _read_words(
         return (Decimal(12), place + 1) if word in _DOZENS else (value_of, place + 2)
     if word in _WHOLE_WORDS:
         return _WHOLE_WORDS[word], place + 1
-    part = _part(tokens, place + 1) if word in _ARTICLES else 0
+    part = _read_part(tokens, place + 1) if word in _ARTICLES else 0
     if part and not (word == "the" and part > 4) and not _is_half_hour(tokens, place + 1):  # "the seventh" is a day
         return Fraction(1, part), place + 2
     if word in _HALVES and not _is_half_hour(tokens, place):
@@ -448,16 +448,16 @@ def _with_fraction(tokens: Sequence[WrittenToken], value: Decimal, after: int) -
     rest = [token.folded for token in tokens[after : after + 3]]
     if rest[:1] and rest[0] in _DOZENS:
         return value * 12, after + 1
-    if (part := _part(tokens, after)) and part > 2 and value == int(value) and value < part:
+    if (part := _read_part(tokens, after)) and part > 2 and value == int(value) and value < part:
         return Fraction(int(value), part), after + 1
     if rest[:1] and rest[0] in _JOINS:
         skipped = 2 if rest[1:2] and rest[1] in _ARTICLES else 1
-        if part := _part(tokens, after + skipped):
+        if part := _read_part(tokens, after + skipped):
             return Fraction(value) + Fraction(1, part), after + skipped + 1
     return value, after
 
 
-def _part(tokens: Sequence[WrittenToken], place: int) -> int:
+def _read_part(tokens: Sequence[WrittenToken], place: int) -> int:
     return _PARTS.get(tokens[place].folded, 0) if place < len(tokens) else 0
 
 

@@ -37,7 +37,7 @@ _Step = str | int | tuple[str, str, str | None]  # a key or, empty, a list's ite
 def select_cells(result: Json, path: str) -> ListColumn:
     """The cells at a path; rows without the last field are counted. Raises ``NoSuchPath`` if none has it."""
     selection = ListColumn([Cell(result)])
-    for step in _steps(path):
+    for step in _parse_steps(path):
         selection = _take(selection, step, path)
     return _open_lists(selection)
 
@@ -50,7 +50,7 @@ def open_rows(selection: ListColumn) -> ListColumn:
     return selection if rows is None else selection._replace(cells=rows, is_list=True)
 
 
-def _steps(path: str) -> Iterator[_Step]:
+def _parse_steps(path: str) -> Iterator[_Step]:
     place = 0
     for match in _STEP.finditer(path):
         if match.start() != place:
@@ -359,11 +359,11 @@ def _find_places(value: Json, number: object, days: tuple[date, ...], wanted: st
             step = f"[{index}]"
             for found in _find_places(inner, number, days, wanted, ""):
                 yield f"{path}{_write_row_step(value, index) or step}{'.' if found[:1] not in ('', '[') else ''}{found}"
-    elif _states(value, number, days, wanted):
+    elif _is_wanted(value, number, days, wanted):
         yield path
 
 
-def _states(value: Json, number: object, days: tuple[date, ...], wanted: str) -> bool:
+def _is_wanted(value: Json, number: object, days: tuple[date, ...], wanted: str) -> bool:
     if value is None or isinstance(value, bool) or (isinstance(value, str) and not _HAS_DIGIT.search(value)):
         return isinstance(value, str) and number is None and not days and value.strip() == wanted
     if number is not None:

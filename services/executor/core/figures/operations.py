@@ -109,7 +109,7 @@ OPERATIONS: dict[str, CalculationOperation] = {}
 _Act = Callable[[CalculationCall], OperationResult]
 
 
-def _operation(
+def _register_operation(
     names: str, arguments: str, *, takes_lists: bool = False, takes_currency: bool = False
 ) -> Callable[[_Act], _Act]:
     """A decorator that registers a function for these operations."""
@@ -194,19 +194,19 @@ def free_numbers(operation: str, place: int) -> frozenset[int]:
     """The numbers that need no source as the operand at this place: 12 months of a year, the third part of five."""
     if operation not in CALCULATORS:
         return _FREE.get(operation, frozenset({0}))
-    name = _argument(operation, place)
+    name = _find_argument(operation, place)
     return frozenset(range(1, 1201)) if name in _CHOSEN else _A_YEAR if name.endswith("a year") else FREE_LIMITS
 
 
 def takes_percent(operation: str, place: int) -> bool:
     """Whether the operand at this place is a share, so that 0.2 stands for the task's 20 %."""
     if operation in CALCULATORS:
-        return "%" in _argument(operation, place)
+        return "%" in _find_argument(operation, place)
     is_percent = operation in ("percentage", "increase_by_percent", "decrease_by_percent")
     return operation in ("product", "quotient") or (place == 1 and is_percent)
 
 
-def _argument(calculator: str, place: int) -> str:
+def _find_argument(calculator: str, place: int) -> str:
     names = CALCULATORS[calculator].arguments.split(", ")
     return names[min(place, len(names) - 1)]
 
@@ -235,11 +235,11 @@ def round_ratio(number: Fraction) -> Decimal:
     return rounded.copy_negate() if number < 0 else rounded
 
 
-@_operation("sum average minimum maximum", "figure...", takes_lists=True)
-@_operation("difference", "from, taken off...")
-@_operation("product", "factor...")
-@_operation("quotient", "dividend, divisor")
-@_operation("percentage", "base, percent")
+@_register_operation("sum average minimum maximum", "figure...", takes_lists=True)
+@_register_operation("difference", "from, taken off...")
+@_register_operation("product", "factor...")
+@_register_operation("quotient", "dividend, divisor")
+@_register_operation("percentage", "base, percent")
 def _compute_arithmetic(call: CalculationCall) -> OperationResult:
     columns = find_figure_columns(call.columns)
     if call.operation in ("minimum", "maximum") and are_dates(call.cells()):
@@ -348,17 +348,17 @@ def _divide(dividend: Fraction, divisor: Fraction, operation: str) -> Fraction:
     return dividend / divisor
 
 
-@_operation("count", "rows...", takes_lists=True)
+@_register_operation("count", "rows...", takes_lists=True)
 def _count_cells(call: CalculationCall) -> OperationResult:
     return OperationResult(Decimal(sum(len(column.cells) for column in call.columns)))
 
 
-@_operation("count_distinct", "field of rows...", takes_lists=True)
+@_register_operation("count_distinct", "field of rows...", takes_lists=True)
 def _count_distinct_cells(call: CalculationCall) -> OperationResult:
     return OperationResult(Decimal(len({identity(cell.value) for column in call.columns for cell in column.cells})))
 
 
-@_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
+@_register_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
     """The name of the row with the least or the most; rows that tie are named in the note."""
     cells = call.cells()
@@ -399,7 +399,7 @@ def _answer_field(value: Json, note: str, order: DateOrder) -> OperationResult:
     return OperationResult(days[0] if len(days) == 1 and not order else as_text(value), note=note)
 
 
-@_operation("increase_by_percent decrease_by_percent", "base, percent")
+@_register_operation("increase_by_percent decrease_by_percent", "base, percent")
 def _change_by_percent(call: CalculationCall) -> OperationResult:
     base, percent = call.single_amounts()
     part = Fraction(_to_factor(percent, "percentage")) / 100
@@ -409,8 +409,8 @@ def _change_by_percent(call: CalculationCall) -> OperationResult:
     )
 
 
-@_operation("percent_share", "part, whole")
-@_operation("percent_change", "old, new")
+@_register_operation("percent_share", "part, whole")
+@_register_operation("percent_change", "old, new")
 def _compute_share(call: CalculationCall) -> OperationResult:
     """A share or change in percent: exact until it is rounded to six places."""
     find_currency(call.columns, "comparison")
@@ -421,7 +421,7 @@ def _compute_share(call: CalculationCall) -> OperationResult:
     return OperationResult(to_result(_divide(one * 100, other, call.operation)))
 
 
-@_operation("sum_of_products", "list, list...")
+@_register_operation("sum_of_products", "list, list...")
 def _sum_products(call: CalculationCall) -> OperationResult:
     if len({len(column.cells) for column in call.columns}) != 1:
         raise CannotCalculate("sum_of_products needs lists of equal length")
@@ -432,7 +432,7 @@ def _sum_products(call: CalculationCall) -> OperationResult:
     return OperationResult(to_result(total), call.currency(), unit)
 
 
-@_operation("round_up round_down", "figure")
+@_register_operation("round_up round_down", "figure")
 def _round_to_whole(call: CalculationCall) -> OperationResult:
     [amount] = call.single_amounts()
     number = Fraction(amount.number)
@@ -440,7 +440,7 @@ def _round_to_whole(call: CalculationCall) -> OperationResult:
     return OperationResult(Decimal(whole), call.currency(), amount.unit)
 
 
-@_operation("convert_currency", "amount, rate, currency that comes out", takes_currency=True)
+@_register_operation("convert_currency", "amount, rate, currency that comes out", takes_currency=True)
 def _convert_currency(call: CalculationCall) -> OperationResult:
     cells = [take_single_cell(column, call.operation) for column in call.columns]
     amount, rate = (read_cell_amount(cell, call.operation) for cell in cells[:2])
@@ -450,9 +450,9 @@ def _convert_currency(call: CalculationCall) -> OperationResult:
     return OperationResult(to_result(Fraction(amount.number) * Fraction(rate.number)), code.strip(), amount.unit)
 
 
-@_operation("cents_to_units", "cents, [currency]", takes_currency=True)
-@_operation("units_to_cents", "amount, [currency]", takes_currency=True)
-@_operation(_CONVERSIONS, "figure")
+@_register_operation("cents_to_units", "cents, [currency]", takes_currency=True)
+@_register_operation("units_to_cents", "amount, [currency]", takes_currency=True)
+@_register_operation(_CONVERSIONS, "figure")
 def _convert_unit(call: CalculationCall) -> OperationResult:
     source, target = call.operation.split("_to_")
     column = call.columns[0]
@@ -470,7 +470,7 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
     )
 
 
-@_operation("is_less is_at_most is_more is_at_least is_equal is_not_equal", "one, other")
+@_register_operation("is_less is_at_most is_more is_at_least is_equal is_not_equal", "one, other")
 def _compare_cells(call: CalculationCall) -> OperationResult:
     one, other = call.singles()
     if read_amount(one.value) and read_amount(other.value):  # amounts of two currencies or units are never compared
@@ -488,7 +488,7 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
     raise CannotCalculate(f"{call.operation} needs two figures or two dates, not {told}")
 
 
-@_operation("all_of any_of none_of", "condition...")
+@_register_operation("all_of any_of none_of", "condition...")
 def _combine_truths(call: CalculationCall) -> OperationResult:
     truths = [read_cell_truth(cell, call.operation) for cell in call.cells()]
     if not truths:
@@ -496,22 +496,22 @@ def _combine_truths(call: CalculationCall) -> OperationResult:
     return OperationResult(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
 
 
-@_operation("is_empty", "field")
+@_register_operation("is_empty", "field")
 def _are_cells_empty(call: CalculationCall) -> OperationResult:
     return OperationResult(all(is_empty(cell.value) for cell in call.cells()))
 
 
-@_operation("is_overdue", "due date of a record")
+@_register_operation("is_overdue", "due date of a record")
 def _is_record_overdue(call: CalculationCall) -> OperationResult:
     [day] = call.single_dates()
     return OperationResult(day < call.today and not is_paid(call.singles()[0].row))
 
 
-@_operation(_SHIFTS.format("days"), "date, days")
-@_operation(_SHIFTS.format("weeks"), "date, weeks")
-@_operation(_SHIFTS.format("months"), "date, months")
-@_operation(_SHIFTS.format("years"), "date, years")
-@_operation(_SHIFTS.format("working_days"), "date, days, [holiday...]")
+@_register_operation(_SHIFTS.format("days"), "date, days")
+@_register_operation(_SHIFTS.format("weeks"), "date, weeks")
+@_register_operation(_SHIFTS.format("months"), "date, months")
+@_register_operation(_SHIFTS.format("years"), "date, years")
+@_register_operation(_SHIFTS.format("working_days"), "date, days, [holiday...]")
 def _shift_date(call: CalculationCall) -> OperationResult:
     start, step = (take_single_cell(column, call.operation) for column in call.columns[:2])
     verb, _, unit = call.operation.partition("_")
@@ -528,7 +528,7 @@ def _shift_date(call: CalculationCall) -> OperationResult:
     return OperationResult(moved)
 
 
-@_operation("start_of_month end_of_month weekday", "date")
+@_register_operation("start_of_month end_of_month weekday", "date")
 def _find_calendar_day(call: CalculationCall) -> OperationResult:
     [day] = call.single_dates()
     if call.operation == "weekday":
@@ -536,7 +536,7 @@ def _find_calendar_day(call: CalculationCall) -> OperationResult:
     return OperationResult(day.replace(day=1) if call.operation == "start_of_month" else _end_of_month(day))
 
 
-@_operation("age_in_days age_in_years months_between", "date, [at]")
+@_register_operation("age_in_days age_in_years months_between", "date, [at]")
 def _compute_age(call: CalculationCall) -> OperationResult:
     first, last = (*call.single_dates(), call.today)[:2]
     if call.operation == "age_in_days":
@@ -550,7 +550,7 @@ def _end_of_month(day: date) -> date:
     return day + relativedelta(day=31)
 
 
-@_operation("hours_between minutes_between", "from, to")
+@_register_operation("hours_between minutes_between", "from, to")
 def _measure_time(call: CalculationCall) -> OperationResult:
     cells = call.singles()
     if not all(has_time(cell.value) for cell in cells):

@@ -411,9 +411,9 @@ class FactsIndex:
             return self._texts_by_account.get(identifier_key(value), [])
         moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
         if moment is not None and moment.day is not None:
-            return self._texts_by_term.get(_term(str(moment.day.day)), [])
+            return self._texts_by_term.get(_fold_term(str(moment.day.day)), [])
         terms = _TERM.findall(as_text(value))
-        return min((self._texts_by_term.get(_term(term), []) for term in terms), key=len, default=[])
+        return min((self._texts_by_term.get(_fold_term(term), []) for term in terms), key=len, default=[])
 
     @cached_property
     def _texts_by_account(self) -> Mapping[tuple[str, ...], list[ReadField]]:
@@ -429,7 +429,7 @@ class FactsIndex:
         """The texts of several words, by each of their terms."""
         table: dict[str, list[ReadField]] = {}
         for field in self._several_words:
-            for term in {_term(match) for match in _TERM.findall(str(field.value))}:
+            for term in {_fold_term(match) for match in _TERM.findall(str(field.value))}:
                 table.setdefault(term, []).append(field)
         return table
 
@@ -456,7 +456,7 @@ def _is_in_minor_units(field: ReadField) -> bool:
     return field.name.lower().endswith(("cents", "minor", "minor_units", "minor_unit", "pence"))
 
 
-def _term(written: str) -> str:
+def _fold_term(written: str) -> str:
     """The key of a word, folded, or of a number: its digits without gaps and outer zeros (1,200.00 and 1.2k)."""
     if written[:1].isdecimal():
         return _NO_DIGITS.sub("", written).strip("0") or "0"

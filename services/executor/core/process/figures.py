@@ -77,13 +77,13 @@ def _compute_figures(figures: tuple[Figure, ...], given: tuple[Fact, ...], task:
     missing: dict[tuple[str, str], MissingFigure] = {}
     about: dict[str, set[str]] = {}
     for figure in figures:
-        for subject in _subjects(figure, links, task):
+        for subject in _find_subjects(figure, links, task):
             about.setdefault(figure.name, set()).update(ids_of_kind(figure, subject.anchors))
             names = {name for one in known.values() if one.about == subject.id for name in (one.figure, one.group)}
             if figure.name in names:
                 continue
             try:
-                found = _values(figure, FigureInputs(subject.anchors, task, links), subject.id, sources, known)
+                found = _compute_values(figure, FigureInputs(subject.anchors, task, links), subject.id, sources, known)
             except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
                 missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(why), subject.id))
                 continue
@@ -126,7 +126,7 @@ def _subjects_sharing(uses: Sequence[tuple[str, int]], place: tuple[str, str], r
     return Shared(frozenset(about for about, _ in uses), whole)
 
 
-def _subjects(figure: Figure, links: Links, task: str) -> list[_Subject]:
+def _find_subjects(figure: Figure, links: Links, task: str) -> list[_Subject]:
     """What to compute the figure for: each record of its kind that the task names; else the only one, or the one whose
     amount the task states; else all records that the task names together.
     """
@@ -157,21 +157,21 @@ def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], lin
     )
 
 
-def _values(
+def _compute_values(
     figure: Figure, around: FigureInputs, about: str, given: OperandSources, known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
     wanted = [_earlier_figure(text, known, about) or pattern(text) for text in figure.operands]
     sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
     made = []
     for group in groups([one for one in sources if isinstance(one, ChosenRows)], figure.by):
-        found = [operand for one in sources for operand in _operands(one, around, figure.operation, group)]
+        found = [operand for one in sources for operand in _find_operands(one, around, figure.operation, group)]
         asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
         result = evaluate(given, asked)
-        made.append(_value(figure, about, found, Decimal(result.value), group.value if group else None))
+        made.append(_build_value(figure, about, found, Decimal(result.value), group.value if group else None))
     return made
 
 
-def _operands(
+def _find_operands(
     source: Operand | Pattern | ChosenRows, around: FigureInputs, operation: str, group: RowGroup | None
 ) -> list[Operand]:
     if isinstance(source, Operand):
@@ -181,7 +181,7 @@ def _operands(
     return operand_of(source, around, operation)
 
 
-def _value(figure: Figure, about: str, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
+def _build_value(figure: Figure, about: str, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
     own = figure.name if group is None else f"{figure.name}_{_slug(str(group))}"
     return NamedValue(
         name=f"{own}_{_slug(about)}" if about else own,

@@ -190,10 +190,10 @@ def rows_of(pattern: Pattern, around: FigureInputs) -> ChosenRows:
     """The list that the pattern names, and its chosen rows. Raises ``NotThere`` or ``Ambiguous``."""
     records = _list(pattern, around)
     if not all(record.is_whole for record in records):
-        raise NotThere(f"not all rows of the list of {_kind(pattern)} were read")
+        raise NotThere(f"not all rows of the list of {_describe_kind(pattern)} were read")
     found = [
         *(_choice_conditions(choice, records, around) for choice in pattern.choices),
-        _belonging(pattern, records, around),
+        _list_owner_conditions(pattern, records, around),
     ]
     alternatives = tuple(tuple(one for part in parts for one in part) for parts in product(*found))
     return ChosenRows(pattern, records, alternatives)
@@ -214,9 +214,9 @@ def row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> li
     found = []
     for conditions in rows.alternatives:
         path = f"{rows.first.rows}{''.join(f'[{one}]' for one in (*conditions, *_of_group(rows, group))) or '[*]'}"
-        found.append(_operand(rows, path, _field(rows)))
+        found.append(_build_operand(rows, path, _find_field(rows)))
         if operation not in COUNTS and is_currency(rows.first.record.get("currency")):
-            found.append(_operand(rows, path, "currency"))
+            found.append(_build_operand(rows, path, "currency"))
     return found
 
 
@@ -246,7 +246,7 @@ def _unlinked_records(around: FigureInputs, wanted: Callable[[Seen], bool]) -> l
     return [record for record in found if record not in strangers]
 
 
-def _operand(rows: ChosenRows, path: str, field: str) -> Operand:
+def _build_operand(rows: ChosenRows, path: str, field: str) -> Operand:
     return Operand(source="result", ref=rows.first.fact.ref, path=field_path(path, field) if field else path)
 
 
@@ -255,7 +255,7 @@ def _of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
     return (write_condition(field, "=", group.value),) if group and field else ()
 
 
-def _field(rows: ChosenRows) -> str:
+def _find_field(rows: ChosenRows) -> str:
     """The name of the field, which has to be the same in all rows; empty where the rows themselves are counted."""
     if not rows.pattern.fields:
         return ""
@@ -286,11 +286,11 @@ def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
     ]
     candidates = own or list(lists.values())
     if not candidates:
-        raise NotThere(f"no list of {_kind(pattern)} was read")
+        raise NotThere(f"no list of {_describe_kind(pattern)} was read")
     every = {record.identity for found in candidates for record in found}
     whole = [found for found in candidates if {record.identity for record in found} == every]
     if not whole:
-        raise Ambiguous(f"there are {len(candidates)} lists of {_kind(pattern)}, and none holds all rows")
+        raise Ambiguous(f"there are {len(candidates)} lists of {_describe_kind(pattern)}, and none holds all rows")
     return tuple(whole[0])
 
 
@@ -313,7 +313,7 @@ def _choice_conditions(choice: RouteChoice, records: Sequence[Seen], around: Fig
 
 def _as_written(field: str, choice: RouteChoice, records: Sequence[Seen]) -> list[Json]:
     """The values of the choice as the rows write them, whatever the case; the pattern's first where no row has any."""
-    present = {_plain(record.record.get(field)): record.record.get(field) for record in records}
+    present = {_fold_value(record.record.get(field)): record.record.get(field) for record in records}
     wanted = [value.replace("_", " ") for value in choice.values]
     found = [value for text, value in present.items() if text.replace("_", " ") in wanted]
     return found or [choice.values[0]]
@@ -330,7 +330,7 @@ def _own_value(choice: RouteChoice, around: FigureInputs) -> Json:
 def _named_in_task(field: str | None, records: Sequence[Seen], task: str) -> list[tuple[str, ...]]:
     if field is None:
         return [()]
-    present = {_plain(record.record.get(field)): record.record.get(field) for record in records}
+    present = {_fold_value(record.record.get(field)): record.record.get(field) for record in records}
     months = [f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task)]
     said = " ".join([task, *months])
     named = [value for text, value in present.items() if text and stands_in(text, said)]
@@ -341,7 +341,7 @@ def _named_in_task(field: str | None, records: Sequence[Seen], task: str) -> lis
     return [()]
 
 
-def _belonging(pattern: Pattern, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
+def _list_owner_conditions(pattern: Pattern, records: Sequence[Seen], around: FigureInputs) -> list[tuple[str, ...]]:
     """Conditions that keep only the rows of what the figure is about."""
     if any(OWN in choice.values for choice in pattern.choices):
         return [()]
@@ -349,12 +349,12 @@ def _belonging(pattern: Pattern, records: Sequence[Seen], around: FigureInputs) 
     named = [record for record in records if record.identity in anchors and record.id_field]
     if named:
         return [(write_condition(str(record.id_field), "=", record.id),) for record in named]
-    owners = {*(_owner(records, anchor) for anchor in around.anchors)}
+    owners = {*(_write_owner_condition(records, anchor) for anchor in around.anchors)}
     owners.discard("")
     return [(owner,) for owner in sorted(owners)] or [()]
 
 
-def _owner(records: Sequence[Seen], anchor: Seen) -> str:
+def _write_owner_condition(records: Sequence[Seen], anchor: Seen) -> str:
     """The condition that a row belongs to the anchor; empty where rows do not say whose they are."""
     for key in records[0].record:
         prefix = "_".join(words(key)[:-1])
@@ -363,9 +363,9 @@ def _owner(records: Sequence[Seen], anchor: Seen) -> str:
     return ""
 
 
-def _kind(pattern: Pattern) -> str:
+def _describe_kind(pattern: Pattern) -> str:
     return pattern.kinds[0].replace("_", " ")
 
 
-def _plain(value: Json) -> str:
+def _fold_value(value: Json) -> str:
     return as_text(value).strip().casefold()

@@ -123,7 +123,7 @@ def unknown_inputs(
     records = find_records(facts) if any(figure.about for figure, _ in figures) else ()
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
-    return _join_by_name([*asked, *_unread(template, changes, facts)])
+    return _join_by_name([*asked, *_find_unread(template, changes, facts)])
 
 
 def _of_figure(
@@ -164,7 +164,9 @@ def _why_unknown(
     return "; ".join(one.text for one in own) or f"{name} is not known of what {call.tool} is about"
 
 
-def _unread(template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact]) -> Iterator[UnknownInput]:
+def _find_unread(
+    template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact]
+) -> Iterator[UnknownInput]:
     """The fields that the template must know and that no record around a call gives."""
     for call in changes if template.must_know else ():
         wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
@@ -206,7 +208,7 @@ def deviations(
             others = [
                 f"{call.tool} has {said} {as_text(value)[:_SHOWN]}"
                 for said, value in given
-                if not _agrees(said, value, known[name])
+                if not _agrees_with_figure(said, value, known[name])
             ]
             if others:
                 before = found.get(name, (f"the process's own {name} is {decimal_text(known[name])}",))
@@ -220,14 +222,14 @@ def process_policy(
     """The process's policy for a plan, if it has rules; ``strict``: what is not known asks a person, and is not only
     told.
     """
-    lacking = _lacking(template, dossier, found) if strict else ()
-    rules = (*template.rules, *lacking, *_contradicting(template, dossier.plan, found))
+    lacking = _ask_about_unknown(template, dossier, found) if strict else ()
+    rules = (*template.rules, *lacking, *_ask_about_deviations(template, dossier.plan, found))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
 def not_known(template: ProcessTemplate, dossier: Dossier, found: FigureResults) -> tuple[str, ...]:
     """Sentences on what a plan of this process rests on and nobody could find out, for whoever decides."""
-    return tuple(rule.reason or "" for rule in _lacking(template, dossier, found))
+    return tuple(rule.reason or "" for rule in _ask_about_unknown(template, dossier, found))
 
 
 def _governed_arguments(
@@ -239,13 +241,13 @@ def _governed_arguments(
             yield from _governed_arguments(item, wanted, tool)
     elif isinstance(value, dict):
         for name, inner in value.items():
-            if any(_governs(one, name, tool) for one in wanted):
+            if any(_governs_argument(one, name, tool) for one in wanted):
                 yield name, inner
             else:
                 yield from _governed_arguments(inner, wanted, tool)
 
 
-def _governs(one: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
+def _governs_argument(one: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
     """Whether the name is the governed argument's, or a common other name of it, in a tool for which it is governed."""
     if one.kinds and not any(set(words(kind)) <= set(tool) for kind in one.kinds):
         return False
@@ -253,7 +255,7 @@ def _governs(one: GovernedArgument, name: str, tool: Sequence[str]) -> bool:
     return any(plain == words(known) for known in (one.argument, *aliases(one.argument)))
 
 
-def _agrees(name: str, value: Json, known: Decimal) -> bool:
+def _agrees_with_figure(name: str, value: Json, known: Decimal) -> bool:
     """Whether an argument equals the figure, in whole units or in cents, or has no figure in it."""
     if value is None or isinstance(value, bool):
         return True
@@ -270,12 +272,12 @@ def _without_cents(said: tuple[str, ...]) -> tuple[str, ...]:
     return said[:-1] if said[-1:] == ("cent",) else said[:-2] if said[-2:] == ("minor", "unit") else said
 
 
-def _lacking(template: ProcessTemplate, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
+def _ask_about_unknown(template: ProcessTemplate, dossier: Dossier, found: FigureResults) -> Iterator[Rule]:
     """A rule for each unknown figure or field and for partly read lists: then a person has to agree."""
     plan, facts = dossier.plan, dossier.facts
-    if plan is None or not _changes(plan):
+    if plan is None or not _has_change(plan):
         return
-    level = _level(template)
+    level = _find_level(template)
     for need in unknown_inputs(template, plan.every_call, found, facts, dossier.values):
         yield _ask(f"needs-{need.name}", need.why, level, sorted(need.verbs))
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
@@ -283,11 +285,11 @@ def _lacking(template: ProcessTemplate, dossier: Dossier, found: FigureResults) 
         yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
 
 
-def _contradicting(template: ProcessTemplate, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
+def _ask_about_deviations(template: ProcessTemplate, plan: WritePlan | None, found: FigureResults) -> Iterator[Rule]:
     """A rule for each figure that a change contradicts, and one for changes that the plan makes twice."""
-    if plan is None or not _changes(plan):
+    if plan is None or not _has_change(plan):
         return
-    level = _level(template)
+    level = _find_level(template)
     for name, said in deviations(template.figures, plan.every_call, found.values).items():
         yield _ask(f"governed-by-{name}", "; ".join(said), level)
     # Perhaps the same change is wanted more than once, and a person can tell.
@@ -297,11 +299,11 @@ def _contradicting(template: ProcessTemplate, plan: WritePlan | None, found: Fig
         yield _ask("same-call-twice", f"the plan makes the same call twice, argument for argument: {twice}", level)
 
 
-def _changes(plan: WritePlan) -> bool:
+def _has_change(plan: WritePlan) -> bool:
     return any(call.tool_class is ToolClass.CHANGE for call in plan.every_call)
 
 
-def _level(template: ProcessTemplate) -> str:
+def _find_level(template: ProcessTemplate) -> str:
     """The level that is asked where too little is known: the highest that a rule of the process names, else manager."""
     named = [Level.parse(rule.level) for rule in template.rules if rule.level]
     return max(named, default=Level.MANAGER).word

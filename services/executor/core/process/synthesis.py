@@ -73,10 +73,10 @@ def problems(template: ProcessTemplate, *, synthesized: bool = False) -> Iterato
     for state in template.instructions:
         if state not in states:
             yield f"it has instructions for {state}, where it never is"
-    yield from _uncomputable(template)
+    yield from _find_uncomputable(template)
 
 
-def _uncomputable(template: ProcessTemplate) -> Iterator[str]:
+def _find_uncomputable(template: ProcessTemplate) -> Iterator[str]:
     """Yields a sentence for each figure that no facts could ever make computable."""
     before: set[str] = set()
     for figure in template.figures:
@@ -249,15 +249,15 @@ def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
     problems: list[str] = []
     for name, told in content.items():
         try:
-            good[name] = _template(name, told)
+            good[name] = _read_template(name, told)
         except (BadTemplate, ValidationError) as error:
-            problems.append(f"{name}: {_why(error)}")
+            problems.append(f"{name}: {_describe_error(error)}")
     if problems:
         raise BadDefinitions(problems)
     return good
 
 
-def _template(name: str, told: JsonValue) -> ProcessTemplate:
+def _read_template(name: str, told: JsonValue) -> ProcessTemplate:
     if name in TEMPLATES:
         raise BadTemplate("a process of that name is built in")
     if process_name(name) != name:
@@ -290,7 +290,7 @@ def _parse_proposal(told: Mapping[str, JsonValue]) -> ProposedProcess:
     return ProposedProcess.model_validate(said)
 
 
-def _why(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     wrong = error.errors(include_url=False, include_input=False)[0]
