@@ -50,7 +50,7 @@ class MadeToolEndpoints:
 
     async def show(self, call: ApiCall) -> JsonValue:
         """Show all versions of one made calculator, with code and cases."""
-        versions = await self._versions(call)
+        versions = await self._find_versions(call)
         shown = [one.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}}) for one in versions]
         return {"versions": [*shown]}
 
@@ -58,12 +58,12 @@ class MadeToolEndpoints:
         """Take a made calculator from use, in all its versions."""
         # Its versions and hashes stay known, and the same code is not accepted again. A repeat changes nothing.
         tenant, who = call.caller.tenant, call.caller.principal.id
-        for tool in await self._versions(call):
+        for tool in await self._find_versions(call):
             if tool.removed_at is None:
                 await self._made_tools.remove(tenant, tool.copy_as_removed(self._clock(), who))
         return await self.show(call)
 
-    async def _versions(self, call: ApiCall) -> Sequence[MadeTool]:
+    async def _find_versions(self, call: ApiCall) -> Sequence[MadeTool]:
         """All versions of the calculator that the path names; raises ``NotFound``."""
         name = call.path_word("name")
         found = [tool for tool in await self._made_tools.tools_of(call.caller.tenant) if tool.name == name]

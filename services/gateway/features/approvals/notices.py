@@ -69,12 +69,12 @@ def deliveries(told: ApprovalNews, addressed: AddressedTarget, console: str, now
 def headline(told: ApprovalNews) -> str:
     """One sentence on what happened, without anything of the task's content."""
     approval, record = told.question
-    who, what = _who(approval), f"Approval {approval.approval_id}"
+    who, what = _name_decider(approval), f"Approval {approval.approval_id}"
     match told.event:
         case NoticeEvent.WAITING:
-            return f"{what} asked by {record.requester.id} waits for {who}, until {_time(approval.deadline)}."
+            return f"{what} asked by {record.requester.id} waits for {who}, until {_format_time(approval.deadline)}."
         case NoticeEvent.ESCALATED:
-            return f"{what} was not decided in time and is for {who} now, until {_time(approval.deadline)}."
+            return f"{what} was not decided in time and is for {who} now, until {_format_time(approval.deadline)}."
         case NoticeEvent.EXPIRED:
             return f"{what} was not decided in time: its calls are not made."
         case NoticeEvent.DECIDED:
@@ -83,10 +83,10 @@ def headline(told: ApprovalNews) -> str:
 
 
 def _standard_body(told: ApprovalNews, link: str, now: datetime) -> JsonObject:
-    return {"type": told.event.value, "timestamp": now.isoformat(), "data": _data(told, link)}
+    return {"type": told.event.value, "timestamp": now.isoformat(), "data": _describe_news(told, link)}
 
 
-def _data(told: ApprovalNews, link: str) -> JsonObject:
+def _describe_news(told: ApprovalNews, link: str) -> JsonObject:
     """The notice's data, without anything the privacy guard marks."""
     approval, record = told.question
     said: dict[str, JsonValue] = {
@@ -121,36 +121,36 @@ def _call_view(call: PlannedCall) -> JsonValue:
 
 def _slack_body(told: ApprovalNews, link: str) -> JsonObject:
     """A Slack message. ``text`` is what a notification shows; the blocks are the message."""
-    return {"text": _mild(redact_text(headline(told))), "blocks": [*_blocks(told, link)]}
+    return {"text": _escape_text(redact_text(headline(told))), "blocks": [*_build_blocks(told, link)]}
 
 
-def _blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
+def _build_blocks(told: ApprovalNews, link: str) -> Iterator[JsonObject]:
     approval, record = told.question
     calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_CALLS])
-    why = "\n".join(f"• {_mild(_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
-    yield _section(f"*{_mild(redact_text(headline(told)))}*")
+    why = "\n".join(f"• {_escape_text(_cut_text(reason))}" for reason in approval.reasons[:_CALLS])
+    yield _build_section(f"*{_escape_text(redact_text(headline(told)))}*")
     if record.request.text.strip():
-        yield _section(_mild(_cut_text(record.request.text)))
-    yield _section(f"*Calls*\n{calls}")
+        yield _build_section(_escape_text(_cut_text(record.request.text)))
+    yield _build_section(f"*Calls*\n{calls}")
     if why:
-        yield _section(f"*Because*\n{why}")
+        yield _build_section(f"*Because*\n{why}")
     yield {
         "type": "actions",
         "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Open in the console"}, "url": link}],
     }
 
 
-def _section(text: str) -> JsonObject:
+def _build_section(text: str) -> JsonObject:
     """A block of text. ``verbatim``: Slack makes no link and no mention of what looks like one."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": text[:_MOST_SHOWN], "verbatim": True}}
 
 
 def _call_line(call: PlannedCall) -> str:
     arguments = _cut_text(dumps(without_marks(call.arguments)))
-    return f"• `{_mild(call.tool)}` {_mild(arguments)}"
+    return f"• `{_escape_text(call.tool)}` {_escape_text(arguments)}"
 
 
-def _mild(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Text escaped so that it can mention nobody and link nowhere."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -160,12 +160,12 @@ def _cut_text(text: str) -> str:
     return hidden if len(hidden) <= _TEXT else f"{hidden[:_TEXT]}..."
 
 
-def _who(approval: Approval) -> str:
+def _name_decider(approval: Approval) -> str:
     who = decider(approval.level)
     return who if approval.needed == 1 else f"{who} ({approval.needed} different people)"
 
 
-def _time(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 

@@ -107,7 +107,7 @@ class ApprovalService:
         if _has_said(question.approval, answer, caller.principal):
             return question, True
         _check_open(question)
-        turn = _turn(question, answer, caller, self._clock())
+        turn = _build_turn(question, answer, caller, self._clock())
         record = await self._tasks.hand_over(question.record, turn)
         after = await self._approvals.find(caller.tenant, approval_id) or question
         if _has_said(after.approval, answer, caller.principal):
@@ -144,7 +144,7 @@ def _has_said(approval: Approval, answer: ApproverAnswer, principal: Principal) 
     return any(one.by.id == principal.id and one.approve is approve for one in approval.decisions)
 
 
-def _turn(question: Question, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
+def _build_turn(question: Question, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
     """The turn that carries an answer. The same answer to the same level with the same rights has the same id."""
     asked, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
     return Turn(

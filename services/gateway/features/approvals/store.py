@@ -32,7 +32,7 @@ class RedisApprovals(approvals.Approvals):
             for partition in range(PARTITIONS):
                 pipe.zrange(keys.asked_key(partition, tenant), 0, -1)
             rows = cast("list[list[str]]", await pipe.execute())
-        found = await self._questions(keys.unpack(keys.AskedMember, member) for row in rows for member in row)
+        found = await self._read_questions(keys.unpack(keys.AskedMember, member) for row in rows for member in row)
         return [
             one for one in found if one.approval.status is ApprovalStatus.WAITING and not one.record.state.is_terminal
         ]
@@ -44,9 +44,9 @@ class RedisApprovals(approvals.Approvals):
             rows = cast("list[str | None]", await pipe.execute())
         tasks = [keys.unpack(keys.EndedMember, row) for row in rows if row is not None]
         asked = [keys.AskedMember(approval_id, *task) for task in tasks if task.tenant == tenant]
-        return next(iter(await self._questions(asked)), None)
+        return next(iter(await self._read_questions(asked)), None)
 
-    async def _questions(self, asked: Iterable[keys.AskedMember]) -> list[Question]:
+    async def _read_questions(self, asked: Iterable[keys.AskedMember]) -> list[Question]:
         """The approvals that still exist, with their tasks."""
         wanted = [*asked]
         if not wanted:

@@ -40,16 +40,16 @@ def approval_view(
         "reasons": list(approval.reasons),
         "calls": [_call_view(call, approval) for call in approval.plan.calls],
         "plan_hash": approval.plan_hash,
-        "confirmation": _confirmation(approval),
+        "confirmation": _describe_confirmation(approval),
         "values": record.metadata.get("values") or {},
-        "policy": _policy(approval),
+        "policy": _describe_policy(approval),
         "evidence": [_read_view(read) for read in approval.grounds.reads],
-        "figures": [_plain(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
+        "figures": [_cast_json(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
-        "escalations": _escalations(approval),
+        "escalations": _describe_escalations(approval),
         "goes_on_to": [rung.level for rung in approval.ladder],
-        **(_rights(approval, who, now) if who and now else {}),
+        **(_describe_rights(approval, who, now) if who and now else {}),
     }
 
 
@@ -75,10 +75,10 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
         "connection": call.connection_id,
         "tool": call.tool,
         "class": call.tool_class.value,
-        "arguments": _plain(call.arguments),
+        "arguments": _cast_json(call.arguments),
         "origins": {one.argument: f"{one.source} {one.ref}".strip() for one in sources},
         "provenance": [{"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources],
-        "read_back": {"tool": call.read_back.tool, "arguments": _json(call.read_back.arguments_json)}
+        "read_back": {"tool": call.read_back.tool, "arguments": _parse_json(call.read_back.arguments_json)}
         if call.read_back
         else None,
         "on_failure": call.on_failure,
@@ -89,15 +89,15 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
 def sources_of(call: PlannedCall, *asked: Approval) -> list[ArgumentSource]:
     """The source of each of a call's arguments: the last frozen in an approval, or if there is none, the plan's."""
     frozen = [one for approval in asked for one in approval.grounds.arguments if one.call_id == call.call_id]
-    return [*{one.argument: one for one in frozen or map(partial(_source, call), call.origins)}.values()]
+    return [*{one.argument: one for one in frozen or map(partial(_build_source, call), call.origins)}.values()]
 
 
-def _source(call: PlannedCall, origin: Origin) -> ArgumentSource:
+def _build_source(call: PlannedCall, origin: Origin) -> ArgumentSource:
     source = "words" if origin.source == "none" else origin.source
     return ArgumentSource(call_id=call.call_id, argument=origin.argument, source=source, ref=origin.ref)
 
 
-def _confirmation(approval: Approval) -> JsonValue:
+def _describe_confirmation(approval: Approval) -> JsonValue:
     step = approval.confirmation
     if step is None:
         return None
@@ -105,7 +105,7 @@ def _confirmation(approval: Approval) -> JsonValue:
     return {"about": step.about, "number": step.number, "of": step.of, "given": given}
 
 
-def _policy(approval: Approval) -> JsonValue:
+def _describe_policy(approval: Approval) -> JsonValue:
     """The rules that require the approval, each with the values that decided it."""
     grounds = approval.grounds
     rules: list[JsonValue] = [_rule_view(rule) for rule in grounds.rules]
@@ -121,7 +121,7 @@ def _rule_view(rule: RuleFound) -> JsonValue:
         "approvers": rule.approvers,
         "reason": rule.reason,
         "call_id": rule.call_id,
-        "values": _json(rule.values_json),
+        "values": _parse_json(rule.values_json),
         "indeterminate": rule.indeterminate,
     }
 
@@ -131,8 +131,8 @@ def _read_view(read: ReadFound) -> JsonValue:
         "ref": read.ref,
         "connection": read.connection_id,
         "tool": read.tool,
-        "arguments": _json(read.arguments_json),
-        "shows": _json(read.shows),
+        "arguments": _parse_json(read.arguments_json),
+        "shows": _parse_json(read.shows),
         "cut": read.cut,
         "ok": read.ok,
         "note": read.note,
@@ -140,7 +140,7 @@ def _read_view(read: ReadFound) -> JsonValue:
     }
 
 
-def _escalations(approval: Approval) -> list[JsonValue]:
+def _describe_escalations(approval: Approval) -> list[JsonValue]:
     """The levels that did not decide in time."""
     return [
         {"level": one.level, "deadline": one.deadline.isoformat(), "at": one.at.isoformat()}
@@ -148,18 +148,18 @@ def _escalations(approval: Approval) -> list[JsonValue]:
     ]
 
 
-def _rights(approval: Approval, who: Principal, now: datetime) -> dict[str, JsonValue]:
+def _describe_rights(approval: Approval, who: Principal, now: datetime) -> dict[str, JsonValue]:
     objection = approval.objection(who, now)
     return {"may_decide": objection is None, "why_not": objection}
 
 
-def _json(text: str) -> JsonValue:
+def _parse_json(text: str) -> JsonValue:
     """The value of a JSON text; a text that was cut stays a text."""
     try:
-        return _plain(loads(text))
+        return _cast_json(loads(text))
     except ValueError:
         return text
 
 
-def _plain(value: object) -> JsonValue:
+def _cast_json(value: object) -> JsonValue:
     return cast(JsonValue, i_json(cast(Json, value)))

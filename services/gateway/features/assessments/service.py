@@ -72,12 +72,12 @@ class AssessmentService:
 
     async def cards(self, caller: Caller) -> Sequence[AssessmentCard]:
         """The summaries of the kept assessments that the caller may see, the newest first."""
-        return [card for card in await self._kept.cards(caller.tenant) if _sees(caller, card)]
+        return [card for card in await self._kept.cards(caller.tenant) if _may_see(caller, card)]
 
     async def show(self, assessment_id: str, caller: Caller) -> KeptAssessment:
         """One assessment. Raises ``UnknownAssessment``."""
         found = await self._kept.find(caller.tenant, assessment_id)
-        if found is None or not _sees(caller, found.card):
+        if found is None or not _may_see(caller, found.card):
             raise UnknownAssessment(f"assessment {assessment_id!r}")
         return found
 
@@ -87,7 +87,7 @@ class AssessmentService:
         await self._kept.drop(caller.tenant, assessment_id)
 
 
-def _sees(caller: Caller, card: AssessmentCard) -> bool:
+def _may_see(caller: Caller, card: AssessmentCard) -> bool:
     principal = caller.principal
     return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
 
@@ -105,20 +105,20 @@ def _id_of(owner: str, assessment: Assessment) -> str:
 
 def _without_credentials(assessment: Assessment) -> Assessment:
     """The assessment without credentials in the agent's address (name, password, token)."""
-    runs = tuple(_bare(run) for run in assessment.runs)
-    return assessment.model_copy(update={"agent": _bare_url(assessment.agent), "runs": runs})
+    runs = tuple(_strip_run(run) for run in assessment.runs)
+    return assessment.model_copy(update={"agent": _strip_url(assessment.agent), "runs": runs})
 
 
-def _bare(run: Run) -> Run:
-    results = run.results.model_copy(update={"participant": _bare_url(run.results.participant)})
-    return run.model_copy(update={"results": results, "updates": tuple(_bare_update(one) for one in run.updates)})
+def _strip_run(run: Run) -> Run:
+    results = run.results.model_copy(update={"participant": _strip_url(run.results.participant)})
+    return run.model_copy(update={"results": results, "updates": tuple(_strip_update(one) for one in run.updates)})
 
 
-def _bare_update(update: Wire) -> Wire:
-    return {**update, _URL: _bare_url(str(update[_URL]))} if _URL in update else update
+def _strip_update(update: Wire) -> Wire:
+    return {**update, _URL: _strip_url(str(update[_URL]))} if _URL in update else update
 
 
-def _bare_url(url: str) -> str:
+def _strip_url(url: str) -> str:
     """The scheme, host, port and path of a URL."""
     found = _ADDRESS.match(url)
     return f"{found[1] or ''}{found[2]}" if found else ""

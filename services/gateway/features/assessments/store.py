@@ -42,11 +42,11 @@ class RedisAssessments(KeptAssessments):
     async def cards(self, tenant: str) -> Sequence[AssessmentCard]:
         names = keys.assessment_keys(tenant)
         order = await self._scripts.command("ZREVRANGEBYSCORE", names.order, "+inf", "-inf", "WITHSCORES")
-        times = _times(cast("Sequence[object]", order))
+        times = _read_times(cast("Sequence[object]", order))
         if not times:
             return ()
         rows = cast("Sequence[str | None]", await self._scripts.command("HMGET", names.cards, *times))
-        found = (_card(row, at) for row, at in zip(rows, times.values(), strict=True) if row)
+        found = (_read_card(row, at) for row, at in zip(rows, times.values(), strict=True) if row)
         return tuple(card for card in found if card is not None)
 
     async def find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
@@ -56,7 +56,7 @@ class RedisAssessments(KeptAssessments):
         body = await self._scripts.command("HGET", names.bodies, assessment_id)
         if score is None or card is None or body is None:
             return None
-        read, assessment = _card(str(card), _moment(score)), _assessment(str(body))
+        read, assessment = _read_card(str(card), _read_moment(score)), _read_assessment(str(body))
         return KeptAssessment(read, assessment) if read and assessment else None
 
     async def drop(self, tenant: str, assessment_id: str) -> None:
@@ -65,17 +65,17 @@ class RedisAssessments(KeptAssessments):
         await self._scripts.commands(*((*each, assessment_id) for each in words))
 
 
-def _times(pairs: Sequence[object]) -> dict[str, datetime]:
+def _read_times(pairs: Sequence[object]) -> dict[str, datetime]:
     """When each id was stored; servers give ids and times as pairs or as one flat list."""
     flat = [part for pair in pairs for part in (pair if isinstance(pair, list | tuple) else (pair,))]
-    return {str(name): _moment(score) for name, score in zip(flat[::2], flat[1::2], strict=True)}
+    return {str(name): _read_moment(score) for name, score in zip(flat[::2], flat[1::2], strict=True)}
 
 
-def _moment(score: object) -> datetime:
+def _read_moment(score: object) -> datetime:
     return datetime.fromtimestamp(float(str(score)) / 1000, UTC)
 
 
-def _card(row: str, at: datetime) -> AssessmentCard | None:
+def _read_card(row: str, at: datetime) -> AssessmentCard | None:
     try:
         return AssessmentCard.model_validate_json(row).model_copy(update={"kept_at": at})
     except ValidationError as error:  # written by another version: a list without it is better than none
@@ -83,7 +83,7 @@ def _card(row: str, at: datetime) -> AssessmentCard | None:
         return None
 
 
-def _assessment(body: str) -> Assessment | None:
+def _read_assessment(body: str) -> Assessment | None:
     try:
         return Assessment.model_validate_json(zlib.decompress(b64decode(body)))
     except (ValidationError, zlib.error, binascii.Error) as error:

@@ -37,10 +37,10 @@ class AuditEndpoints:
         caller = self._identity.caller_of(let_in(request), {})
         query = read_query(request.query_params)
         if not (request.query_params.get("format") == "ndjson" or _NDJSON in request.headers.get("accept", "")):
-            return _json(await self._service.page(query, caller))
+            return _answer_page(await self._service.page(query, caller))
         pages = self._service.all(query, caller)
         first = await anext(pages)
-        return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
+        return StreamingResponse(_write_lines(first, pages), media_type=_NDJSON)
 
 
 def read_query(given: Mapping[str, str]) -> AuditQuery:
@@ -61,12 +61,12 @@ def read_query(given: Mapping[str, str]) -> AuditQuery:
     )
 
 
-def _json(page: AuditPage) -> Response:
+def _answer_page(page: AuditPage) -> Response:
     body: JsonObject = {"writes": [*page.writes], "token": page.token, "archive": page.archive}
     return Response(dumps(body), media_type="application/json")
 
 
-async def _lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
+async def _write_lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
     """The writes as JSON lines. If the export breaks off, the last line is an error; otherwise it is complete."""
     for row in first.writes:
         yield dumps(row) + "\n"

@@ -45,33 +45,33 @@ def time_of(row: JsonObject) -> datetime | None:
 def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
     asked = [one for one in task.approvals if one.plan_hash == entry.plan_hash]
     return {
-        **_requester(task.record),
+        **_describe_task(task.record),
         "call_id": entry.call.call_id,
         "connection": entry.call.connection_id,
         "tool": entry.call.tool,
         "class": entry.call.tool_class.value,
         "arguments": loads(entry.arguments_json),
-        "arguments_sha256": _digest(entry.arguments_json),
+        "arguments_sha256": _hash_text(entry.arguments_json),
         "provenance": [
             {"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources_of(entry.call, *asked)
         ],
-        "figures": _figures(task.record, asked),
-        "approvals": [_approval(one) for one in asked],
+        "figures": _describe_figures(task.record, asked),
+        "approvals": [_describe_approval(one) for one in asked],
         "allowed_by": _metadata_text(task.record, "approval"),
-        "policy": _policy(task.record, asked),
+        "policy": _describe_policy(task.record, asked),
         "plan_hash": entry.plan_hash,
         "status": entry.status.value,
-        "proof": _proof(entry),
+        "proof": _describe_proof(entry),
         "sent_at": _iso_time(entry.sending_at),
         "attempt": entry.attempt,
-        "earlier": [_attempt(one.number, one.status.value, one.sending_at, one.note) for one in entry.earlier],
+        "earlier": [_describe_attempt(one.number, one.status.value, one.sending_at, one.note) for one in entry.earlier],
         "compensates": entry.compensates,
         "operators": _operator_decisions(entry),
         "kept_in": kept_in,
     }
 
 
-def _requester(record: TaskRecord) -> JsonObject:
+def _describe_task(record: TaskRecord) -> JsonObject:
     return {
         "task_id": record.task_id,
         "session_id": record.session_id,
@@ -86,17 +86,17 @@ def _requester(record: TaskRecord) -> JsonObject:
 def _short_row(record: TaskRecord, write: Mapping[str, JsonValue]) -> JsonObject:
     known = ("call_id", "connection", "tool", "arguments", "status", "attempt", "compensates")
     return {
-        **_requester(record),
+        **_describe_task(record),
         **{name: cast(Json, write.get(name)) for name in known},
         "allowed_by": _metadata_text(record, "approval"),
-        "policy": _policy(record, []),
+        "policy": _describe_policy(record, []),
         "plan_hash": _metadata_text(record, "plan_hash"),
         "proof": {"note": cast(Json, write.get("note"))},
         "kept_in": "record",
     }
 
 
-def _figures(record: TaskRecord, asked: Sequence[Approval]) -> list[Json]:
+def _describe_figures(record: TaskRecord, asked: Sequence[Approval]) -> list[Json]:
     """The computed figures, with operation and operands if an approval has frozen them, else only their values."""
     found = next((one.grounds.figures for one in reversed(asked) if one.grounds.figures), ())
     if found:
@@ -108,7 +108,7 @@ def _figures(record: TaskRecord, asked: Sequence[Approval]) -> list[Json]:
     return [{"name": name, "value": str(value)} for name, value in values.items()] if isinstance(values, dict) else []
 
 
-def _approval(approval: Approval) -> Json:
+def _describe_approval(approval: Approval) -> Json:
     return {
         "approval_id": approval.approval_id,
         "status": approval.status.value,
@@ -122,7 +122,7 @@ def _approval(approval: Approval) -> Json:
     }
 
 
-def _policy(record: TaskRecord, asked: Sequence[Approval]) -> Json:
+def _describe_policy(record: TaskRecord, asked: Sequence[Approval]) -> Json:
     """The verdict on the plan, from the approval that was granted or else from the task's record."""
     granted = next((one for one in reversed(asked) if one.status is ApprovalStatus.APPROVED), None)
     verdict = record.metadata.get("verdict")
@@ -133,17 +133,17 @@ def _policy(record: TaskRecord, asked: Sequence[Approval]) -> Json:
         rules: list[Json] = [{"rule": r.rule_id, "policy": r.policy_id, "reason": r.reason} for r in grounds.rules]
         versions: list[Json] = [*grounds.policy_versions]
         return {**passed, "rules": rules, "policy_hash": grounds.policy_hash, "versions": versions}
-    return {**passed, "rules": [*_rules(said)], "policy_hash": said.get("policyHash"), "versions": []}
+    return {**passed, "rules": [*_describe_rules(said)], "policy_hash": said.get("policyHash"), "versions": []}
 
 
-def _rules(verdict: JsonObject) -> Iterator[Json]:
+def _describe_rules(verdict: JsonObject) -> Iterator[Json]:
     found = verdict.get("triggeredRules")
     for rule in found if isinstance(found, list) else []:
         if isinstance(rule, dict):
             yield {"rule": rule.get("ruleId"), "policy": rule.get("policyId"), "reason": rule.get("reason")}
 
 
-def _proof(entry: LedgerEntry) -> JsonObject:
+def _describe_proof(entry: LedgerEntry) -> JsonObject:
     """Why the write has its status, and what the read-back showed."""
     read = entry.call.read_back
     return {
@@ -151,12 +151,12 @@ def _proof(entry: LedgerEntry) -> JsonObject:
         "refusal": entry.refusal,
         "read_back": read.tool if read else None,
         "shows": loads(entry.proof_json) if entry.proof_json else None,
-        "shows_sha256": _digest(entry.proof_json) if entry.proof_json else None,
-        "answer_sha256": _digest(entry.result_json) if entry.result_json else None,
+        "shows_sha256": _hash_text(entry.proof_json) if entry.proof_json else None,
+        "answer_sha256": _hash_text(entry.result_json) if entry.result_json else None,
     }
 
 
-def _attempt(number: int, status: str, sent: datetime | None, note: str | None) -> Json:
+def _describe_attempt(number: int, status: str, sent: datetime | None, note: str | None) -> Json:
     return {"number": number, "status": status, "sent_at": _iso_time(sent), "note": note}
 
 
@@ -176,7 +176,7 @@ def _iso_time(moment: datetime | None) -> Json:
     return moment.isoformat() if moment else None
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 

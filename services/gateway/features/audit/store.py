@@ -59,7 +59,7 @@ class RedisAudit(LiveTasks):
 
     async def page(self, tenant: str, session: str | None, since: datetime | None, size: int, after: str) -> KeptPage:
         wanted = WantedTasks(tenant, session=session, since=since)
-        page = await self._lists.page(wanted, size, _place(after))
+        page = await self._lists.page(wanted, size, _parse_place(after))
         following = f"{page.after.micros} {page.after.task}" if page.after else ""
         return KeptPage(await self._with_details(page.records), following)
 
@@ -77,12 +77,12 @@ class RedisAudit(LiveTasks):
                 pipe.hgetall(names.approvals)
             found = cast("list[dict[str, str]]", await pipe.execute())
         return [
-            Kept(record, _details(record, ledger, approvals))
+            Kept(record, _read_details(record, ledger, approvals))
             for record, ledger, approvals in zip(records, found[::2], found[1::2], strict=True)
         ]
 
 
-def _details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, str]) -> ArchivedTask | None:
+def _read_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, str]) -> ArchivedTask | None:
     """The task with its ledger and approvals; None if the ledger is gone although the record tells of writes."""
     if not ledger and record.metadata.get("writes"):
         return None
@@ -92,7 +92,7 @@ def _details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, st
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
 
 
-def _place(after: str) -> ListPlace | None:
+def _parse_place(after: str) -> ListPlace | None:
     """The place in a list that a page's ``after`` names; None for the start. Raises ``ValueError``."""
     if not after:
         return None

@@ -72,8 +72,8 @@ def lines(drawn: Sequence[ChartLine], words: str, frame: Frame) -> Markup:
         chart.add_dots(points[-1:], radius=_DOT)
         tones += [line.tone, line.tone]
     chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
-    chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_nothing)
-    _upright(chart, frame)
+    chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_hide_label)
+    _add_y_axis(chart, frame)
     return _draw(chart, words, frame.width, frame.height, tones)
 
 
@@ -81,8 +81,8 @@ def columns(rows: Sequence[ChartBar], words: str, frame: Frame, tone: str = "s1"
     """A chart with a column for each row. Only values are labelled; the caller labels the rows."""
     chart = leather.Chart()
     chart.add_columns([(row.label, row.value) for row in rows])
-    chart.add_x_axis(tick_formatter=_nothing)
-    _upright(chart, frame)
+    chart.add_x_axis(tick_formatter=_hide_label)
+    _add_y_axis(chart, frame)
     return _draw(chart, words, frame.width, frame.height, [tone])
 
 
@@ -97,12 +97,12 @@ def round_ticks(most: float) -> tuple[float, ...]:
     return tuple(top * part / 2 for part in range(3))
 
 
-def _upright(chart: leather.Chart, frame: Frame) -> None:
+def _add_y_axis(chart: leather.Chart, frame: Frame) -> None:
     chart.add_y_scale(frame.ticks[0], frame.top)
     chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.word(value))
 
 
-def _nothing(_value: float, _number: int, _count: int) -> str:
+def _hide_label(_value: float, _number: int, _count: int) -> str:
     return ""
 
 
@@ -147,7 +147,7 @@ def spend_chart(days: Sequence[DaySpent], *, small: bool = False) -> Markup:
     paid = any(day.nanos for day in days)
     rows = [ChartBar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]
     most = max(row.value for row in rows)
-    word = _dollars if paid else _tokens
+    word = _format_dollars if paid else _format_tokens
     said = ", ".join(f"{row.label} {word(row.value)}" for row in rows if row.value)
     frame = Frame(*(_SMALL if small else _HALF), round_ticks(most), word)
     return columns(rows, f"{'Spent' if paid else 'Tokens'} by day: {said}", frame)
@@ -160,15 +160,15 @@ def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
     every = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
     rows = [ChartBar(day.isoformat(), float(ended.get(day, 0))) for day in every]
     said = ", ".join(f"{day.date} {day.events}" for day in days)
-    frame = Frame(*(_SMALL if small else _WIDE), round_ticks(max(row.value for row in rows)), _tokens)
+    frame = Frame(*(_SMALL if small else _WIDE), round_ticks(max(row.value for row in rows)), _format_tokens)
     return columns(rows, f"Tasks that ended by day: {said}", frame)
 
 
-def _dollars(value: float) -> str:
+def _format_dollars(value: float) -> str:
     return dollars(round(value * _NANO))
 
 
-def _tokens(value: float) -> str:
+def _format_tokens(value: float) -> str:
     for size, letter in ((1_000_000, "M"), (1_000, "K")):
         if value >= size:
             return f"{value / size:g}{letter}"

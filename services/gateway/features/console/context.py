@@ -65,7 +65,7 @@ class Glance:
             now = self.clock()
             if look.at is None or now - look.at > _FRESH:
                 look.questions, newest = await self._approvals.waiting(caller), await self._newest_change(caller)
-                look.version, look.at = _version(look.questions, newest), now
+                look.version, look.at = _hash_version(look.questions, newest), now
         return look
 
     async def _newest_change(self, caller: Caller) -> str:
@@ -93,7 +93,7 @@ def _sight_of(caller: Caller) -> _Sight:
     return caller.tenant, owner_shown(caller)
 
 
-def _version(questions: Sequence[Question], newest: str) -> str:
+def _hash_version(questions: Sequence[Question], newest: str) -> str:
     told = [newest, *(one.approval.model_dump_json() for one in questions)]
     return sha256("\n".join(told).encode()).hexdigest()[:16]
 

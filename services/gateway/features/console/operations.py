@@ -60,18 +60,18 @@ class OverviewPage(ConsolePages):
             request,
             "overview.html",
             visitor,
-            tiles=await self._tiles(visitor, seen),
+            tiles=await self._build_tiles(visitor, seen),
             needs=seen.needs,
             asked=[(page, summary_of(page.calls)) for page in asked],
             doubted=seen.doubted[:_ASKED],
-            latest=await self._tasks(visitor, TaskQuery(size=_LATEST)),
+            latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST)),
             quality=(found := quality(seen.history.quality)),
             quality_drawn=quality_chart(found, small=True) if found else "",
             spent_drawn=spend_chart(seen.spent, small=True) if any(day.calls for day in seen.spent) else "",
             spent=[day for day in seen.spent if day.calls],
         )
 
-    async def _tiles(self, visitor: Visitor, seen: _Seen) -> list[health.Tile]:
+    async def _build_tiles(self, visitor: Visitor, seen: _Seen) -> list[health.Tile]:
         now, caller = self._context.glance.clock(), visitor.caller
         totals = await self._context.totals(caller, now - _DAY)
         running = (await self._context.services.lists.tasks(TaskQuery(states=RUNNING, size=1), caller)).total
@@ -106,10 +106,10 @@ class OverviewPage(ConsolePages):
 
     async def _doubted_tasks(self, visitor: Visitor) -> Sequence[TaskRecord]:
         """Tasks with writes that an operator must judge."""
-        waiting = await self._tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_MOST))
+        waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_MOST))
         return [one for one in waiting if doubts_of(one)]
 
-    async def _tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
+    async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
         return (await self._context.services.lists.tasks(query, visitor.caller)).records
 
 
@@ -143,7 +143,7 @@ class LearningPages(ConsolePages):
             quality_small=quality_chart(found, small=True) if found else "",
             cards=[(card, arms_chart(card)) for card in cards[:_CARDS]],
             left_out=len(cards[_CARDS:]),
-            accuracy=await self._accuracy(visitor),
+            accuracy=await self._read_accuracy(visitor),
         )
 
     async def cases(self, request: Request, visitor: Visitor) -> Response:
@@ -161,7 +161,7 @@ class LearningPages(ConsolePages):
         found = memory.entities(remembered.things, _read_asked(request))
         return await self._context.page(request, "entities.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
 
-    async def _accuracy(self, visitor: Visitor) -> object:
+    async def _read_accuracy(self, visitor: Visitor) -> object:
         if not visitor.has(Role.OPERATOR):
             return ()
         return sorted((await self._context.services.memory.read_memory(visitor.caller.tenant)).accuracy.items())
@@ -200,7 +200,7 @@ class OperationsPages(ConsolePages):
             request,
             "operations.html",
             visitor,
-            tabs=self._tabs(visitor),
+            tabs=self._list_tabs(visitor),
             stopped=state.stopped,
             figures=[
                 *health.load(state, still=await self._context.stands_still(caller, state)),
@@ -239,10 +239,10 @@ class OperationsPages(ConsolePages):
 
     async def letters(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         found = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _LETTERS)
-        values = {"tabs": self._tabs(visitor), "letters": found, "problem": problem}
+        values = {"tabs": self._list_tabs(visitor), "letters": found, "problem": problem}
         done = request.query_params.get("done", "")
         return await self._context.page(request, "letters.html", visitor, status, **values, done=done)
 
-    def _tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
+    def _list_tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
         hooks = (WEBHOOKS,) if self._context.services.webhooks.offered else ()
         return tabs_of((*OPERATIONS, *hooks), visitor)

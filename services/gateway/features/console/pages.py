@@ -125,7 +125,7 @@ class Pages:
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
         """Render a page. ``values``: the template's own variables, beside those of every page."""
-        frame = _frame(request, visitor, self._clock())
+        frame = _build_frame(request, visitor, self._clock())
         html = self._templates.get_template(template).render({**frame, **self._own, **values})
         return HTMLResponse(html, status, {**SAFE, "Vary": "Cookie"})
 
@@ -144,7 +144,7 @@ def iso(at: datetime) -> str:
     return at.isoformat(timespec="seconds")
 
 
-def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
+def _build_frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
     theme = request.cookies.get(THEME, "auto")
     return {
         "path": request.url.path,

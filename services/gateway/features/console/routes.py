@@ -76,7 +76,7 @@ class AssessmentPages(ConsolePages):
         return await self._context.page(request, "assessments.html", visitor, tabs=tabs, rows=cards)
 
     async def show_page(self, request: Request, visitor: Visitor) -> Response:
-        kept = await self._one(request.path_params["assessment_id"], visitor)
+        kept = await self._read_assessment(request.path_params["assessment_id"], visitor)
         cards = await self._context.services.assessments.cards(visitor.caller)
         alike = [card for card in cards if card.scenario == kept.card.scenario]
         return await self._context.page(
@@ -91,13 +91,13 @@ class AssessmentPages(ConsolePages):
 
     async def replay_page(self, request: Request, visitor: Visitor) -> Response:
         """One run at one of its turns (``?turn=``)."""
-        kept = await self._one(request.path_params["assessment_id"], visitor)
-        which = _number(request.path_params["number"])
+        kept = await self._read_assessment(request.path_params["assessment_id"], visitor)
+        which = _parse_number(request.path_params["number"])
         if not 1 <= which <= len(kept.assessment.runs):
             raise errors.UnknownAssessment(f"run {which}")
         run = kept.assessment.runs[which - 1]
         stops = stops_of(run)
-        turn = turn_of(run, stops, _number(request.query_params.get("turn", "")))
+        turn = turn_of(run, stops, _parse_number(request.query_params.get("turn", "")))
         return await self._context.page(
             request,
             "replay.html",
@@ -115,8 +115,8 @@ class AssessmentPages(ConsolePages):
     async def compare_page(self, request: Request, visitor: Visitor) -> Response:
         """Two assessments of one scenario (``?a=``, ``?b=``), or one run of each (``run_a``, ``run_b``)."""
         query = request.query_params
-        kept = [await self._one(query.get(name, ""), visitor) for name in ("a", "b")]
-        runs = [_number(query.get(name, "")) for name in ("run_a", "run_b")]
+        kept = [await self._read_assessment(query.get(name, ""), visitor) for name in ("a", "b")]
+        runs = [_parse_number(query.get(name, "")) for name in ("run_a", "run_b")]
         before, after = [assessments.of_run(one, run) for one, run in zip(kept, runs, strict=True)]
         same = before.card.scenario == after.card.scenario
         rows = assessments.comparison_rows(before.assessment, after.assessment) if same else ()
@@ -127,11 +127,11 @@ class AssessmentPages(ConsolePages):
         await self._context.services.assessments.drop(request.path_params["assessment_id"], visitor.caller)
         return go_to(_PLACE)
 
-    async def _one(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
+    async def _read_assessment(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
         return await self._context.services.assessments.show(assessment_id, visitor.caller)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     """The number in a text; 0 if it is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 

@@ -25,7 +25,7 @@ class SignInPages(ConsolePages):
         place = place_after(request.query_params.get("next", ""))
         if await self._context.sessions.visitor(request) is not None:
             return go_to(place)
-        return await self._form(request, place, "")
+        return await self._show_form(request, place, "")
 
     async def take(self, request: Request) -> Response:
         fields = await read_form(request, request.cookies.get(_FORM_COOKIE, ""))
@@ -33,14 +33,14 @@ class SignInPages(ConsolePages):
         if await self._context.sessions.is_braked(address):
             minutes = REFUSED_SECONDS // 60
             why = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
-            return await self._form(request, place, why, 429)
+            return await self._show_form(request, place, why, 429)
         try:
-            secret = await self._context.sessions.sign_in(await self._credential(fields))
+            secret = await self._context.sessions.sign_in(await self._read_credential(fields))
         except (Unauthenticated, NotEntitled) as fault:
             await self._context.sessions.count_refusal(address)
-            return await self._form(request, place, _sentence(str(fault)), 401)
+            return await self._show_form(request, place, _make_sentence(str(fault)), 401)
         except InvalidField as fault:
-            return await self._form(request, place, _sentence(str(fault)), 400)
+            return await self._show_form(request, place, _make_sentence(str(fault)), 400)
         reply = go_to(place)
         self._set_cookie(reply, COOKIE, secret, CONSOLE_SECONDS)
         reply.delete_cookie(_FORM_COOKIE, _FOLDER)
@@ -63,7 +63,7 @@ class SignInPages(ConsolePages):
             reply.set_cookie(THEME, chosen, _YEAR, path=_FOLDER, samesite="lax", secure=self._context.secure)
         return reply
 
-    async def _credential(self, fields: dict[str, str]) -> SignInCredential:
+    async def _read_credential(self, fields: dict[str, str]) -> SignInCredential:
         if await self._context.sessions.checks_keys():
             token = "".join(fields.get("key", "").split())
             if not token or len(token) > _LONGEST_KEY or not token.isascii():
@@ -74,7 +74,7 @@ class SignInPages(ConsolePages):
             raise InvalidField("Name", "say who you are; it stands beside what you decide")
         return SignInCredential(name=name)
 
-    async def _form(self, request: Request, place: str, problem: str, status: int = 200) -> Response:
+    async def _show_form(self, request: Request, place: str, problem: str, status: int = 200) -> Response:
         seed = request.cookies.get(_FORM_COOKIE) or token_urlsafe(24)
         checks = await self._context.sessions.checks_keys()
         values = {"form": form_token(seed), "next": place, "problem": problem, "checks_keys": checks}
@@ -90,5 +90,5 @@ class SignInPages(ConsolePages):
         )
 
 
-def _sentence(text: str) -> str:
+def _make_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -41,35 +41,35 @@ class LiveStreams(ConsolePages):
     """Server-sent updates of pages. A task's end with it; the inbox's go on until the reader leaves."""
 
     async def inbox(self, request: Request, visitor: Visitor) -> Response:
-        return KeptAlive(self._inbox(request, visitor), "text/event-stream", SSE_BEAT)
+        return KeptAlive(self._watch_inbox(request, visitor), "text/event-stream", SSE_BEAT)
 
     async def task(self, request: Request, visitor: Visitor) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         after = request.headers.get("last-event-id") or request.query_params.get("after", "")
         after = after if _STREAM_ID.fullmatch(after) else "0"
-        return KeptAlive(self._task(record, after), "text/event-stream", SSE_BEAT)
+        return KeptAlive(self._watch_task(record, after), "text/event-stream", SSE_BEAT)
 
-    async def _inbox(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
+    async def _watch_inbox(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
         seen = request.query_params.get("seen", "")
         while True:
             try:
                 if await self._context.sessions.visitor(request) is None:
-                    yield _frame("out", {})
+                    yield _write_frame("out", {})
                     return
                 now = await self._context.glance.version(visitor.caller)
                 if now != seen:
-                    yield _frame("changed", {"version": now})
+                    yield _write_frame("changed", {"version": now})
                 seen = now
             except StoreUnavailable as fault:  # the page keeps what it shows; the next look may do
                 log.warning("console_look_failed", error=str(fault))
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _task(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+    async def _watch_task(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
         """Yields a task's updates. Ends if the store fails: the browser reconnects after the last id."""
         try:
             while True:
                 try:
-                    async with aclosing(self._changes(record, after)) as changes:
+                    async with aclosing(self._read_changes(record, after)) as changes:
                         async for change in changes:
                             yield change
                     return
@@ -78,16 +78,16 @@ class LiveStreams(ConsolePages):
         except StoreUnavailable as fault:
             log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
 
-    async def _changes(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+    async def _read_changes(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._context.services.tasks.watch(record, after)) as events:
             async for stream_id, event in events:
-                yield _frame("changed", {"kind": event.kind}, stream_id)
+                yield _write_frame("changed", {"kind": event.kind}, stream_id)
                 if ends_task(event):
-                    yield _frame("over", {})
+                    yield _write_frame("over", {})
                     return
 
 
-def _frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
+def _write_frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
     first = f"id: {stream_id}\n" if stream_id else ""
     return f"{first}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
 
@@ -164,7 +164,7 @@ class TaskPages(ConsolePages):
             figures=evidence.figures(record, grounds),
             quality_parts=evidence.quality_parts(record),
             usage=evidence.usage(told),
-            deliveries=await self._deliveries(record, visitor),
+            deliveries=await self._list_webhooks(record, visitor),
             newest=told[-1][0] if told else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
             doubts=views.doubts_of(record),
@@ -184,6 +184,6 @@ class TaskPages(ConsolePages):
             told = [(f"{place}-0", event) for place, event in enumerate(kept.events, 1)]
         return told, kept
 
-    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> Sequence[RegisteredWebhook]:
+    async def _list_webhooks(self, record: TaskRecord, visitor: Visitor) -> Sequence[RegisteredWebhook]:
         webhooks = self._context.services.webhooks
         return await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.offered else ()

@@ -29,13 +29,16 @@ class DeadLetterEndpoints:
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the newest dead letters; ``limit`` in the body says how many."""
         return {
-            "letters": [_row(one) for one in await self._service.list_newest(call.caller.tenant, _limit(call.body))]
+            "letters": [
+                _describe_letter(one)
+                for one in await self._service.list_newest(call.caller.tenant, _read_limit(call.body))
+            ]
         }
 
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one dead letter with its content."""
         letter = await self._service.show(call.caller.tenant, call.path_word("letter_id"))
-        return {**_row(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
+        return {**_describe_letter(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
     async def requeue(self, call: ApiCall) -> JsonValue:
         """Put a dead letter back to work.
@@ -50,10 +53,10 @@ class DeadLetterEndpoints:
 
     async def drop(self, call: ApiCall) -> JsonValue:
         """Drop a dead letter for good."""
-        return {"dropped": _row(await self._service.drop(call.caller.tenant, call.path_word("letter_id")))}
+        return {"dropped": _describe_letter(await self._service.drop(call.caller.tenant, call.path_word("letter_id")))}
 
 
-def _row(letter: DeadLetter) -> dict[str, JsonValue]:
+def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:
     return {
         "id": letter.letter_id,
         "kind": letter.kind.value,
@@ -66,7 +69,7 @@ def _row(letter: DeadLetter) -> dict[str, JsonValue]:
     }
 
 
-def _limit(body: JsonObject) -> int:
+def _read_limit(body: JsonObject) -> int:
     given = body.get("limit", 100)
     if not isinstance(given, int) or not 1 <= given <= _MOST:
         raise InvalidField("limit", f"must be a number from 1 to {_MOST}")

@@ -66,7 +66,7 @@ class RedisDeadLetters(ScriptedStore, DeadLetters):
         if place is None:
             return None
         rows = cast("list[Row]", await self._scripts.command("XRANGE", place.stream, place.entry_id, place.entry_id))
-        letters = (_letter(place, fields) for _, fields in rows)
+        letters = (_read_letter(place, fields) for _, fields in rows)
         return next((letter for letter in letters if letter.tenant in (tenant, None)), None)
 
     async def drop(self, letter: DeadLetter) -> bool:
@@ -89,11 +89,11 @@ def _parse_letter_id(letter_id: str) -> _LetterPlace | None:
 
 
 def _letters_of_tenant(place: _LetterPlace, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
-    found = (_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
+    found = (_read_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
     return [letter for letter in found if letter.tenant in (tenant, None)]
 
 
-def _letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
+def _read_letter(place: _LetterPlace, fields: Mapping[str, str]) -> DeadLetter:
     return _turn_letter(place, fields) if place.kind is LetterKind.TURN else _outcome_letter(place, fields)
 
 

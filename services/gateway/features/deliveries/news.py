@@ -153,10 +153,10 @@ def _undelivered_parts(event_id: str, parts: Sequence[_NewsPart], told: HookStat
                 if number == parts[-1].number
                 else told.model_copy(update={"part": number})
             )
-            yield News(_name(event_id, number), update, after)
+            yield News(_name_update(event_id, number), update, after)
 
 
-def _name(event_id: str, number: int) -> str:
+def _name_update(event_id: str, number: int) -> str:
     """The update's name, as in streams; the whole task, which only webhooks get, has a name of its own."""
     return event_id if number == _STATUS else f"{event_id}.{'task' if number == _TASK else number}"
 

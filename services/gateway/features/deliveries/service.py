@@ -108,7 +108,7 @@ class DeliveryService:
         if isinstance(work, deliveries.UnreadableDelivery):
             await self._settle(claim, work, self._count_failure(work.told, _NO_KEY, gone=False))
             return
-        for prepared in self._parcels(claim, work):
+        for prepared in self._prepare_posts(claim, work):
             outcome = await self._send_post(prepared)
             told = self._judge(work.told, prepared, outcome)
             step, token = await self._settle(claim, work, told, outcome.wait)
@@ -131,12 +131,12 @@ class DeliveryService:
     ) -> tuple[deliveries.DeliveryStep, str]:
         """Store the line's state; returns what happens to it, and the token of its claim."""
         step = _step_after_delivery(told, work)
-        token = await self._lines.settle(claim, work, told, step, self._seconds(told, step, wait))
+        token = await self._lines.settle(claim, work, told, step, self._compute_pause(told, step, wait))
         if step is deliveries.DeliveryStep.OFF:
             log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
         return step, token
 
-    def _parcels(
+    def _prepare_posts(
         self, claim: deliveries.ClaimedDelivery, work: deliveries.HookWork | deliveries.SignedPostWork
     ) -> Iterator[_PreparedPost]:
         if isinstance(work, deliveries.SignedPostWork):
@@ -144,7 +144,7 @@ class DeliveryService:
             secrets = (given.secret,) if given.secret else self._secrets.secrets_of(claim.tenant)
             yield _PreparedPost(given.delivery_id, given.url, given.headers, given.body, secrets, work.told)
             return
-        secrets, headers = self._secrets.secrets_of(claim.tenant), _headers(work.webhook)
+        secrets, headers = self._secrets.secrets_of(claim.tenant), _build_headers(work.webhook)
         for news in deliveries.news_of(work):
             name = delivery_id(claim.member, work.webhook.url, news.name)
             yield _PreparedPost(name, work.webhook.url, headers, self._write_body(work, news), secrets, news.told)
@@ -172,7 +172,7 @@ class DeliveryService:
         failed = {"tries": tries, "error": error, "disabled": over, "at": self._edge.now()}
         return before.model_copy(update=failed)
 
-    def _seconds(self, told: HookState, step: deliveries.DeliveryStep, wait: float) -> float:
+    def _compute_pause(self, told: HookState, step: deliveries.DeliveryStep, wait: float) -> float:
         """The seconds until the next try, at least ``wait`` (the receiver's wish), up to the longest pause."""
         if step is not deliveries.DeliveryStep.RETRY:
             return self._rules.lease
@@ -210,7 +210,7 @@ def _tell_all(work: deliveries.HookWork | deliveries.SignedPostWork) -> HookStat
     return work.told.model_copy(update={"cursor": work.events[-1][0], "part": 0})
 
 
-def _headers(webhook: TaskHook) -> dict[str, str]:
+def _build_headers(webhook: TaskHook) -> dict[str, str]:
     headers = {_TOKEN: webhook.token} if webhook.token else {}
     if webhook.scheme and webhook.credentials:
         headers["Authorization"] = f"{webhook.scheme} {webhook.credentials}"

@@ -89,7 +89,7 @@ class RedisDeliveryQueue(news.DeliveryQueue, news.DeliverySink):
         self, claim: news.ClaimedDelivery, work: news.Work, told: HookState, step: news.DeliveryStep, seconds: float
     ) -> str:
         if told.tries or told.disabled:  # before it is settled: what dies in between is tried, and noted, again
-            await self._failing.note(claim.tenant, claim.member, _failing(work, told))
+            await self._failing.note(claim.tenant, claim.member, _describe_failing(work, told))
         place = _line_place(keys.unpack_delivery(claim.member))
         arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, rows.told_line(told)]
         places = [place.deliveries, place.hash, place.events]
@@ -141,7 +141,7 @@ def _line_place(member: keys.WebhookMember | keys.PostMember) -> _LinePlace:
     return _LinePlace(deliveries, task.push, task.events, task.record, False)
 
 
-def _failing(work: news.Work, told: HookState) -> Failing:
+def _describe_failing(work: news.Work, told: HookState) -> Failing:
     if isinstance(work, news.UnreadableDelivery):
         subject, config_id, url = work.subject, work.config_id, ""
     elif isinstance(work, news.SignedPostWork):

@@ -127,7 +127,7 @@ class MessageFiles:
     async def find(self, record: TaskRecord, file_id: str) -> KeptFile:
         """One file of a task that the caller may read. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
         name = names_of_files(record).get(file_id)
-        content = await self._content(record.tenant, file_id) if name is not None else None
+        content = await self._read_content(record.tenant, file_id) if name is not None else None
         if name is None or content is None:
             raise NoVisibleTask(f"{record.task_id}/files/{file_id}")
         return KeptFile(name, content)
@@ -148,13 +148,13 @@ class MessageFiles:
 
     async def _with_bytes(self, tenant: str, part: dict[str, JsonValue]) -> dict[str, JsonValue]:
         file_id = part.get(FILE_ID)
-        content = await self._content(tenant, file_id) if isinstance(file_id, str) else None
+        content = await self._read_content(tenant, file_id) if isinstance(file_id, str) else None
         if content is None:
             return part
         others = {name: value for name, value in part.items() if name != FILE_ID}
         return {"raw": base64.b64encode(content).decode(), **others}
 
-    async def _content(self, tenant: str, file_id: str) -> bytes | None:
+    async def _read_content(self, tenant: str, file_id: str) -> bytes | None:
         if self._archive is None:
             return None
         try:

@@ -118,10 +118,10 @@ def _limit_at(body: JsonObject, name: str) -> int | None:
 def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
     """The key as operators see it: everything but its secret."""
     shown = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
-    return {**shown, "good": key.is_good(now), "warning": _warning(key, now)}
+    return {**shown, "good": key.is_good(now), "warning": _find_warning(key, now)}
 
 
-def _warning(key: ApiKey, now: datetime) -> str | None:
+def _find_warning(key: ApiKey, now: datetime) -> str | None:
     """A warning that the key expires soon; None if it does not."""
     if key.expires_at is None or not key.is_good(now) or key.expires_at - now > _WARNING:
         return None

@@ -69,7 +69,7 @@ class ApiRouterFactory:
         for one in paths:
             router.add_api_route(
                 one.path,
-                self._endpoint(one, rules),
+                self._make_endpoint(one, rules),
                 methods=[one.verb],
                 response_class=JSONResponse,
                 name=one.act.__name__,
@@ -78,7 +78,7 @@ class ApiRouterFactory:
             )
         return router
 
-    def _endpoint(self, path: ApiPath, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
+    def _make_endpoint(self, path: ApiPath, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             reads = path.verb != "GET"
             body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if reads else {}

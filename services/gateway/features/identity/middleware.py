@@ -133,7 +133,7 @@ class CallerMiddleware:
 
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedRequest:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIALS]))
-        source = self._source(scope, forwarded)
+        source = self._find_source(scope, forwarded)
         if wait := self._throttle.wait(source, credential):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
         try:
@@ -145,7 +145,7 @@ class CallerMiddleware:
         self._throttle.count_pass(credential)
         return AdmittedRequest(admitted)
 
-    def _source(self, scope: Scope, forwarded: str) -> str:
+    def _find_source(self, scope: Scope, forwarded: str) -> str:
         peer = scope.get("client")
         return source_of(str(peer[0]) if peer else "", forwarded, self._watch.trusted)
 
@@ -166,7 +166,7 @@ async def count_message(request: Request) -> None:
 def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
     match fault:
         case errors.TooManyRequests():
-            return _later(scope, fault)
+            return _answer_too_many(scope, fault)
         case errors.NotEntitled():
             return JSONResponse({"error": str(fault)}, 403, _challenge("insufficient_scope"))
         case errors.Unauthenticated():
@@ -180,7 +180,7 @@ def _challenge(error: str) -> dict[str, str]:
     return {"WWW-Authenticate": f'{_CHALLENGE}, error="{error}"' if error else _CHALLENGE}
 
 
-def _later(scope: Scope, fault: errors.TooManyRequests) -> Response:
+def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:
     """The 429 reply in the form of the path. The body was not read, so a JSON-RPC error has no call id."""
     if scope["path"] == JSON_RPC_PATH:
         reply: Response = error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)

@@ -187,7 +187,7 @@ def roles_in(claim: JsonObject, path: str) -> tuple[Role, ...]:
         return (Role.CLIENT,)
     known = ", ".join(role.value for role in Role)
     try:
-        return tuple(Role(word) for word in _words(claim, "roles", path))
+        return tuple(Role(word) for word in _read_words(claim, "roles", path))
     except ValueError:
         raise InvalidField(f"{path}.roles", f"known roles are {known}") from None
 
@@ -197,12 +197,12 @@ def levels_in(claim: JsonObject, path: str) -> tuple[str, ...]:
     if claim.get("levels") is None:
         return ()
     try:
-        return tuple(Level.parse(word).word for word in _words(claim, "levels", path))
+        return tuple(Level.parse(word).word for word in _read_words(claim, "levels", path))
     except ValueError as error:
         raise InvalidField(f"{path}.levels", str(error)) from None
 
 
-def _words(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
+def _read_words(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
     words: list[str] = []
     for index, item in enumerate(list_at(claim, key, f"{path}.{key}")):
         if not isinstance(item, str):

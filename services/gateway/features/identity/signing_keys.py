@@ -124,12 +124,12 @@ class SigningKeys:
 
 def usable(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
     """The public keys that verify signatures and are long enough."""
-    return tuple(filter(None, (_usable(jwk) for jwk in published[:_MOST_KEYS])))
+    return tuple(filter(None, (_read_key(jwk) for jwk in published[:_MOST_KEYS])))
 
 
-def _usable(jwk: Mapping[str, object]) -> SigningKey | None:
-    algorithms = _algorithms(jwk)
-    if not algorithms or "d" in jwk or jwk.get("use", "sig") != "sig" or not _verifies(jwk.get("key_ops")):
+def _read_key(jwk: Mapping[str, object]) -> SigningKey | None:
+    algorithms = _list_algorithms(jwk)
+    if not algorithms or "d" in jwk or jwk.get("use", "sig") != "sig" or not _may_verify(jwk.get("key_ops")):
         return None
     try:
         key = PyJWK(dict(jwk), algorithms[0]).key
@@ -142,7 +142,7 @@ def _usable(jwk: Mapping[str, object]) -> SigningKey | None:
     return SigningKey(str(jwk.get("kid") or ""), algorithms, key)
 
 
-def _algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
+def _list_algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
     permitted: Sequence[str] = ()
     if jwk.get("kty") == "RSA":
         permitted = _OF_RSA
@@ -151,7 +151,7 @@ def _algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
     return permitted if jwk.get("alg") is None else tuple(name for name in permitted if name == jwk["alg"])
 
 
-def _verifies(operations: object) -> bool:
+def _may_verify(operations: object) -> bool:
     return operations is None or (isinstance(operations, list) and "verify" in operations)
 
 
@@ -166,14 +166,14 @@ class HttpJwks:
         self._http, self._issuer, self._url = http, issuer, url
 
     async def fetch(self) -> list[JsonObject]:
-        published = await self._object(self._url or await self._discover())
+        published = await self._fetch_object(self._url or await self._discover())
         keys = published.get("keys")
         if not isinstance(keys, list):
             raise IssuerUnavailable("what the issuer publishes is no key set: it has no list of keys")
         return [key for key in keys if isinstance(key, dict)]
 
     async def _discover(self) -> str:
-        document = await self._object(discovery_of(self._issuer))
+        document = await self._fetch_object(discovery_of(self._issuer))
         named, url = document.get("issuer"), document.get("jwks_uri")
         if named != self._issuer:
             raise IssuerUnavailable(f"the discovery document is that of issuer {named!r}, not of {self._issuer!r}")
@@ -181,7 +181,7 @@ class HttpJwks:
             raise IssuerUnavailable("the discovery document names no https address in jwks_uri")
         return url
 
-    async def _object(self, url: str) -> JsonObject:
+    async def _fetch_object(self, url: str) -> JsonObject:
         try:
             async with self._http.stream("GET", url, timeout=_SECONDS, follow_redirects=False) as response:
                 if response.status_code != 200:

@@ -29,13 +29,13 @@ class RedisMeter(ScriptedStore, identity.RateMeter):
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
         reply = await self._admit(names, cost, usual, digest)
-        return read_key(reply[0], reply[1], reply[2]), _standing(reply[3:])
+        return read_key(reply[0], reply[1], reply[2]), _read_status(reply[3:])
 
     async def of_bearer(
         self, caller: identity.Caller, cost: identity.RequestCost, usual: identity.Allowance
     ) -> RateLimitStatus:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
-        return _standing((await self._admit(names, cost, usual, ""))[3:])
+        return _read_status((await self._admit(names, cost, usual, ""))[3:])
 
     async def _admit(
         self, names: Sequence[str], cost: identity.RequestCost, usual: identity.Allowance, digest: str
@@ -56,7 +56,7 @@ def read_key(json: str | None, revoked_at: str | None, used_at: str | None) -> A
     return ApiKey.model_validate_json(json).model_copy(update=since)
 
 
-def _standing(reply: Sequence[str]) -> RateLimitStatus:
+def _read_status(reply: Sequence[str]) -> RateLimitStatus:
     """The rate limits in a script's reply, which is empty for a key that is not valid."""
     if not reply:
         return RateLimitStatus()
@@ -89,7 +89,7 @@ class RedisKeyring(ScriptedStore, identity.Keyring):
     async def add(self, key: ApiKey) -> None:
         """Store the key, then list it: a key that is in no list can still be revoked by its id."""
         name = keys.api_key(key.key_id)
-        await self._scripts.command("HSETNX", name, "limits", _limits(key))
+        await self._scripts.command("HSETNX", name, "limits", _format_limits(key))
         await self._scripts.command("HSETNX", name, "json", key.model_dump_json())
         await self._scripts.command("SADD", keys.api_keys_of(key.tenant), key.key_id)
         if key.expires_at:
@@ -105,7 +105,7 @@ class RedisKeyring(ScriptedStore, identity.Keyring):
         await self._scripts.command("EXPIREAT", name, int(leaves.timestamp()))
 
 
-def _limits(key: ApiKey) -> str:
+def _format_limits(key: ApiKey) -> str:
     """The key's limits as the counting script reads them; empty where the usual ones hold."""
     own = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
     return ":".join("" if limit is None else str(limit) for limit in own)

@@ -72,11 +72,11 @@ def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
         return _peer_text(peer)
     if not trusted:
         return ""
-    found = _address(peer)
+    found = _parse_address(peer)
     for hop in reversed(forwarded.split(",")):
         if found is None or not any(found in network for network in trusted):
             break
-        before = _address(hop.strip())
+        before = _parse_address(hop.strip())
         if before is None:
             break
         found = before
@@ -84,7 +84,7 @@ def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
 
 
 @lru_cache(_REMEMBERED)
-def _address(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     if bare.count(":") == 1:
         bare = bare.partition(":")[0]
@@ -98,7 +98,7 @@ def _address(text: str) -> Address | None:
 
 @lru_cache(_REMEMBERED)
 def _peer_text(peer: str) -> str:
-    return _address_text(_address(peer))
+    return _address_text(_parse_address(peer))
 
 
 @lru_cache(_REMEMBERED)

@@ -37,7 +37,7 @@ def caller_in(claims: JsonObject, names: ClaimNames) -> identity.Caller:
     """The caller that a token's claims name; raises ``NotEntitled`` with the missing or wrong claim."""
     tenant = names.one_tenant or _claim_text(claims, names.tenant, "tenant")
     principal_id = _claim_text(claims, names.principal, "principal")
-    roles, levels = _roles(claims, names), _levels(claims, names)
+    roles, levels = _read_roles(claims, names), _read_levels(claims, names)
     return identity.Caller(tenant, Principal(id=principal_id, roles=roles, levels=levels, verified=True))
 
 
@@ -49,7 +49,7 @@ def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
     raise NotEntitled(f"the token names no {meaning}: its claim {name!r} {problem}")
 
 
-def _roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
+def _read_roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
     """Our roles among the issuer's; raises ``NotEntitled`` if there are none."""
     known = {f"{names.roles_prefix}{role.value}": role for role in Role}
     found = tuple(dict.fromkeys(known[word] for word in _claim_words(claims, names.roles) if word in known))
@@ -60,7 +60,7 @@ def _roles(claims: JsonObject, names: ClaimNames) -> tuple[Role, ...]:
     return found
 
 
-def _levels(claims: JsonObject, names: ClaimNames) -> tuple[str, ...]:
+def _read_levels(claims: JsonObject, names: ClaimNames) -> tuple[str, ...]:
     try:
         return tuple(dict.fromkeys(Level.parse(word).word for word in _claim_words(claims, names.levels)))
     except ValueError as error:
@@ -139,7 +139,7 @@ class JwtIdentity(identity.Identity):
 
     async def bearer_of(self, token: str) -> identity.Caller:
         """The caller in a token whose signature holds; raises the same errors as ``identify``."""
-        algorithm, kid = _header(token)
+        algorithm, kid = _read_header(token)
         key = await self._keys.find(kid, algorithm)
         if key is None:
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
@@ -165,11 +165,11 @@ class JwtIdentity(identity.Identity):
         except faults.MissingRequiredClaimError as fault:
             raise Unauthenticated(f"the token has no claim {fault.claim!r}") from None
         except _UNREADABLE as fault:
-            raise Unauthenticated(_sentence(fault)) from None
+            raise Unauthenticated(_describe_fault(fault)) from None
         return cast(JsonObject, claims)
 
 
-def _header(token: str) -> tuple[str, str | None]:
+def _read_header(token: str) -> tuple[str, str | None]:
     """The algorithm and the key's id in a token's header, neither of which is trusted."""
     if len(token) > _LONGEST:
         raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
@@ -181,5 +181,5 @@ def _header(token: str) -> tuple[str, str | None]:
     return str(header.get("alg")), str(kid) if kid is not None else None
 
 
-def _sentence(fault: Exception) -> str:
+def _describe_fault(fault: Exception) -> str:
     return next((said for kind, said in _SAID if isinstance(fault, kind)), "the token cannot be verified")

@@ -48,7 +48,7 @@ class RedisStatistics(LearningStatistics):
             trends, days = cast("tuple[dict[str, str], dict[str, str]]", await pipe.execute())
         try:
             drawn = {name: moments(read_points(text)) for name, text in trends.items()}
-            return LearningHistory(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _days(days))
+            return LearningHistory(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _read_days(days))
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
@@ -62,7 +62,7 @@ def _arm_trends(trends: Mapping[str, tuple[Moment, ...]]) -> Mapping[str, Mappin
     return arms
 
 
-def _days(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
+def _read_days(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
     days: dict[str, dict[str, int]] = defaultdict(dict)
     for field in sorted(counts):
         day, _, count = field.partition(":")

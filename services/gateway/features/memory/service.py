@@ -64,17 +64,17 @@ def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
 def facts_view(remembered: TenantMemory) -> dict[str, JsonValue]:
     """The facts as JSON. ``holds``: no newer fact contradicts it. ``finding``: what extracting the facts cost."""
     finding: dict[str, JsonValue] = {name: count for name, count in remembered.finding.items() if name != "version"}
-    return {"facts": [_fact(fact) for fact in remembered.facts], "finding": finding}
+    return {"facts": [_describe_fact(fact) for fact in remembered.facts], "finding": finding}
 
 
 def entities_view(remembered: TenantMemory) -> dict[str, JsonValue]:
-    return {"entities": [_thing(thing) for thing in remembered.things]}
+    return {"entities": [_describe_thing(thing) for thing in remembered.things]}
 
 
 def accuracy_view(remembered: TenantMemory) -> dict[str, JsonValue]:
     """The accuracy of predictions as JSON. ``trust`` is what tasks are told: trust, verify, drift, or nothing yet."""
     rows = sorted(remembered.accuracy.items())
-    return {"accuracy": [_accuracy(process, kind, row) for (process, kind), row in rows]}
+    return {"accuracy": [_describe_accuracy(process, kind, row) for (process, kind), row in rows]}
 
 
 def forget_view(request: ForgetRequest) -> dict[str, JsonValue]:
@@ -82,18 +82,18 @@ def forget_view(request: ForgetRequest) -> dict[str, JsonValue]:
     return said
 
 
-def _fact(fact: KnownFact) -> JsonValue:
+def _describe_fact(fact: KnownFact) -> JsonValue:
     said: dict[str, JsonValue] = fact.model_dump(mode="json", exclude={"v"})
     return {**said, "holds": fact.superseded_at is None}
 
 
-def _thing(thing: Thing) -> JsonValue:
+def _describe_thing(thing: Thing) -> JsonValue:
     said: dict[str, JsonValue] = thing.entity.model_dump(mode="json", exclude={"v"})
     tasks: list[JsonValue] = [task.model_dump(mode="json", exclude={"v"}) for task in thing.links.tasks]
     return {**said, "together": list(thing.links.together), "tasks": tasks}
 
 
-def _accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
+def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
     held, of = recent(row.window)
     return {
         "process_type": process_type,

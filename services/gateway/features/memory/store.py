@@ -40,7 +40,7 @@ class RedisMemories(Memories):
         )
         return TenantMemory(
             tuple(read_rows(KnownFact, enumerate(facts)).values()),
-            _things(things, links),
+            _read_things(things, links),
             {keys.unpack_accuracy_field(field): row for field, row in read_rows(Accuracy, accuracy.items()).items()},
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )
@@ -50,12 +50,12 @@ class RedisForgets(ScriptedStore, Forgets):
     async def ask(self, request: ForgetRequest) -> None:
         """Store the request, then the mark by which a learner finds it: a repeat mends a lost mark."""
         name = keys.learned_keys(request.tenant).forgets
-        row = request.model_copy(update={"asked_at": await self._now()}).model_dump_json()
+        row = request.model_copy(update={"asked_at": await self._read_clock()}).model_dump_json()
         await self._scripts.command("HSETNX", name, request.request_id, row)
         member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
         await self._scripts.command("ZADD", keys.FORGETTING, "NX", 0, member)
 
-    async def _now(self) -> datetime:
+    async def _read_clock(self) -> datetime:
         """The time by the clock that stamps outcomes, so that those before and after the request can be told apart."""
         now_ms = cast(str, await self._scripts.run("queue_due", [keys.FORGETTING], ["NX", 0]))
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
@@ -70,7 +70,7 @@ class RedisForgets(ScriptedStore, Forgets):
         return sorted(requests, key=lambda request: request.asked_at, reverse=True)
 
 
-def _things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thing, ...]:
+def _read_things(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[Thing, ...]:
     """The entities with their links, the most often seen first."""
     linked, known = read_rows(EntityLinks, links.items()), read_rows(KnownEntity, entities.items())
     found = [Thing(row, linked.get(field, EntityLinks())) for field, row in known.items()]

@@ -102,7 +102,7 @@ def read_assessment_word(message: ClientMessage) -> AssessmentWord | None:
 
     Raises ``InvalidField`` for a key in the wrong place.
     """
-    found = None if message.solver else next(filter(None, map(_parse_word, _objects(message))), None)
+    found = None if message.solver else next(filter(None, map(_parse_word, _list_objects(message))), None)
     if found is None or found.kind is not WordKind.START:
         _check_no_key(message, "task" if message.solver else "message.parts")
     return found
@@ -121,7 +121,7 @@ def turn_of(data: JsonObject) -> TurnStart:
     return _check_shape(TurnStart, data)
 
 
-def _objects(message: ClientMessage) -> list[JsonObject]:
+def _list_objects(message: ClientMessage) -> list[JsonObject]:
     """The data parts, and the text if it is a JSON object."""
     parts = [_unwrap(part) for part in message.data]
     text = message.text.strip()
@@ -227,12 +227,12 @@ class ParticipationService:
     ) -> ClientMessage | TaskRecord:
         if found.kind is WordKind.START:
             return await self._begin(found, message, caller, kept)
-        running = await _running(message, caller, kept)
+        running = await _find_running(message, caller, kept)
         if found.guessed and running is None:
             return message
         if found.kind is WordKind.COMPLETE:
             return await self._complete(message, caller, running, kept)
-        return await self._turn(found, message, caller, running, kept)
+        return await self._take_turn(found, message, caller, running, kept)
 
     async def _begin(
         self, found: AssessmentWord, message: ClientMessage, caller: Caller, kept: Participations
@@ -259,7 +259,7 @@ class ParticipationService:
             await self._end(before, caller, kept)
         return self._taskless_answer(message, caller, session, BEGUN)
 
-    async def _turn(
+    async def _take_turn(
         self,
         found: AssessmentWord,
         message: ClientMessage,
@@ -341,7 +341,7 @@ class ParticipationService:
         return record.model_copy(update={**update, "request": request})
 
 
-async def _running(message: ClientMessage, caller: Caller, kept: Participations) -> Participation | None:
+async def _find_running(message: ClientMessage, caller: Caller, kept: Participations) -> Participation | None:
     """The assessment of the message's context, or the caller's latest if it has no context."""
     if message.session_id is None:
         return await kept.latest(*_names_of(caller))

@@ -53,7 +53,7 @@ class RecordEndpoints:
     async def history(self, call: ApiCall) -> Response:
         """List who changed the tenant's record, what and when, the newest first."""
         tenant = call.path_word("tenant")
-        return _json(records.history_view(tenant, await self._service.history(tenant)))
+        return _answer_json(records.history_view(tenant, await self._service.history(tenant)))
 
     async def restore(self, call: ApiCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
@@ -78,17 +78,17 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
         return JSONResponse({"error": said, "fields": records.problems_view(bad.problems)}, status_code=400)
     except VersionConflict as conflict:
         said = f"{conflict}: read it again and change that"
-        return JSONResponse({"error": said, "version": conflict.now}, 412, _etag(conflict.now))
+        return JSONResponse({"error": said, "version": conflict.now}, 412, _build_etag(conflict.now))
 
 
 def _version_reply(tenant: str, version: TenantVersion) -> Response:
-    return _json(records.version_view(tenant, version), _etag(version.version))
+    return _answer_json(records.version_view(tenant, version), _build_etag(version.version))
 
 
-def _json(value: Json, headers: Mapping[str, str] | None = None) -> Response:
+def _answer_json(value: Json, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON reply with exact numbers."""
     return Response(dumps(value), media_type="application/json", headers=dict(headers or {}))
 
 
-def _etag(number: int) -> dict[str, str]:
+def _build_etag(number: int) -> dict[str, str]:
     return {"ETag": f'"{number}"', "Cache-Control": "no-store"}

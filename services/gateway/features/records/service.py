@@ -70,7 +70,7 @@ class RecordService:
 
     async def show(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
-        found = await self._version(tenant, await self._records.latest(tenant) if number is None else number)
+        found = await self._find_version(tenant, await self._records.latest(tenant) if number is None else number)
         if found is None or found.withdrawn:
             raise NoRecord(tenant, number)
         return found
@@ -133,7 +133,7 @@ class RecordService:
         await self._records.put(tenant, version)
         return version
 
-    async def _version(self, tenant: str, number: int) -> TenantVersion | None:
+    async def _find_version(self, tenant: str, number: int) -> TenantVersion | None:
         return await self._records.version(tenant, number) if number else None
 
 
@@ -155,7 +155,7 @@ def read_change(body: JsonObject, if_match: str | None) -> RecordChange:
     if not isinstance(document, dict):
         raise InvalidField("record", "must be an object: the tenant's record")
     base = read_base(if_match)
-    base = _number(document.get("version")) if base is None else base
+    base = _read_number(document.get("version")) if base is None else base
     if base is None:
         raise BaseNeeded
     return RecordChange(document, base, read_comment(body))
@@ -177,19 +177,19 @@ def read_base(if_match: str | None) -> int | None:
     """The version in an ``If-Match`` header; None without one. Raises ``InvalidField``."""
     if if_match is None:
         return None
-    number = _number(if_match.strip().removeprefix("W/").strip('"'))
+    number = _read_number(if_match.strip().removeprefix("W/").strip('"'))
     if number is None:
         raise InvalidField("If-Match", 'must be the number of a version, such as "3"')
     return number
 
 
-def _number(value: Json) -> int | None:
+def _read_number(value: Json) -> int | None:
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     return int(text) if text.isdecimal() and text.isascii() and len(text) <= 9 else None
 
 
 def version_view(tenant: str, version: TenantVersion) -> dict[str, Json]:
-    return {**_author(version), "tenant": tenant, "record": version.document}
+    return {**_describe_version(version), "tenant": tenant, "record": version.document}
 
 
 def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
@@ -199,7 +199,10 @@ def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Js
     for place, version in enumerate(versions):
         known = before[place] if place < len(before) else None
         rows.append(
-            {**_author(version), "changed": None if known is None else _changed_fields(known, version.document)}
+            {
+                **_describe_version(version),
+                "changed": None if known is None else _changed_fields(known, version.document),
+            }
         )
     return {"tenant": tenant, "versions": rows}
 
@@ -208,7 +211,7 @@ def problems_view(problems: Sequence[FieldProblem]) -> list[JsonValue]:
     return [{"field": field, "problem": problem} for field, problem in problems]
 
 
-def _author(version: TenantVersion) -> dict[str, Json]:
+def _describe_version(version: TenantVersion) -> dict[str, Json]:
     return {
         "version": version.version,
         "at": version.at.isoformat(),

@@ -49,16 +49,16 @@ class SolverEndpoint:
         except InvalidField as fault:
             return _field_error(fault)
         except GatewayRefusal as fault:
-            return _error(409, str(fault))
+            return _answer_error(409, str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
-            return _error(500, FAILED)
+            return _answer_error(500, FAILED)
 
     async def _solve(self, ask: Ask, caller: Caller) -> JSONResponse:
         ticket = await self._tasks.submit(_in_own_session(ask.message, caller), caller)
         record = await self._tasks.wait(ticket)
         await self._tasks.note_answer(ticket, record)
-        return _reply(ask, record)
+        return _answer_task(ask, record)
 
 
 def _in_own_session(message: ClientMessage, caller: Caller) -> ClientMessage:
@@ -67,7 +67,7 @@ def _in_own_session(message: ClientMessage, caller: Caller) -> ClientMessage:
     return message._replace(session_id=own_id(session, caller)) if caller.principal.verified else message
 
 
-def _reply(ask: Ask, record: TaskRecord) -> JSONResponse:
+def _answer_task(ask: Ask, record: TaskRecord) -> JSONResponse:
     status = status_of(record)
     if status == 200:
         return JSONResponse(solver_view(ask, record))
@@ -87,9 +87,9 @@ def _error_of(record: TaskRecord) -> str:
 
 def _field_error(fault: InvalidField) -> JSONResponse:
     if fault.field == "metadata.session_id":  # the session is named after the content: another one is under way
-        return _error(409, "task_id: a task of this id with another content is open; use another id")
+        return _answer_error(409, "task_id: a task of this id with another content is open; use another id")
     return JSONResponse({"error": str(fault), "field": fault.field}, 422)
 
 
-def _error(status: int, error: str) -> JSONResponse:
+def _answer_error(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status)

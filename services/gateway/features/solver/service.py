@@ -125,10 +125,10 @@ def _array_in(text: str) -> list[Json] | None:
     whole = _parse_json(text)
     if isinstance(whole, list):
         return whole
-    return next((array for array in _arrays(text) if any(isinstance(item, str) for item in array)), None)
+    return next((array for array in _find_arrays(text) if any(isinstance(item, str) for item in array)), None)
 
 
-def _arrays(text: str) -> Iterator[list[Json]]:
+def _find_arrays(text: str) -> Iterator[list[Json]]:
     start = text.find("[")
     for _ in range(_TRIES):
         if start < 0:
@@ -175,8 +175,8 @@ def read_solver(body: JsonObject) -> Ask:
     task_id = required_id(body, "task_id", "task_id")
     task = _required_text(body, "task")
     context = text_at(body, "context", "context")
-    wanted = _format(body)
-    solver = SolverRequest(history=_history(body), expected_format=wanted)
+    wanted = _read_format(body)
+    solver = SolverRequest(history=_read_history(body), expected_format=wanted)
     policy = body.get("policy_doc")
     refuse_unreadable(policy, "policy_doc")
     message = ClientMessage(
@@ -249,7 +249,7 @@ def _required_text(body: JsonObject, key: str) -> str:
     return text
 
 
-def _format(body: JsonObject) -> Format:
+def _read_format(body: JsonObject) -> Format:
     value = text_at(body, "expected_format", "expected_format")
     if value is None:
         return "list"
@@ -258,7 +258,7 @@ def _format(body: JsonObject) -> Format:
     return cast(Format, value)
 
 
-def _history(body: JsonObject) -> tuple[PriorTurn, ...]:
+def _read_history(body: JsonObject) -> tuple[PriorTurn, ...]:
     if body.get("history") is None:
         return ()
     return tuple(_read_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history", "history")))

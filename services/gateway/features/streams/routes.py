@@ -36,9 +36,9 @@ async def story(
         found = updates.resumption(seen, standing)
         while True:
             if found.lost_after is not None:
-                yield _gap(standing, found.lost_after, notice)
+                yield _write_gap(standing, found.lost_after, notice)
             try:
-                async with aclosing(_frames(tasks, standing, found, follow=follow)) as frames:
+                async with aclosing(_write_frames(tasks, standing, found, follow=follow)) as frames:
                     async for item in frames:
                         yield item
                 return
@@ -49,7 +49,7 @@ async def story(
         yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
 
 
-async def _frames(
+async def _write_frames(
     tasks: TaskService, standing: Standing, found: updates.Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     record, newest = standing.record, updates.SeenEvents(updates.EventPlace.parse(standing.newest or "0-0"))
@@ -68,7 +68,7 @@ async def _frames(
                 return
 
 
-def _gap(standing: Standing, lost_after: str, notice: str) -> bytes:
+def _write_gap(standing: Standing, lost_after: str, notice: str) -> bytes:
     data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(standing.record, notice)}
     return f"id: {standing.newest or '0-0'}\nevent: snapshot\ndata: {json.dumps(data)}\n\n".encode()
 
@@ -107,18 +107,18 @@ class RestEndpoints:
         """The task's record as JSON; a client that says protocol 1.0 gets the task in the words of that protocol."""
         if asks_for_1_0(request):
             return await self._task_of_1_0(request)
-        return JSONResponse(public_view(await self._tasks.read(task_id, self._caller(request)), self._notice))
+        return JSONResponse(public_view(await self._tasks.read(task_id, self._identify_caller(request)), self._notice))
 
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
         seen = updates.read_seen(request.headers.get(updates.LAST_EVENT_ID))
-        standing = await self._tasks.standing(await self._tasks.read(task_id, self._caller(request)))
+        standing = await self._tasks.standing(await self._tasks.read(task_id, self._identify_caller(request)))
         frames = story(self._tasks, standing, seen, self._notice, follow=follow)
         return KeptAlive(frames, "text/event-stream", SSE_BEAT)
 
     async def file(self, task_id: str, file_id: str, request: Request) -> Response:
         """A file of the task's messages, to be saved and never shown as a page of ours."""
-        record = await self._tasks.read(task_id, self._caller(request))
+        record = await self._tasks.read(task_id, self._identify_caller(request))
         return file_reply(*await self._tasks.files.find(record, file_id))
 
     async def health(self) -> dict[str, JsonValue]:
@@ -131,5 +131,5 @@ class RestEndpoints:
             return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER)
         return JSONResponse({"status": "ready"})
 
-    def _caller(self, request: Request) -> Caller:
+    def _identify_caller(self, request: Request) -> Caller:
         return self._identity.caller_of(let_in(request), {})

@@ -120,7 +120,7 @@ class TaskStream:
 
     async def _restart(self, lost_after: str) -> StreamStart:
         standing = await self._tasks.standing(self.record)
-        return _beginning(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
+        return _find_start(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
 
     async def note_delivery(self) -> None:
         """Note that the client has received all, so that the same message is a new one from now on."""
@@ -150,7 +150,7 @@ class Streams:
         standing = await self._tasks.standing(ticket.record)
         end, found = End(ticket.turn_id), resumption(seen, standing)
         beginning = _from_acceptance(ticket.record, standing, found)
-        beginning = beginning or _beginning(found, standing, over=end.is_past(standing.record))
+        beginning = beginning or _find_start(found, standing, over=end.is_past(standing.record))
         return TaskStream(self._tasks, standing.record, ticket.client_id, beginning, end, ticket)
 
     async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> TaskStream:
@@ -163,7 +163,7 @@ class Streams:
         legacy, found = dialect is Dialect.LEGACY, resumption(seen, standing)
         end = End(at_rest=dialect is not Dialect.A2A_1_0)
         over = end.is_past(standing.record) or (legacy and is_at_rest(standing.record))
-        beginning = _beginning(found, standing, over=over)
+        beginning = _find_start(found, standing, over=over)
         if over and not legacy and not found.lost_after and beginning.first is not None:
             state = standing.record.state.value
             raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
@@ -178,7 +178,7 @@ def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) 
     return StreamStart(ToldUpdate(standing.oldest, Snapshot(record)), SeenEvents(EventPlace.parse(standing.oldest)))
 
 
-def _beginning(found: Resumption, standing: Standing, *, over: bool) -> StreamStart:
+def _find_start(found: Resumption, standing: Standing, *, over: bool) -> StreamStart:
     """The start of a stream: the events that the client lacks, or the whole task. ``over``: it has ended already."""
     newest = SeenEvents(EventPlace.parse(standing.newest or "0-0"))
     if found.seen is not None and (found.seen != newest or not over):

@@ -184,16 +184,16 @@ def is_newest_turn(event: TaskEvent, record: TaskRecord) -> bool:
 
 def is_at_rest(record: TaskRecord) -> bool:
     """Whether the task has ended, or waits for a person or for a time."""
-    return record.state.is_terminal or _waits(record.state, record.metadata.get("waits_until"))
+    return record.state.is_terminal or _is_waiting(record.state, record.metadata.get("waits_until"))
 
 
-def _waits(state: object, until: object) -> bool:
+def _is_waiting(state: object, until: object) -> bool:
     return state == TaskState.INPUT_REQUIRED or bool(until)
 
 
 def leaves_waiting(event: TaskEvent) -> bool:
     """Whether the event ends a turn that leaves its task to a person or to a time."""
-    return event.kind == "turn_finished" and _waits(event.data.get("state"), event.data.get("waits_until"))
+    return event.kind == "turn_finished" and _is_waiting(event.data.get("state"), event.data.get("waits_until"))
 
 
 def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
@@ -220,20 +220,20 @@ def _progress_status(event: TaskEvent) -> StatusUpdate | None:
     data = event.data
     match event.kind:
         case "phase":
-            return _working(event, _PHASES.get(str(data.get("phase")), str(data.get("phase"))))
+            return _describe_progress(event, _PHASES.get(str(data.get("phase")), str(data.get("phase"))))
         case "state":
-            return _working(event, f"State {data.get('state')}")
+            return _describe_progress(event, f"State {data.get('state')}")
         case "write" if "status" in data:
-            return _working(event, f"Write {data.get('tool')}: {data.get('status')}")
+            return _describe_progress(event, f"Write {data.get('tool')}: {data.get('status')}")
         case "approval" if "by" in data:
-            return _working(event, f"The approval was {data.get('status')} by {data.get('by')}")
+            return _describe_progress(event, f"The approval was {data.get('status')} by {data.get('by')}")
         case "status":
             return _between_turns(event)
         case _:
             return None
 
 
-def _working(event: TaskEvent, text: str) -> StatusUpdate:
+def _describe_progress(event: TaskEvent, text: str) -> StatusUpdate:
     return StatusUpdate(TaskState.WORKING, event.at, text, {"progress": {"kind": event.kind, **event.data}})
 
 

@@ -105,7 +105,7 @@ def take_in(
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
-    dedupe = _dedupe(message, caller, thread, moment)
+    dedupe = _derive_dedupe(message, caller, thread, moment)
     turn_id = derive_id("turn", caller.tenant, dedupe)
     if known is None:
         check_client(caller)
@@ -121,9 +121,9 @@ def take_in(
     _check_session(message, known)
     if decision:
         turn = _decision_turn(decision, caller, known, moment, turn_id)
-        return Signal(known, turn.model_copy(update={"parts": message.parts, "files": _files(message)}))
+        return Signal(known, turn.model_copy(update={"parts": message.parts, "files": _list_files(message)}))
     turn = _message_turn(message, caller, known.task_id, moment, turn_id)
-    return Accept(known, turn.model_copy(update={"files": _files(message)}), dedupe)
+    return Accept(known, turn.model_copy(update={"files": _list_files(message)}), dedupe)
 
 
 def _new_task(message: ClientMessage, caller: Caller, moment: IntakeTime, turn_id: str, dedupe: str) -> Accept:
@@ -154,7 +154,7 @@ def _begin(
         dialect=message.dialect,
         requester=caller.principal,
         request=_request(message),
-        history=(_history(turn, message),),
+        history=(_build_message(turn, message),),
         accepted_at=moment.now,
         updated_at=moment.now,
     )
@@ -168,16 +168,16 @@ def _request(message: ClientMessage) -> TaskRequest:
         tools_endpoint=message.tools_endpoint,
         metadata=message.request_metadata,
         solver=message.solver,
-        files=_files(message),
+        files=_list_files(message),
         practice=message.practice,
     )
 
 
-def _files(message: ClientMessage) -> tuple[SentFile, ...]:
+def _list_files(message: ClientMessage) -> tuple[SentFile, ...]:
     return tuple(file.file for file in message.files)
 
 
-def _history(turn: Turn, message: ClientMessage) -> HistoryMessage:
+def _build_message(turn: Turn, message: ClientMessage) -> HistoryMessage:
     named = turn.message_id or turn.turn_id
     return HistoryMessage(role="user", text=turn.text, message_id=named, at=turn.received_at, parts=message.parts)
 
@@ -261,7 +261,7 @@ def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
     return own_id(message.task_id, caller) if caller.principal.verified else message.task_id
 
 
-def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: IntakeTime) -> str:
+def _derive_dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: IntakeTime) -> str:
     """The key by which a resend is recognised: the message id, or none at all if it has no id.
 
     In the early protocol it is the content under its task id, until its answer was given.

@@ -60,14 +60,14 @@ class ClientMessage(NamedTuple):
 
 def read_legacy(params: JsonObject) -> ClientMessage:
     task_id = required_id(params, "id", "params.id")
-    message = _message(params)
+    message = _read_message(params)
     session = id_at(params, "sessionId", "params.sessionId")
     return _read(Dialect.LEGACY, params, message, task_id, session, None)
 
 
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
     """Parse a ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
-    message = _message(params)
+    message = _read_message(params)
     message_id = required_id(message, "messageId", "message.messageId")
     task_id = id_at(message, "taskId", "message.taskId")
     return _read(dialect, params, message, task_id, id_at(message, "contextId", "message.contextId"), message_id)
@@ -105,7 +105,7 @@ def _read(
         policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
-        practice=_practice(metadata),
+        practice=_read_practice(metadata),
         part_count=len(list_at(message, "parts", "message.parts")),
         parts=_parts_for_history(list_at(message, "parts", "message.parts")) if data or files else (),
         files=files,
@@ -113,7 +113,7 @@ def _read(
     )
 
 
-def _practice(metadata: JsonObject) -> Practice | None:
+def _read_practice(metadata: JsonObject) -> Practice | None:
     """The metadata's ``practice``: ``true``, or an object with the world's ``current_time`` and ``instructions``."""
     given = metadata.get("practice")
     if given in (None, False):
@@ -126,7 +126,7 @@ def _practice(metadata: JsonObject) -> Practice | None:
         raise refused_field(error, "metadata.practice") from None
 
 
-def _message(params: JsonObject) -> JsonObject:
+def _read_message(params: JsonObject) -> JsonObject:
     if params.get("message") is None:
         raise InvalidField("params.message", "is required")
     message = object_at(params, "message", "params.message")

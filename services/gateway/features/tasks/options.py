@@ -53,7 +53,7 @@ def list_options(params: JsonObject) -> ListOptions:
     """The parameters of ListTasks; raises ``InvalidField``."""
     query = TaskQuery(
         session=id_at(params, "contextId", "contextId"),
-        states=_states(text_at(params, "status", "status")),
+        states=_parse_states(text_at(params, "status", "status")),
         since=read_moment(text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"),
         size=_page_size(params),
         token=text_at(params, "pageToken", "pageToken") or "",
@@ -102,7 +102,7 @@ def _page_size(params: JsonObject) -> int:
     return size
 
 
-def _states(word: str | None) -> tuple[TaskState, ...]:
+def _parse_states(word: str | None) -> tuple[TaskState, ...]:
     if not word or word == "TASK_STATE_UNSPECIFIED":
         return tuple(TaskState)
     if word in _NO_SUCH_TASKS:

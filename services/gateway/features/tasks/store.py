@@ -157,7 +157,7 @@ class RedisTaskLists(ScriptedStore, TaskLists):
     """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
 
     async def page(self, wanted: WantedTasks, size: int, after: ListPlace | None) -> Page:
-        partitions = _partitions(wanted)
+        partitions = _list_partitions(wanted)
         calls = [_list_call(wanted, partition, size + 1, after) for partition in partitions]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         found = (
@@ -167,11 +167,11 @@ class RedisTaskLists(ScriptedStore, TaskLists):
         )
         rows = sorted(found, key=lambda row: row.place, reverse=True)
         shown = rows[:size]
-        records = await self._records([row.record for row in shown])
+        records = await self._read_records([row.record for row in shown])
         following = shown[-1].place if len(rows) > size else None
         return Page(records, following, sum(int(reply[0]) for reply in replies))
 
-    async def _records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
+    async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
         """The records that still exist."""
         if not names:
             return ()
@@ -182,7 +182,7 @@ class RedisTaskLists(ScriptedStore, TaskLists):
         return tuple(read_record(stored) for stored in found if stored)
 
 
-def _partitions(wanted: WantedTasks) -> Sequence[int]:
+def _list_partitions(wanted: WantedTasks) -> Sequence[int]:
     """The partitions in which the tasks may be: a single one for a session's."""
     return range(PARTITIONS) if wanted.session is None else [partition_of(wanted.tenant, wanted.session)]
 

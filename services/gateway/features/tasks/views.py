@@ -29,10 +29,10 @@ def artifacts_of(record: TaskRecord) -> tuple[Artifact, ...]:
     """The task's results; for an ended turn of an assessment also its reply, as the last one."""
     if not is_turn(record) or not record.state.is_terminal:
         return record.artifacts
-    return (*record.artifacts, Artifact(name=NAME, data=_reply(record).wire(), media_type="application/json"))
+    return (*record.artifacts, Artifact(name=NAME, data=_build_reply(record).wire(), media_type="application/json"))
 
 
-def _reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
+def _build_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
     """The reply to an assessor. A turn that was not completed asks for a next one, and its notes say why.
 
     The end is told only if every write of the turn was verified.
@@ -42,7 +42,7 @@ def _reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
     told = _NEXT.sub("", answer).strip()[:_LONGEST]
     if said and said[0].casefold().rstrip(".") == _FINISHED and _is_proved(record):
         return EarlyCompletion(reason=told)
-    return TurnComplete(notes=told, time_step=written_duration(_step(said[0] if said else "")))
+    return TurnComplete(notes=told, time_step=written_duration(_parse_step(said[0] if said else "")))
 
 
 def _is_proved(record: TaskRecord) -> bool:
@@ -51,7 +51,7 @@ def _is_proved(record: TaskRecord) -> bool:
     return all(isinstance(one, dict) and one.get("status") == "verified" for one in rows)
 
 
-def _step(text: str) -> timedelta:
+def _parse_step(text: str) -> timedelta:
     """A duration within bounds; the usual one if the text cannot be read."""
     try:
         wanted = parse_duration(text.rstrip("."))

@@ -90,12 +90,12 @@ def _day_view(day: DaySpent) -> JsonValue:
     return {
         "date": day.date,
         "tokens": day.tokens,
-        "dollars": _dollars(day.nanos),
+        "dollars": _format_dollars(day.nanos),
         "model_calls": day.calls,
         "set_aside_tokens": day.reserved_tokens,
-        "set_aside_dollars": _dollars(day.reserved_nanos),
+        "set_aside_dollars": _format_dollars(day.reserved_nanos),
     }
 
 
-def _dollars(nanos: int) -> str:
+def _format_dollars(nanos: int) -> str:
     return format((Decimal(nanos) / _NANO).normalize(), "f")

@@ -168,7 +168,7 @@ def read_webhook(config: JsonObject, path: str, dialect: Dialect) -> TaskHook:
         raise InvalidField(f"{path}.url", "is required and must not be empty")
     if len(url) > _LONGEST_URL:
         raise InvalidField(f"{path}.url", f"must have at most {_LONGEST_URL} characters")
-    scheme, credentials = _authentication(config, f"{path}.authentication")
+    scheme, credentials = _read_authentication(config, f"{path}.authentication")
     return TaskHook(
         config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is Dialect.A2A_0_3 else _name_of(url)),
         url=url,
@@ -219,7 +219,7 @@ def state_of(registered: RegisteredWebhook) -> str:
     return "failing" if registered.told.tries else "active"
 
 
-def _authentication(config: JsonObject, path: str) -> tuple[str, str]:
+def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     """Scheme and credentials: 1.0 names one scheme, older protocols a list, whose first is used."""
     given = object_at(config, "authentication", path)
     scheme = text_at(given, "scheme", f"{path}.scheme") or _first_scheme(given, path)

@@ -23,7 +23,7 @@ class RedisWebhooks(hooks.WebhookStore):
         self._failing = FailingWebhooks(self._scripts)
 
     async def put(self, record: TaskRecord, webhook: hooks.TaskHook, *, from_start: bool, most: int) -> None:
-        member = _member(record, webhook.config_id)
+        member = _pack_member(record, webhook.config_id)
         known = await self._find_known(record, member)
         if known is not None and known.webhook == webhook and not known.told.disabled:
             return  # a message that was sent again must not disturb what is under way
@@ -33,14 +33,14 @@ class RedisWebhooks(hooks.WebhookStore):
         await self._write_webhook(record, member, webhook, told, most)
 
     async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
-        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _task(record).push))
+        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", _build_keys(record).push))
         found = [one for one in (self._read(text) for text in rows.values()) if one is not None]
         return sorted(found, key=lambda one: one.webhook.config_id)
 
     async def drop(self, record: TaskRecord, config_id: str) -> bool:
         partition = keys.partition_keys_of(record.tenant, record.session_id)
-        member = _member(record, config_id)
-        words = (("ZREM", partition.deliveries, member), ("HDEL", _task(record).push, member))
+        member = _pack_member(record, config_id)
+        words = (("ZREM", partition.deliveries, member), ("HDEL", _build_keys(record).push, member))
         _, gone = await self._scripts.commands(*words)
         await self._failing.forget(record.tenant, member)
         return gone == 1
@@ -49,13 +49,13 @@ class RedisWebhooks(hooks.WebhookStore):
         return await self._failing.failing_of(tenant)
 
     async def _find_known(self, record: TaskRecord, member: str) -> hooks.RegisteredWebhook | None:
-        text = await self._scripts.command("HGET", _task(record).push, member)
+        text = await self._scripts.command("HGET", _build_keys(record).push, member)
         return None if text is None else self._read(str(text))
 
     async def _write_webhook(
         self, record: TaskRecord, member: str, webhook: hooks.TaskHook, told: hooks.HookState, most: int
     ) -> None:
-        task, partition = _task(record), keys.partition_keys_of(record.tenant, record.session_id)
+        task, partition = _build_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.close(webhook.model_dump_json())
         arguments: list[Argument] = [member, told.cursor, told_line(told), sealed, most]
@@ -71,9 +71,9 @@ class RedisWebhooks(hooks.WebhookStore):
             return None
 
 
-def _task(record: TaskRecord) -> keys.TaskKeys:
+def _build_keys(record: TaskRecord) -> keys.TaskKeys:
     return keys.task_keys(record.tenant, record.session_id, record.task_id)
 
 
-def _member(record: TaskRecord, config_id: str) -> str:
+def _pack_member(record: TaskRecord, config_id: str) -> str:
     return keys.pack(keys.WebhookMember(record.tenant, record.session_id, record.task_id, config_id))

@@ -114,7 +114,7 @@ def approval_page(question: Question, reader: Principal, now: datetime) -> Appro
     calls = tuple(_block(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
     why = tuple(map(_without_code, approval.reasons))
     rules = tuple(
-        Ground(rule.rule_id, rule.reason, show_fields(loads(rule.values_json)), _asks(rule.action, rule.level))
+        Ground(rule.rule_id, rule.reason, show_fields(loads(rule.values_json)), _name_action(rule.action, rule.level))
         for rule in approval.grounds.rules
     )
     return ApprovalPage(approval, record, calls, why, rules, why_barred(approval, reader, now))
@@ -159,7 +159,7 @@ def _block(number: int, call: PlannedCall, grounds: Grounds) -> CallBlock:
     sources = {one.argument: one for one in grounds.arguments if one.call_id == call.call_id}
     origins = {one.argument: one for one in call.origins}
     rows = tuple(
-        ArgumentRow(name, _argument_in_words(value), _origin(value, sources.get(name), origins.get(name), grounds))
+        ArgumentRow(name, _argument_in_words(value), _name_origin(value, sources.get(name), origins.get(name), grounds))
         for name, value in call.arguments.items()
     )
     proof = f"Afterwards it is read back with {call.read_back.tool}." if call.read_back else ""
@@ -176,7 +176,7 @@ def _argument_in_words(value: Json) -> str:
     return show_json(value)
 
 
-def _origin(value: Json, source: ArgumentSource | None, origin: Origin | None, grounds: Grounds) -> str:
+def _name_origin(value: Json, source: ArgumentSource | None, origin: Origin | None, grounds: Grounds) -> str:
     if isinstance(value, dict) and set(value) == {"$ref"}:
         return "known once the earlier call has answered"
     if source is not None:
@@ -204,7 +204,7 @@ def _without_code(reason: str) -> str:
     return text if colon and code.replace("_", "").replace("-", "").replace(".", "").isalnum() else reason
 
 
-def _asks(action: str, level: str | None) -> str:
+def _name_action(action: str, level: str | None) -> str:
     words = {"require_approval": "asks for an approval", "escalate": "escalates", "block": "blocks"}
     return f"{words.get(action, title_of(action).lower())}{f' by {level}' if level else ''}"
 

@@ -70,7 +70,7 @@ def passes_text(card: AssessmentCard) -> str:
 def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
     listed = lines(assessment)
     groups = {name: [line for line in listed if line.dimension == name] for name in [line.dimension for line in listed]}
-    return tuple(_dimension(name, rows) for name, rows in groups.items())
+    return tuple(_build_dimension(name, rows) for name, rows in groups.items())
 
 
 def of_run(kept: KeptAssessment, run: int) -> KeptAssessment:
@@ -100,12 +100,12 @@ def verdict_badge(card: AssessmentCard) -> Badge:
     return Badge(f"{card.passed} of {card.runs} passed", "warn") if card.passed else Badge("Not passed", "bad")
 
 
-def _dimension(name: str, rows: Sequence[Line]) -> DimensionRows:
+def _build_dimension(name: str, rows: Sequence[Line]) -> DimensionRows:
     total = OverallScore(score=sum(row.mean for row in rows), max_score=sum(row.most for row in rows))
-    return DimensionRows(points_of(title_of(name), total), tuple(_criterion(row) for row in rows))
+    return DimensionRows(points_of(title_of(name), total), tuple(_build_criterion(row) for row in rows))
 
 
-def _criterion(line: Line) -> CriterionRow:
+def _build_criterion(line: Line) -> CriterionRow:
     each = ", ".join(map(number, line.points)) if len(set(line.points)) > 1 else ""
     return CriterionRow(
         line.name, criterion_badge(line.mean, line.most, line.unjudged), number(line.mean), number(line.most), each,

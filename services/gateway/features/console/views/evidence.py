@@ -90,7 +90,7 @@ def policy(record: TaskRecord) -> PolicyEvidence | None:
     verdict = read_object(record.metadata.get("verdict"))
     if not verdict:
         return None
-    rules = tuple(_rule(one) for one in read_rows(verdict.get("triggeredRules")))
+    rules = tuple(_build_rule(one) for one in read_rows(verdict.get("triggeredRules")))
     unknown, problems = read_texts(verdict.get("indeterminate")), read_texts(verdict.get("problems"))
     return PolicyEvidence(verdict_badge(verdict), rules, unknown, problems)
 
@@ -154,12 +154,12 @@ def _write(row: JsonObject, grounds: Grounds) -> WriteLine:
         sent_at=read_moment(row.get("sent_at")),
         note=read_text(proof.get("note")),
         read_back=read_text(proof.get("read_back")),
-        shows=_shows(proof.get("shows")),
+        shows=_show_answer(proof.get("shows")),
         words=tuple(f"{title_of(word)} by {by} {comment}".strip() for word, by, comment in said),
     )
 
 
-def _shows(found: Json) -> tuple[tuple[str, str], ...]:
+def _show_answer(found: Json) -> tuple[tuple[str, str], ...]:
     if found is None:
         return ()
     if isinstance(found, list) and len(found) == 1:
@@ -175,7 +175,7 @@ def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
     return in_words(read_text(source.get("source")), told)
 
 
-def _rule(one: JsonObject) -> RuleRow:
+def _build_rule(one: JsonObject) -> RuleRow:
     action, level = read_text(one.get("action")), read_text(one.get("level"))
     asks = f"{title_of(action)}{f' by {level}' if level else ''}"
     return RuleRow(

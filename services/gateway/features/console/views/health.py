@@ -95,7 +95,7 @@ def endings(totals: Mapping[TaskState, int]) -> tuple[EndRow, ...]:
     """How many tasks ended in each state; empty if none ended."""
     whole = sum(totals.values())
     rows = [(state, totals.get(state, 0)) for state in ENDS]
-    return tuple(EndRow(state_badge(state), state.value, n, _percent(n, whole)) for state, n in rows if whole)
+    return tuple(EndRow(state_badge(state), state.value, n, _show_percent(n, whole)) for state, n in rows if whole)
 
 
 def error_rate(totals: Mapping[TaskState, int]) -> HealthItem:
@@ -105,7 +105,7 @@ def error_rate(totals: Mapping[TaskState, int]) -> HealthItem:
     tone = "" if not failed else "bad" if failed * 5 > whole else "warn"
     return HealthItem(
         "Failed",
-        _percent(failed, whole) or "none",
+        _show_percent(failed, whole) or "none",
         f"{failed} of {count_of(whole, 'task')} that were not canceled",
         tone,
     )
@@ -175,7 +175,7 @@ def _rank(count: int, percent: int) -> int:
     return max(0, -(-count * percent // 100) - 1)
 
 
-def _percent(part: int, whole: int) -> str:
+def _show_percent(part: int, whole: int) -> str:
     if not whole:
         return ""
     share = 100 * part / whole

@@ -119,15 +119,17 @@ def process_cards(
     arms: Mapping[str, Mapping[str, Arm]], courses: Mapping[str, Mapping[str, Sequence[Moment]]]
 ) -> tuple[ProcessCard, ...]:
     """A card for each process type, the most used first."""
-    cards = [_card(process, strategies, courses.get(process, {})) for process, strategies in arms.items()]
+    cards = [_build_card(process, strategies, courses.get(process, {})) for process, strategies in arms.items()]
     return tuple(sorted(cards, key=lambda card: (-card.tasks, card.process)))
 
 
-def _card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[Moment]]) -> ProcessCard:
+def _build_card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[Moment]]) -> ProcessCard:
     tasks = sum(arm.n for arm in arms.values())
     told = {name: points for name, points in courses.items() if points}
     order = [*_TONES, *sorted(set(arms) - set(_TONES))]
-    rows = tuple(_row(name, arms.get(name, Arm()), tasks, arms) for name in order if name in arms or name in _TONES)
+    rows = tuple(
+        _build_row(name, arms.get(name, Arm()), tasks, arms) for name in order if name in arms or name in _TONES
+    )
     times = [one.at_ms for course in told.values() for one in course]
     until = max(times, default=0)
     lines = tuple(
@@ -154,7 +156,7 @@ def _card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[
     )
 
 
-def _row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
+def _build_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
     means = [one.q for one in arms.values() if one.n]
     score = ucb1(arm, tasks) if tasks else None
     return ArmRow(

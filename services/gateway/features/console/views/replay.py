@@ -35,7 +35,7 @@ def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) ->
     rows: list[ActionRow] = []
     for are_reads, group in groupby(entries, _is_read):
         found = [*group]
-        rows += [_reads_row(found)] if are_reads else [_action(entry, titles) for entry in found]
+        rows += [_reads_row(found)] if are_reads else [_build_action(entry, titles) for entry in found]
     return tuple(rows)
 
 
@@ -51,9 +51,11 @@ def _reads_row(entries: Sequence[ActionLogEntry]) -> ActionRow:
     return ActionRow(count_of(len(entries), "read"), gist, _READ)
 
 
-def _action(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
+def _build_action(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
     said = tuple((name, text) for name, value in entry.parameters.items() if (text := show_value(value)) != NOTHING)
-    return ActionRow(_title_for(entry), _gist(entry.parameters, titles), _badge(entry), said, entry.error_message or "")
+    return ActionRow(
+        _title_for(entry), _show_gist(entry.parameters, titles), _choose_badge(entry), said, entry.error_message or ""
+    )
 
 
 def _title_for(entry: ActionLogEntry) -> str:
@@ -61,7 +63,7 @@ def _title_for(entry: ActionLogEntry) -> str:
     return f"{title_of(modality)}: {title_of(operation).lower()}"
 
 
-def _gist(said: JsonObject, titles: Mapping[str, str]) -> str:
+def _show_gist(said: JsonObject, titles: Mapping[str, str]) -> str:
     told = [value for name in _TELLING if isinstance(value := said.get(name), str) and value][:1]
     named = told or list(_row_names(said, titles))
     more = [text for name in _AS_WELL if (text := show_value(said.get(name))) != NOTHING]
@@ -77,7 +79,7 @@ def _row_names(said: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
             yield from (titles.get(one, one) for one in ids if isinstance(one, str) and one)
 
 
-def _badge(entry: ActionLogEntry) -> Badge:
+def _choose_badge(entry: ActionLogEntry) -> Badge:
     if entry.kind == "refused":
         return Badge("Refused", "bad")
     if not entry.success:
@@ -134,7 +136,7 @@ class ReplayedTurn(NamedTuple):
 
 def stops_of(run: Run) -> tuple[TurnStop, ...]:
     """Every turn of a run. A run may have very many, so each of its parts is scanned once."""
-    looks, begins = {look.turn: look for look in run.results.world}, _begins(run)
+    looks, begins = {look.turn: look for look in run.results.world}, _find_starts(run)
     log = run.results.action_log
     done = Counter(entry.turn for entry in log)
     wrong = {entry.turn for entry in log if not entry.success} | {_turn_number(one) for one in run.results.failed_turns}
@@ -166,11 +168,11 @@ def turn_of(run: Run, stops: Sequence[TurnStop], turn: int) -> ReplayedTurn:
         stop=stops[turn],
         began=stops[turn - 1].at if turn else None,
         known=look is not None,
-        counts=_counts(look, before),
+        counts=_list_counts(look, before),
         own=tuple(change for change in changes if change.by == "participant"),
         others=tuple(change for change in changes if change.by == "others"),
         left_out=look.left_out if look else 0,
-        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _titles(run)),
+        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _find_titles(run)),
         told=_lines_of(run, turn),
         said=_notes_or_prompt(run, turn),
     )
@@ -181,18 +183,18 @@ def criteria_of(run: Run) -> list[CriterionResult]:
     return sorted(run.results.criteria_results, key=lambda one: (one.unjudged, one.score / one.max_score))
 
 
-def _titles(run: Run) -> Mapping[str, str]:
+def _find_titles(run: Run) -> Mapping[str, str]:
     """The names of the rows that changed, by their ids."""
     return {change.key: change.title for look in run.results.world for change in look.changes if change.title}
 
 
-def _begins(run: Run) -> Mapping[int, datetime]:
+def _find_starts(run: Run) -> Mapping[int, datetime]:
     """When each turn began, as the assessor told it, for results without the world's state."""
     told = [update for update in run.updates if update.get("message_type") == _TURN_BEGINS]
     return {_turn_number(update): in_utc(at) for update in told if (at := read_moment(update.get("current_time")))}
 
 
-def _updates(run: Run, turn: int) -> list[JsonObject]:
+def _list_updates(run: Run, turn: int) -> list[JsonObject]:
     """The assessor's updates from a turn's beginning to the next one's."""
     found: list[JsonObject] = []
     now = 0
@@ -207,32 +209,34 @@ def _updates(run: Run, turn: int) -> list[JsonObject]:
 
 
 def _turn_number(told: JsonObject) -> int:
-    return _whole(told, "turn_number", -1)
+    return _read_int(told, "turn_number", -1)
 
 
 def _notes_or_prompt(run: Run, turn: int) -> str:
     kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
-    words = [update.get(field) for update in _updates(run, turn) if update.get("message_type") == kind]
+    words = [update.get(field) for update in _list_updates(run, turn) if update.get("message_type") == kind]
     return next((word[:_WORDS] for word in words if isinstance(word, str)), "")
 
 
 def _lines_of(run: Run, turn: int) -> tuple[SaidLine, ...]:
-    said = (_sentence(update) for update in _updates(run, turn)) if turn else ()
+    said = (_describe_update(update) for update in _list_updates(run, turn)) if turn else ()
     return tuple(one for one in said if one is not None)
 
 
-def _sentence(update: JsonObject) -> SaidLine | None:
+def _describe_update(update: JsonObject) -> SaidLine | None:
     match update.get("message_type"):
         case "update_responses_generated" if update.get("responses_count"):
             who = update.get("characters_involved")
             names = ", ".join(title_of(str(name)).title() for name in who) if isinstance(who, list) else ""
             return SaidLine(f"{names} answered", "info")
         case "update_simulation_advanced" if update.get("events_processed"):
-            return SaidLine(f"{count_of(_whole(update, 'events_processed'), 'thing')} happened as time went on", "info")
+            return SaidLine(
+                f"{count_of(_read_int(update, 'events_processed'), 'thing')} happened as time went on", "info"
+            )
         case "update_turn_completed" if update.get("early_completion_requested"):
             return SaidLine("The agent said that it had nothing more to do", "mute")
         case "update_turn_completed":
-            return SaidLine(f"Time went on by {_duration(str(update.get('time_advanced', '')))}", "mute")
+            return SaidLine(f"Time went on by {_show_duration(str(update.get('time_advanced', '')))}", "mute")
         case "update_error_occurred":
             kind = str(update.get("error_type", "error")).replace("_", " ")
             return SaidLine(f"{title_of(kind)}: {cut(str(update.get('error_message', '')))}", "bad")
@@ -240,19 +244,19 @@ def _sentence(update: JsonObject) -> SaidLine | None:
             return None
 
 
-def _whole(update: JsonObject, name: str, unknown: int = 0) -> int:
+def _read_int(update: JsonObject, name: str, unknown: int = 0) -> int:
     value = update.get(name)
     return int(value) if isinstance(value, int | float) else unknown
 
 
-def _duration(written: str) -> str:
+def _show_duration(written: str) -> str:
     """A duration as people write it: ``PT1H30M`` is 1 h 30 min."""
     words = {"D": " d", "H": " h", "M": " min", "S": " s"}
     text = "".join(words.get(letter, letter) + " " if letter in words else letter for letter in written.strip("PT"))
     return text.replace("T", "").strip() or "no time"
 
 
-def _counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
+def _list_counts(look: WorldLook | None, before: WorldLook | None) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
     if look is None:
         return ()
     old = before.counts if before else look.counts

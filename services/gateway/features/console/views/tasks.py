@@ -43,10 +43,10 @@ class Doubt(NamedTuple):
 def doubts_of(record: TaskRecord) -> tuple[Doubt, ...]:
     """The writes that an operator must judge; none once the task does not wait for that."""
     waits = record.state is TaskState.INPUT_REQUIRED
-    return tuple(map(_doubt, read_rows(record.metadata.get("doubts")))) if waits else ()
+    return tuple(map(_build_doubt, read_rows(record.metadata.get("doubts")))) if waits else ()
 
 
-def _doubt(one: JsonObject) -> Doubt:
+def _build_doubt(one: JsonObject) -> Doubt:
     tool = str(one.get("tool") or "a call")
     labels = (
         ("note", "What is known"),
@@ -136,17 +136,17 @@ def remark_on(record: TaskRecord) -> str:
 def task_page(record: TaskRecord, now: datetime) -> TaskPage:
     answer = answer_of(record) if record.state.is_terminal else None
     asks = record.metadata.get("approval_id")
-    facts = tuple(_facts(record, now))
+    facts = tuple(_list_facts(record, now))
     return TaskPage(
         answer=answer.text if answer else "",
         facts=facts,
         brief=" · ".join(filter(None, ("dry run" if _is_dry(record) else "", _brief(facts)))),
-        files=tuple(_files(record)),
+        files=tuple(_list_files(record)),
         asks=asks if record.state is TaskState.INPUT_REQUIRED and isinstance(asks, str) else "",
     )
 
 
-def _files(record: TaskRecord) -> Iterator[FileRow]:
+def _list_files(record: TaskRecord) -> Iterator[FileRow]:
     """Yields the task's files as they were sent, with what was found out when they were read."""
     read = read_rows(record.metadata.get("files"))
     for place, file in enumerate(record.request.files):
@@ -175,7 +175,7 @@ def dollars(nanos: int) -> str:
     return f"${amount:.2g}" if amount < Decimal("0.0001") else f"${amount:.4f}"
 
 
-def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
+def _list_facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     """Facts about the task: name, value, and a remark; unknown ones are left out."""
     data, spend = record.metadata, read_object(record.metadata.get("spend"))
     verdict = read_object(data.get("verdict"))
@@ -185,13 +185,13 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Process", process_title(record), ""),
         ("Strategy", strategy_title(read_text(data.get("strategy"))), read_text(data.get("strategy_why"))),
         ("Took" if record.state.is_terminal else "So far", span_of(until - record.accepted_at), ""),
-        ("Cost", _money(spend.get("dollars")), _phrase("limit $", spend.get("dollar_limit"))),
-        ("Tokens", _number(spend.get("tokens")), _phrase("limit ", _number(spend.get("token_limit")))),
-        ("Model calls", _number(data.get("model_calls")), ""),
-        ("Tool calls", _number(data.get("tool_calls")), ""),
+        ("Cost", _show_money(spend.get("dollars")), _show_limit("limit $", spend.get("dollar_limit"))),
+        ("Tokens", _show_number(spend.get("tokens")), _show_limit("limit ", _show_number(spend.get("token_limit")))),
+        ("Model calls", _show_number(data.get("model_calls")), ""),
+        ("Tool calls", _show_number(data.get("tool_calls")), ""),
         ("Policy", verdict_badge(verdict).text if verdict else "", ", ".join(rules)),
         ("Approval", read_text(data.get("approval")), ""),
-        ("Quality", _number(data.get("quality")), "of 1"),
+        ("Quality", _show_number(data.get("quality")), "of 1"),
     ]
     return [fact for fact in found if fact[1]]
 
@@ -229,18 +229,18 @@ def process_title(record: TaskRecord) -> str:
     return title_of(read_text(record.metadata.get("process_type")))
 
 
-def _number(value: object) -> str:
+def _show_number(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
     return f"{value:,}"
 
 
-def _money(value: object) -> str:
+def _show_money(value: object) -> str:
     try:
         return dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
     except InvalidOperation:
         return ""
 
 
-def _phrase(words: str, value: object) -> str:
+def _show_limit(words: str, value: object) -> str:
     return f"{words}{value}" if value else ""

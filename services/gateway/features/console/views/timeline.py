@@ -105,16 +105,16 @@ def stages(told: TimedEvents) -> tuple[Stage, ...]:
             elif word != "EXECUTE":
                 groups.append(_Group(stream_id, word, [], event.at))
             continue
-        step = None if event.kind == "turn_finished" else _MAKERS.get(event.kind, _plain)(stream_id, event)
+        step = None if event.kind == "turn_finished" else _MAKERS.get(event.kind, _show_other)(stream_id, event)
         if step is not None:
             if not groups:
                 groups.append(_Group(stream_id, "", [], event.at))
             groups[-1].steps.append(step)
     ends = [*(group.at for group in groups[1:]), told[-1][1].at if told else None]
-    return tuple(_stage(group, end) for group, end in zip(groups, ends, strict=False) if end)
+    return tuple(_build_stage(group, end) for group, end in zip(groups, ends, strict=False) if end)
 
 
-def _stage(group: _Group, end: datetime) -> Stage:
+def _build_stage(group: _Group, end: datetime) -> Stage:
     titles = {**{state.value: title for state, title in _TITLES.items()}, **_PHASES, "": "Received"}
     counts = [(sum(step.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
     seconds = (end - group.at).total_seconds()
@@ -138,7 +138,7 @@ def _visited_states(told: TimedEvents, record: TaskRecord) -> list[FsmState]:
 _STATE_WORDS = frozenset(state.value for state in FsmState)
 
 
-def _model(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_model(stream_id: str, event: TaskEvent) -> TaskStep:
     name, tier = event.data.get("model"), event.data.get("tier")
     read, cached, written, nanos = (event.data.get(key) for key in ("input", "cached", "output", "nanos"))
     kept = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
@@ -153,7 +153,7 @@ def _model(stream_id: str, event: TaskEvent) -> TaskStep:
     )
 
 
-def _tool(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_tool(stream_id: str, event: TaskEvent) -> TaskStep:
     tool, refused = str(event.data.get("tool") or "a tool"), event.data.get("refused")
     if refused:
         return TaskStep(stream_id, "shield", "bad", f"Refused to call {tool}", str(refused), event.at)
@@ -173,16 +173,16 @@ def _arguments_line(arguments: JsonValue) -> str:
     return ", ".join(f"{name} {show_json(value)}" for name, value in found.items()) if isinstance(found, dict) else text
 
 
-def _plan(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_plan(stream_id: str, event: TaskEvent) -> TaskStep:
     counts = Counter(read_texts(event.data.get("calls")))
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
     return TaskStep(stream_id, "list", "info", title, str(event.data.get("why_none") or ""), event.at)
 
 
-def _verdict(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_verdict(stream_id: str, event: TaskEvent) -> TaskStep:
     rules, passed = event.data.get("rules"), event.data.get("passed") is True
-    named = ", ".join(dict.fromkeys(map(_rule, rules))) if isinstance(rules, list) else ""
+    named = ", ".join(dict.fromkeys(map(_name_rule, rules))) if isinstance(rules, list) else ""
     said = " ".join(dict.fromkeys(read_texts(event.data.get("why"))))
     text = f"{named}: {said}" if named and said else named
     if event.data.get("escalates") is True and not event.data.get("blocked"):
@@ -193,11 +193,11 @@ def _verdict(stream_id: str, event: TaskEvent) -> TaskStep:
     return TaskStep(stream_id, "shield", "good" if passed else "bad", title, text, event.at)
 
 
-def _rule(rule: JsonValue) -> str:
+def _name_rule(rule: JsonValue) -> str:
     return str(rule.get("ruleId") or rule.get("rule") or "a rule") if isinstance(rule, dict) else str(rule)
 
 
-def _write(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_write(stream_id: str, event: TaskEvent) -> TaskStep:
     status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
     tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
     word = _SENT.get(status, title_of(status) or "Silent")
@@ -205,16 +205,16 @@ def _write(stream_id: str, event: TaskEvent) -> TaskStep:
     return TaskStep(stream_id, "write", tones.get(status, "bad"), f"{word}: {tool}", text, event.at)
 
 
-def _approval(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_approval(stream_id: str, event: TaskEvent) -> TaskStep:
     level, status = event.data.get("level"), str(event.data.get("status") or "")
     if status == "waiting" and "doubts" in event.data:
         return TaskStep(stream_id, "person", "warn", "Waits for an operator: a write is in doubt", "", event.at)
     if status == "waiting":
         return TaskStep(stream_id, "person", "warn", f"Waits for {level or 'an approver'}", "", event.at)
-    return TaskStep(stream_id, "person", "info", f"Approval: {status}", "", event.at, _rows(event.data, "status"))
+    return TaskStep(stream_id, "person", "info", f"Approval: {status}", "", event.at, _show_data(event.data, "status"))
 
 
-def _status(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_status(stream_id: str, event: TaskEvent) -> TaskStep:
     state = str(event.data.get("state") or "")
     tones = {"completed": "good", "failed": "bad", "rejected": "bad", "input-required": "warn"}
     reason = event.data.get("reason")
@@ -222,10 +222,10 @@ def _status(stream_id: str, event: TaskEvent) -> TaskStep:
     return TaskStep(stream_id, "flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0], event.at)
 
 
-def _note(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_note(stream_id: str, event: TaskEvent) -> TaskStep:
     data = event.data
     if problem := data.get("problem"):
-        return TaskStep(stream_id, "dot", "warn", str(problem), "", event.at, _rows(data, "problem"))
+        return TaskStep(stream_id, "dot", "warn", str(problem), "", event.at, _show_data(data, "problem"))
     if strategy := data.get("strategy"):
         why = str(data.get("chosen_because") or data.get("not_applied") or "")
         return TaskStep(stream_id, "dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why, event.at)
@@ -235,8 +235,8 @@ def _note(stream_id: str, event: TaskEvent) -> TaskStep:
     for key, words in _NOTES.items():
         if key in data:
             title = words.format_map(defaultdict(str, {name: _list_text(value) for name, value in data.items()}))
-            return TaskStep(stream_id, "dot", "mute", title, "", event.at, _rows(data))
-    return _plain(stream_id, event)
+            return TaskStep(stream_id, "dot", "mute", title, "", event.at, _show_data(data))
+    return _show_other(stream_id, event)
 
 
 def _list_text(value: JsonValue) -> str:
@@ -258,12 +258,12 @@ _NOTES = {
 }
 
 
-def _plain(stream_id: str, event: TaskEvent) -> TaskStep:
+def _show_other(stream_id: str, event: TaskEvent) -> TaskStep:
     """A step for an event of a kind without words of its own: its fields as they are."""
-    return TaskStep(stream_id, "dot", "mute", title_of(event.kind), "", event.at, _rows(event.data))
+    return TaskStep(stream_id, "dot", "mute", title_of(event.kind), "", event.at, _show_data(event.data))
 
 
-def _rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
+def _show_data(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ...]:
     return tuple(
         (name, show_json(plain(value))) for name, value in data.items() if name not in but and value is not None
     )
@@ -271,12 +271,12 @@ def _rows(data: Mapping[str, JsonValue], *but: str) -> tuple[tuple[str, str], ..
 
 _MAKERS: Mapping[str, Callable[[str, TaskEvent], TaskStep]] = {
     "submitted": lambda stream_id, event: TaskStep(stream_id, "person", "mute", "Message received", "", event.at),
-    "model": _model,
-    "tool": _tool,
-    "plan": _plan,
-    "verdict": _verdict,
-    "write": _write,
-    "approval": _approval,
-    "status": _status,
-    "note": _note,
+    "model": _show_model,
+    "tool": _show_tool,
+    "plan": _show_plan,
+    "verdict": _show_verdict,
+    "write": _show_write,
+    "approval": _show_approval,
+    "status": _show_status,
+    "note": _show_note,
 }
