@@ -183,6 +183,15 @@ async def test_bad_entries_are_dropped_and_classes_come_from_names() -> None:
     assert tools["approve_order"].input_schema == {"type": "object"}
 
 
+async def test_an_equal_list_gives_the_same_objects() -> None:
+    served = LegacyBridge({}, {"get_order": ("order_id",)})
+    async with bridge(served) as connection, RestBridge() as servers:
+        first = await servers.discover(connection)
+        assert await servers.discover(connection.model_copy()) is first
+        served.listing.append({"name": "get_user"})
+        assert len(await servers.discover(connection)) == 2
+
+
 async def test_an_address_that_cannot_be_one_is_unreachable() -> None:
     async with RestBridge() as servers:
         with pytest.raises(ToolUnreachable):

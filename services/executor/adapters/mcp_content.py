@@ -21,13 +21,14 @@ from shared.contracts.base import first_fault
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 
-__all__ = ["BadListing", "ListedTool", "ListedTools", "answer_of", "brief", "list_tools", "tools_of"]
+__all__ = ["BadListing", "CompiledListing", "ListedTool", "ListedTools", "answer_of", "brief", "list_tools", "tools_of"]
 
 log = structlog.get_logger()
 
 MAX_PAGES = 100
 MAX_NAME = 128
 _NO_ENTRY = CatalogueEntry()
+_MOST_COMPILED = 8  # of one listing: by connections that name the same server, each with its catalogue
 PROOF = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "expect": {FIELD: VALUE}}
 
 
@@ -75,6 +76,24 @@ def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool
         else:
             usable.append(_tool(connection, tool))
     return tuple(usable)
+
+
+class CompiledListing:
+    """What a server listed, and its tools by connection: the same objects for equal connections, so that what was
+    computed from them holds for the next task.
+    """
+
+    def __init__(self, listed: Sequence[ListedTool]) -> None:
+        self.listed = listed
+        self._compiled: list[tuple[Connection, tuple[Tool, ...]]] = []
+
+    def tools_of(self, connection: Connection) -> tuple[Tool, ...]:
+        for known, tools in self._compiled:
+            if known is connection or known == connection:
+                return tools
+        tools = tools_of(connection, self.listed)
+        self._compiled = [(connection, tools), *self._compiled[: _MOST_COMPILED - 1]]
+        return tools
 
 
 def answer_of(tool: str, result: CallToolResult) -> ToolAnswer:

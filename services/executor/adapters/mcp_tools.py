@@ -23,29 +23,17 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 DISCOVERY_SECONDS = 15.0
 MAX_LINKS = 128
-_MOST_COMPILED = 8  # of one listing: by connections that name the same server, each with its catalogue
 
 # With these the server says that it did not begin the call; any other JSON-RPC error leaves that open.
 _NOT_BEGUN = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.HEADER_MISMATCH})
 
 
-class _ServerListing:
-    """What a server listed last, and its tools by connection."""
+class _ServerListing(mcp_content.CompiledListing):
+    """What a server listed last, in which session, and until when that holds."""
 
     def __init__(self, link: McpConnection, listed: Sequence[mcp_content.ListedTool], until: float) -> None:
-        self.link, self.listed, self.until = link, listed, until
-        self._compiled: list[tuple[Connection, tuple[Tool, ...]]] = []
-
-    def tools_of(self, connection: Connection) -> tuple[Tool, ...]:
-        """The tools for the connection, the same objects for equal connections, so that what was computed from them
-        holds for the next task.
-        """
-        for known, tools in self._compiled:
-            if known is connection or known == connection:
-                return tools
-        tools = mcp_content.tools_of(connection, self.listed)
-        self._compiled = [(connection, tools), *self._compiled[: _MOST_COMPILED - 1]]
-        return tools
+        super().__init__(listed)
+        self.link, self.until = link, until
 
 
 class McpTools(ToolServers):

@@ -13,14 +13,16 @@ from typing_extensions import override
 
 from services.executor.adapters import server_http as http
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.mcp_content import brief, tools_of
+from services.executor.adapters.mcp_content import CompiledListing, brief
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
+from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
 
 DISCOVERY_SECONDS = 15.0
+MAX_LISTINGS = 128
 _HEADERS = {
     "accept": "application/json",
     "accept-encoding": "identity",
@@ -46,6 +48,7 @@ class RestBridge(ports.ToolServers):
         shown.
         """
         self._tracer = tracer
+        self._listings = LruCache[str, tuple[_BridgeReply, CompiledListing]](MAX_LISTINGS)
         self._http = http.ServerHttp(credentials or NoCredentials(), guard)
 
     async def __aenter__(self) -> Self:
@@ -60,7 +63,11 @@ class RestBridge(ports.ToolServers):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         request = _request(connection, "GET", "/mcp/tools", query={"session_id": session_id})
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
-        return parse_tools(connection, reply.status, reply.body)
+        before, listing = self._listings.use(connection.server_key) or (None, CompiledListing(()))
+        if before != reply:  # an equal list gives the same objects
+            listing = CompiledListing(parse_listing(connection, reply.status, reply.body))
+            self._listings.keep(connection.server_key, (reply, listing))
+        return listing.tools_of(connection)
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -115,14 +122,14 @@ _TIMED_OUT = 408
 _LEFT_OPEN = (409, 429)  # a conflict may be with an earlier sending; nobody promises what a limit stopped
 
 
-def parse_tools(connection: Connection, status: int, body: bytes) -> tuple[ports.Tool, ...]:
-    """The usable tools of a listing, which may be empty; ``OtherProtocol`` unless it is a bare JSON array."""
+def parse_listing(connection: Connection, status: int, body: bytes) -> list[ListedTool]:
+    """The entries of a listing, which may be empty; raises ``OtherProtocol`` unless it is a bare JSON array."""
     if status >= 500:
         raise ports.ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
     tools = _json(body) if status == 200 else None
     if not isinstance(tools, list):
         raise ports.OtherProtocol(f"HTTP {status} without a JSON array of tools at /mcp/tools")
-    return tools_of(connection, _entries(connection, tools))
+    return _entries(connection, tools)
 
 
 def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
