@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from types import TracebackType
-from typing import Protocol, Self, TypeAlias, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import anyio
 import structlog
@@ -14,13 +14,11 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import JSONRPCRequest
 from pydantic import ValidationError
-from typing_extensions import override
 
 from services.executor.adapters.mcp_content import brief
 from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 
-_Message: TypeAlias = SessionMessage | Exception
 _CALL = "tools/call"
 _BROKEN = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)
 
@@ -28,25 +26,72 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def open_streams(url: str, transport: McpTransport) -> AsyncIterator[tuple["_Received", "_Sent"]]:
+async def open_streams(url: str, transport: McpTransport) -> AsyncIterator[tuple["_Streams", "_Streams"]]:
     """The stream that a session reads from, and the one it writes to, over ``transport``."""
-    async with transport.client() as http, streamable_http_client(url, http_client=http) as (theirs, to_them):
-        received = _Received()
+    async with transport.client() as http, streamable_http_client(url, http_client=http) as (theirs, to_them), to_them:
+        streams = _Streams(url, transport, to_them)
 
         async def pass_on() -> None:
             async for message in theirs:
-                received.add(message)
-            received.end()
+                streams.add(message)
+            streams.add(None)
 
         async with asyncio.TaskGroup() as group:
             passing = group.create_task(pass_on())
             try:
-                yield received, _Sent(url, transport, to_them, received)
+                yield streams, streams
             finally:
                 passing.cancel()
 
 
-class _Stream:
+class _Writing(Protocol):
+    async def send(self, item: SessionMessage, /) -> None: ...
+
+
+class _Streams:
+    """Messages from the server, in the order in which they came, and messages to it. They end with their transport."""
+
+    def __init__(self, url: str, transport: McpTransport, others: _Writing) -> None:
+        self._url, self._transport, self._others = url, transport, others
+        self._received: asyncio.Queue[SessionMessage | Exception | None] = asyncio.Queue()
+
+    def add(self, message: SessionMessage | Exception | None) -> None:
+        """Adds a message from the server; None after the last one."""
+        self._received.put_nowait(message)
+
+    async def receive(self) -> SessionMessage | Exception:
+        message = await self._received.get()
+        if message is None:
+            self.add(None)
+            raise anyio.EndOfStream
+        return message
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Sends one message. A call of a tool is answered when this returns, or else the SDK's transport reads its
+        result.
+        """
+        call = item.message
+        if not isinstance(call, JSONRPCRequest) or call.method != _CALL:
+            return await self._others.send(item)
+        stamped = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
+        result = await self._transport.call(self._url, call, stamped or {})
+        if result is not None:
+            return self.add(SessionMessage(result))
+        try:
+            await self._others.send(item)
+        except BaseException:
+            self._transport.give_up(call)
+            raise
+
     async def aclose(self) -> None:
         """Does nothing: there is nothing of its own to close."""
 
@@ -55,70 +100,7 @@ class _Stream:
 
     async def __aexit__(
         self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> bool | None:
-        await self.aclose()
-        return None
-
-
-class _Received(_Stream):
-    """Messages from the server, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._waiting: asyncio.Queue[_Message | None] = asyncio.Queue()
-
-    def add(self, message: _Message) -> None:
-        self._waiting.put_nowait(message)
-
-    def end(self) -> None:
-        self._waiting.put_nowait(None)
-
-    async def receive(self) -> _Message:
-        message = await self._waiting.get()
-        if message is None:
-            self.end()
-            raise anyio.EndOfStream
-        return message
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> _Message:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-
-class _Writing(Protocol):
-    async def send(self, item: SessionMessage, /) -> None: ...
-    async def aclose(self) -> None: ...
-
-
-class _Sent(_Stream):
-    """Messages to the server."""
-
-    def __init__(self, url: str, transport: McpTransport, others: _Writing, received: _Received) -> None:
-        self._url, self._transport, self._others, self._received = url, transport, others, received
-
-    async def send(self, item: SessionMessage, /) -> None:
-        """Sends one message. A call of a tool is answered when this returns, or else the SDK's transport reads its
-        result.
-        """
-        call = item.message
-        if not isinstance(call, JSONRPCRequest) or call.method != _CALL:
-            await self._others.send(item)
-            return
-        stamped = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
-        result = await self._transport.call(self._url, call, stamped or {})
-        if result is not None:
-            self._received.add(SessionMessage(result))
-            return
-        with self._transport.handing_over(call):
-            await self._others.send(item)
-
-    @override
-    async def aclose(self) -> None:
-        await self._others.aclose()
+    ) -> bool | None: ...
 
 
 log = structlog.get_logger()

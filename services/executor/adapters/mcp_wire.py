@@ -8,8 +8,7 @@ port's error is found again: a server cannot forge the statement that it was nev
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -105,7 +104,8 @@ class McpTransport(httpx2.AsyncBaseTransport):
         """The result of a tool call; None if anything but one JSON result came. Raises ``ToolUnreachable`` or
         ``ToolSilent``.
 
-        What else came then waits here for the SDK's transport, which is to be told of the same call: ``handing_over``.
+        What else came then waits here for the SDK's transport, which is to be told of the same call: ``give_up`` if it
+        is not.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         headers = _headers_of_call(self._session, tuple(stamped.items()))
@@ -116,16 +116,9 @@ class McpTransport(httpx2.AsyncBaseTransport):
             self._handed_over[call.id] = answer.response()
         return answer.result
 
-    @contextmanager
-    def handing_over(self, call: JSONRPCRequest) -> Iterator[None]:
-        """A context in which the SDK's transport is told of a call that is made already. If it is not told, the call is
-        given up.
-        """
-        try:
-            yield
-        except BaseException:
-            self._handed_over.pop(call.id, None)
-            raise
+    def give_up(self, call: JSONRPCRequest) -> None:
+        """Forgets what came for a call of which the SDK's transport is not told."""
+        self._handed_over.pop(call.id, None)
 
     async def _send(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
         is_waited_for = "id" in message and request.method != "DELETE"
