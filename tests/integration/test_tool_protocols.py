@@ -1,5 +1,6 @@
 """Which protocol a tool server speaks: found out by asking, remembered while it works, never held against it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,17 @@ async def test_a_call_whose_server_speaks_nothing_known_was_not_sent() -> None:
     async with serving(odd(404, "no", None)) as url, open_servers(Reach()) as servers:
         with pytest.raises(ToolUnreachable, match="was not sent"):
             await servers.call(Connection(id="odd", url=url), "get_order", {}, 5)
+
+
+async def test_a_call_says_if_its_time_went_by_before_a_protocol_was_found() -> None:
+    async def never(_: Request) -> Response:
+        await asyncio.Event().wait()
+        return Response()
+
+    app = Starlette(routes=[Route("/{path:path}", never, methods=["GET", "POST"])])
+    async with serving(app) as url, open_servers(Reach()) as servers:
+        with pytest.raises(ToolUnreachable, match="was not sent: no protocol was found in time"):
+            await servers.call(Connection(id="slow", url=url), "get_order", {}, 0.2)
 
 
 async def test_a_connection_may_say_its_protocol_outright() -> None:

@@ -161,7 +161,7 @@ class A2aAgents(tools.ToolServers):
             async with asyncio.timeout_at(deadline):
                 return await self._fetch_agent(connection)
         except (TimeoutError, tools.ToolSilent) as error:
-            raise tools.ToolUnreachable(f"{tool} was not sent: {error or 'no card in time'}") from error
+            raise tools.ToolUnreachable(f"{tool} was not sent: {str(error) or 'no card in time'}") from error
 
     async def _fetch_agent(self, connection: Connection) -> "A2aAgent":
         """The agent as its card describes it now, which is kept."""

@@ -141,7 +141,7 @@ class McpConnection:
 
     async def session(self) -> ClientSession:
         """The open session; raises ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
-        return await asyncio.shield(self._opened)
+        return self._opened.result() if self._opened.done() else await asyncio.shield(self._opened)
 
     async def translate_errors(self, asked: Awaitable[T]) -> T:
         """What the session was asked for. Trouble on the way is raised as the port's errors, the server's own errors as

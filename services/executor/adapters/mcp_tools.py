@@ -122,17 +122,22 @@ class McpTools(ToolServers):
     async def _send(
         self, connection: Connection, request: types.CallToolRequest, tool: str, timeout: float
     ) -> ToolAnswer:
-        deadline = asyncio.get_running_loop().time() + timeout
+        session: ClientSession | None = None  # before there is one, the call was certainly not sent
         link = self._link(connection)
         with link.in_use():
-            session = await _before_sending(link, tool, deadline)
             try:
-                async with asyncio.timeout_at(deadline):
+                async with asyncio.timeout(timeout):
+                    session = await link.session()
                     result = await link.translate_errors(session.send_request(request, types.CallToolResult))
-            except TimeoutError:
+            except (TimeoutError, ToolSilent) as error:
+                if session is None:
+                    why = str(error) or "no MCP session in time"
+                    raise ToolUnreachable(f"{tool} was not sent: {why}") from error
+                if isinstance(error, SessionExpired):
+                    return ToolAnswer(str(error), is_error=True, not_begun=True)
+                if isinstance(error, ToolSilent):
+                    raise
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
-            except SessionExpired as error:
-                return ToolAnswer(str(error), is_error=True, not_begun=True)
             except MCPError as error:
                 return _refusal(tool, error)
         return mcp_content.answer_of(tool, result)
@@ -178,17 +183,6 @@ class McpTools(ToolServers):
 async def _list(link: McpConnection) -> mcp_content.ListedTools:
     with link.in_use():
         return await link.translate_errors(mcp_content.list_tools(await link.session()))
-
-
-async def _before_sending(link: McpConnection, tool: str, deadline: float) -> ClientSession:
-    """The open session. Whatever error is raised here, the call itself was not sent."""
-    try:
-        async with asyncio.timeout_at(deadline):
-            return await link.session()
-    except TimeoutError:
-        raise ToolUnreachable(f"{tool} was not sent: no MCP session in time") from None
-    except ToolSilent as error:
-        raise ToolUnreachable(f"{tool} was not sent: {error}") from error
 
 
 def _refusal(tool: str, error: MCPError) -> ToolAnswer:

@@ -81,9 +81,10 @@ class Breaker:
         """Notes that the server answered, whatever it said."""
         self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
 
-    def record_failure(self, now: float) -> None:
-        """Notes that there was no connection, or no usable answer. Calls that were under way when the breaker opened do
-        not lengthen its pause.
+    def record_failure(self, now: float) -> bool:
+        """Notes that there was no connection, or no usable answer; returns whether the breaker opens by that.
+
+        Calls that were under way when it opened do not lengthen its pause.
         """
         was = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
@@ -95,6 +96,7 @@ class Breaker:
         if opens or self._probing:
             self._until = now + self._pause
         self._probing = False
+        return opens
 
     def record_abandoned(self) -> None:
         """Notes that the caller left before the outcome was known: nothing is learned, and another call may try."""
@@ -201,7 +203,8 @@ class Resilience:
             breaker.record_abandoned()
             raise
         except _LOST:
-            self._record_failure(question.connection, breaker)
+            if breaker.record_failure(self._clock()):
+                log.warning("tool_server_left_alone", connection=question.connection.id)
             raise
         except BaseException:
             breaker.record_abandoned()
@@ -222,12 +225,6 @@ class Resilience:
                     await self._decided.wait()
         except TimeoutError:
             return
-
-    def _record_failure(self, connection: Connection, breaker: Breaker) -> None:
-        before = breaker.state(self._clock())
-        breaker.record_failure(self._clock())
-        if before is Circuit.CLOSED and breaker.state(self._clock()) is Circuit.OPEN:
-            log.warning("tool_server_left_alone", connection=connection.id)
 
 
 def _not_asked(question: ServerQuestion, seconds_left: float) -> str:

@@ -80,7 +80,7 @@ class ServersByProtocol:
             async with asyncio.timeout(timeout):
                 servers, _ = await self._detect(connection, session_id)
         except (TimeoutError, ports.ToolSilent) as error:
-            what = f"{tool} was not sent: {error or 'no protocol was found in time'}"
+            what = f"{tool} was not sent: {str(error) or 'no protocol was found in time'}"
             raise ports.ToolUnreachable(what) from error
         return servers, max(0.001, until - monotonic())
 
