@@ -40,8 +40,7 @@ class TurnStage(Stage):
 
     def asks(self, text: str) -> None:
         """What the user asks for."""
-        request = self.turns.record.request.model_copy(update={"text": text})
-        self.turns.record = self.turns.record.model_copy(update={"request": request})
+        self.change_request(text=text)
         self.talk.parts = [(text, "find out")]
 
     def plans(self, *calls: tuple[str, JsonObject]) -> None:

@@ -121,9 +121,11 @@ def test_a_status_that_is_no_requests_end_is_the_outer_records_own(status: Json)
     assert _bound(shown, asked=("status",)).fields["status"] == status
 
 
-def test_an_answer_without_an_id_is_the_record_that_was_asked_for() -> None:
+def test_an_answer_without_an_id_is_the_record_that_was_asked_for_and_one_that_was_read_again_replaces_it() -> None:
     facts = [read("get_claim", {"amount": 9}, claim_id="C-1"), read("get_claim", {"amount": 1}, "f2", claim_id="C-2")]
     assert _bound(*facts).fields["amount"] == 9
+    again = [read("get_claim", {"id": "C-1", "status": one}, f"f{one}", claim_id="C-1") for one in ("open", "paid")]
+    assert _bound(*again).fields["status"] == "paid"
 
 
 @each_row(
@@ -150,41 +152,41 @@ def test_what_speaks_of_the_named_record_is_near_and_what_speaks_of_another_is_n
     assert _bound(read("get_claim", _CLAIM), read("list_scans", scans, "f2")).fields["scan"] == "ok"
 
 
-def test_where_the_nearest_disagree_the_field_is_unknown_and_a_farther_one_does_not_decide() -> None:
-    facts = [
-        read("get_claim", {**_CLAIM, "amount": 50}, "f1"),
-        read("list_claims", [{"id": "C-1", "amount": 60}], "f2"),
-        read("get_employee", {"id": "E-1", "amount": 70, "grade": 2}, "f3"),
-    ]
-    found = _bound(*facts, asked=("amount", "grade"))
-    assert ("amount" in found.fields, found.unknown, found.fields["grade"]) == (False, ("amount",), 2)
-
-
-def test_a_read_that_was_made_again_replaces_what_it_showed() -> None:
-    again = [read("get_claim", {"id": "C-1", "status": one}, f"f{one}", claim_id="C-1") for one in ("open", "paid")]
-    assert _bound(*again).fields["status"] == "paid"
-
-
-def test_what_an_earlier_call_will_answer_is_unknown_although_the_record_says_something() -> None:
-    found = _bound(read("get_claim", _CLAIM), call={**_CALL, "amount": {"$ref": "c0.amount"}}, asked=("amount",))
-    assert ("amount" in found.fields, found.unknown) == (False, ("amount",))
-
-
-def test_a_field_of_its_own_kind_is_never_taken_from_another_kind() -> None:
-    """Other claims have an amount; that this one has none does not make its employee's count."""
-    facts = [
-        read("list_claims", [{"id": "C-1", "employee_id": "E-1"}, {"id": "C-2", "amount": 1}], "f1"),
-        read("get_employee", {"id": "E-1", "amount": 2}, "f2"),
-    ]
-    found = _bound(*facts, asked=("amount",))
+@each_row(
+    ("facts", "more"),
+    [
+        (  # the nearest disagree, and a farther one does not decide
+            [
+                read("get_claim", {**_CLAIM, "amount": 50}, "f1"),
+                read("list_claims", [{"id": "C-1", "amount": 60}], "f2"),
+                read("get_employee", {"id": "E-1", "amount": 70}, "f3"),
+            ],
+            {},
+        ),
+        ([read("get_claim", _CLAIM)], {"amount": {"$ref": "c0.amount"}}),  # which an earlier call will answer
+        (  # other claims have an amount: that this one has none does not make its employee's count
+            [
+                read("list_claims", [{"id": "C-1", "employee_id": "E-1"}, {"id": "C-2", "amount": 1}], "f1"),
+                read("get_employee", {"id": "E-1", "amount": 2}, "f2"),
+            ],
+            {},
+        ),
+    ],
+)
+def test_a_field_of_which_nobody_can_say_what_it_is_is_unknown(facts: list[Fact], more: JsonObject) -> None:
+    found = _bound(*facts, call={**_CALL, **more}, asked=("amount",))
     assert ("amount" in found.fields, found.unknown) == (False, ("amount",))
 
 
 def test_a_record_that_nobody_read_leaves_all_but_the_arguments_unknown() -> None:
+    """So it is of a number that names the called kind itself."""
     facts = [read("get_employee", {"id": "E-1", "amount": 2, "blocked": False})]
     call: JsonObject = {"claim_id": "C-1", "employee_id": "E-1", "currency": "EUR"}
     found = _bound(*facts, call=call, asked=("amount", "blocked", "currency", "tier"))
     assert (found.fields, found.unknown) == ({**call, "id": "C-1"}, ("amount", "blocked"))
+    customer, call = read("get_customer", {"id": "K-1", "total": 4}), {"order": 17, "customer_id": "K-1"}
+    found = _bound(customer, tool="close_order", call=call, asked=("total",))
+    assert ("total" in found.fields, found.unknown) == (False, ("total",))
 
 
 @each_row(
@@ -242,13 +244,3 @@ def test_a_record_that_is_the_whole_answer_under_its_own_key_is_the_calls_whatev
     call: JsonObject = {"employeeId": "em_0", "newSalary": 4180, "startsDate": "05/01/2026"}
     bound = _bound(read("browseEmployees", rows), tool="setSalary", call=call, asked=("salary",))
     assert (bound.fields["salary"], bound.unknown) == (3800, ())
-
-
-def test_a_number_that_names_the_called_kind_itself_is_a_record_that_has_to_be_read() -> None:
-    bound = _bound(
-        read("get_customer", {"id": "K-1", "total": 4}),
-        tool="close_order",
-        call={"order": 17, "customer_id": "K-1"},
-        asked=("total",),
-    )
-    assert ("total" in bound.fields, bound.unknown) == (False, ("total",))

@@ -16,12 +16,13 @@ from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import ToolSilent
-from services.executor.ports.turns import DailySpend, Unmetered
+from services.executor.ports.turns import DailySpend, Timer, Unmetered
 from services.policy.core.allowances import allowances
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
+from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
@@ -266,6 +267,30 @@ class Stage:
         """The tools of the plan's calls, in their order."""
         return [entry.call.tool for entry in self.turns.writes.values()]
 
+    @property
+    def outcome(self) -> TaskOutcome:
+        """Of the task's last turn, which ended it."""
+        found = self.turns.ends[-1].outcome
+        assert found is not None
+        return found
+
+    @property
+    def timer(self) -> Timer:
+        """What the last turn waits for."""
+        found = self.turns.ends[-1].timer
+        assert found is not None
+        return found
+
+    @property
+    def states(self) -> list[str]:
+        told = self.turns.record.metadata["states"]
+        assert isinstance(told, list)
+        return [str(state) for state in told]
+
+    def change_request(self, **update: object) -> None:
+        request = self.turns.record.request.model_copy(update=update)
+        self.turns.record = self.turns.record.model_copy(update={"request": request})
+
     def change_tenant(self, **update: object) -> None:
         self.tenants.record = self.tenants.record.model_copy(update=update)
 
@@ -279,6 +304,12 @@ class Stage:
         plain = tuple(rule for rule in rules if isinstance(rule, Rule))
         of_tools = tuple(rule for rule in rules if isinstance(rule, ToolRule))
         self.change_tenant(policies=(Policy(id="house", rules=plain, tool_rules=of_tools),))
+
+    def judge_by(self, *rules: Rule | ToolRule) -> "Stage":
+        """These are the tenant's rules, evaluated as the policy service does it."""
+        self.policy = RealPolicy()
+        self.set_rules(*rules)
+        return self
 
     def age_verdicts(self) -> None:
         """Each verdict is old by the time that a call is to go out."""

@@ -1,19 +1,21 @@
-"""Confirmations in sequence: each an approval of its own on the same plan, the gate reopened between them."""
+"""Confirmations in sequence, in any order of what people say: each an approval of its own on the same plan."""
 
+import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.approval import ApprovalStatus
-from shared.contracts.task import Principal, TaskRecord
+from shared.contracts.task import Principal, TaskRecord, Turn
 from shared.domain.words import FsmState, Role, TaskState
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import APPROVE, MANAGER, Stage, cancel, deadline, decision
-
-pytestmark = pytest.mark.promise("gate.confirmations")
+from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, cancel, deadline, decision, message
 
 MIGRATION = TEMPLATES["subscription_migration"]
 SECOND = {"about": "data kept or lost", "number": 2, "of": 5}
@@ -36,6 +38,7 @@ def _asked(record: TaskRecord) -> object:
     return request["confirmation"]
 
 
+@pytest.mark.promise("gate.confirmations")
 async def test_five_confirmations_are_asked_one_after_the_other_and_only_then_something_is_written() -> None:
     stage = await _confirmed(0)
     for number, about in enumerate(FIVE, 1):
@@ -50,13 +53,13 @@ async def test_five_confirmations_are_asked_one_after_the_other_and_only_then_so
     assert len({one.approval_id for one in stage.turns.approvals}) == 5
 
 
+@pytest.mark.promise("gate.confirmations")
 async def test_each_confirmation_is_another_visit_of_the_gate_and_the_result_says_who_gave_it() -> None:
     stage = await _confirmed(4)
     before = "Confirmed before: what changes by boss\nConfirmed before: data kept or lost by boss"
     assert before in (stage.turns.record.answer or "")
     record = await stage.run(decision("approve", OTHER, "yes-last"))
-    states = record.metadata["states"]
-    assert isinstance(states, list)
+    states = stage.states
     assert states.count(FsmState.APPROVAL_GATE.value) == 5
     assert record.metadata["approval"] == (
         "what changes: confirmed by boss; data kept or lost: confirmed by boss; billing: confirmed by boss; "
@@ -70,6 +73,7 @@ async def test_each_confirmation_is_another_visit_of_the_gate_and_the_result_say
     ]
 
 
+@pytest.mark.promise("gate.confirmations")
 @each_row("given", range(5))
 async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
     stage = await _confirmed(given)
@@ -77,6 +81,7 @@ async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
     assert f"Confirmation {given + 1} of 5 ({FIVE[given]}): rejected by boss" in (record.reason or "")
 
 
+@pytest.mark.promise("gate.confirmations")
 async def test_no_answer_to_one_of_them_in_time_ends_the_task() -> None:
     stage = await _confirmed(3)
     stage.turns.ahead = timedelta(hours=25)
@@ -84,6 +89,7 @@ async def test_no_answer_to_one_of_them_in_time_ends_the_task() -> None:
     assert "Confirmation 4 of 5 (effective date): not approved: no decision before" in (record.reason or "")
 
 
+@pytest.mark.promise("gate.confirmations")
 async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> None:
     stage = await _confirmed(0)
     first = stage.turns.record.metadata["approval_id"]
@@ -96,6 +102,7 @@ async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> No
     assert _asked(record) == SECOND
 
 
+@pytest.mark.promise("gate.confirmations")
 @each_row("given", range(1, 5))
 async def test_inputs_that_change_between_two_confirmations_start_them_over(given: int) -> None:
     stage = await _confirmed(given)
@@ -109,6 +116,7 @@ async def test_inputs_that_change_between_two_confirmations_start_them_over(give
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
+@pytest.mark.promise("gate.confirmations")
 async def test_where_two_people_approve_each_confirmation_takes_both() -> None:
     stage = await _confirmed(1, await begun_as(MIGRATION.model_copy(update={"approvers": 2}), APPROVE))
     assert _asked(stage.turns.record) == {"about": "what changes", "number": 1, "of": 5}
@@ -119,6 +127,7 @@ async def test_where_two_people_approve_each_confirmation_takes_both() -> None:
     assert _asked(record) == SECOND
 
 
+@pytest.mark.promise("gate.confirmations")
 async def test_a_process_that_dies_between_confirmations_counts_each_once() -> None:
     """Each turn dies at every point; the confirmations still come in their order, each given once."""
     stage = await _confirmed(0)
@@ -132,6 +141,7 @@ async def test_a_process_that_dies_between_confirmations_counts_each_once() -> N
     assert (await replayed(stage)).difference == ""
 
 
+@pytest.mark.promise("gate.confirmations")
 async def test_a_confirmation_that_was_given_is_kept_as_given_and_one_that_nobody_asks_any_more_as_superseded() -> None:
     approved, waits, superseded = ApprovalStatus.APPROVED, ApprovalStatus.WAITING, ApprovalStatus.SUPERSEDED
     stage = await _confirmed(2)
@@ -141,3 +151,70 @@ async def test_a_confirmation_that_was_given_is_kept_as_given_and_one_that_nobod
     assert [one.status for one in stage.turns.approvals[2:]] == [superseded, waits]
     await stage.run(cancel())
     assert stage.turns.approvals[-1].status is superseded
+
+
+_NEEDED = len(TEMPLATES["subscription_migration"].confirmations)
+_OWN = CLERK.model_copy(update={"roles": (Role.APPROVER,), "levels": ("manager",)})
+_WORDS = ("yes", "yes", "yes", "yes", "change", "words", "own", "early", "no")
+
+
+def _turn(word: str, number: int) -> Turn:
+    name = f"turn-{number}"
+    match word:
+        case "yes" | "no":
+            return decision("approve" if word == "yes" else "reject", turn_id=name)
+        case "own":
+            return decision("approve", _OWN, name)
+        case "early":
+            return deadline(name)
+    return message("any news?", name)
+
+
+class _Expected:
+    """What the gate has to know: how many confirmations of the present plan are given, and whether a no came."""
+
+    def __init__(self) -> None:
+        self.given, self.changed, self.refused = 0, False, False
+
+    def hear(self, word: str) -> None:
+        if word == "yes":
+            self.given = 0 if self.changed else self.given + 1
+            self.changed = False
+        self.changed = self.changed or word == "change"
+        self.refused = self.refused or word == "no"
+
+    @property
+    def state(self) -> TaskState:
+        if self.refused:
+            return TaskState.REJECTED
+        return TaskState.COMPLETED if self.agreed else TaskState.INPUT_REQUIRED
+
+    @property
+    def agreed(self) -> bool:
+        return self.given == _NEEDED
+
+
+async def _heard(words: Sequence[str]) -> tuple[Stage, _Expected]:
+    stage, expected = await begun_as(TEMPLATES["subscription_migration"], APPROVE), _Expected()
+    await stage.run()
+    for number, word in enumerate(words, 2):
+        if expected.agreed or expected.refused:
+            break
+        expected.hear(word)
+        if word == "change":
+            stage.claims.rows["C-1"]["amount"] = f"{number}00.00"
+        else:
+            await stage.run(_turn(word, number))
+        assert (stage.turns.record.state, len(stage.claims.applied)) == (expected.state, int(expected.agreed))
+    return stage, expected
+
+
+@pytest.mark.promise("gate.confirmations")
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from(_WORDS), min_size=3, max_size=14))
+def test_nothing_is_written_before_all_confirmations_of_one_plan_are_given(words: list[str]) -> None:
+    stage, expected = asyncio.run(_heard(words))
+    confirmed = stage.turns.record.metadata["confirmations"]
+    assert isinstance(confirmed, list)
+    if not expected.refused:
+        assert len(confirmed) == expected.given

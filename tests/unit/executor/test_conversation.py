@@ -22,7 +22,6 @@ from tests.unit.executor.stage import (
     READ_2,
     TASK,
     Kind,
-    RealPolicy,
     Stage,
     Use,
     deadline,
@@ -49,12 +48,6 @@ def leaves(because: str, part: int = 1, ref: str = "r1") -> Use:
 
 def condition(figure: str, first: str = "r1.amount") -> Use:
     return use("calculate", name="large", operation="is_more", operands=[first, figure], part=1)
-
-
-def by_rules(stage: Stage, *rules: Rule | ToolRule) -> Stage:
-    stage.policy = RealPolicy()
-    stage.set_rules(*rules)
-    return stage
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -636,7 +629,7 @@ async def test_a_payee_that_only_a_note_names_asks_nobody_where_the_task_does_no
 @pytest.mark.promise("conversation.free_text")
 async def test_a_person_who_is_asked_for_another_reason_is_told_what_stands_only_in_free_text() -> None:
     look = Rule(id="LOOK", condition='tool == "pay_claim"', action="require_approval", level="manager")
-    stage = by_rules(_paying(), look)
+    stage = _paying().judge_by(look)
     record = await stage.ends(WAITS, says="LOOK")
     assert stage.servers.called("pay_claim") == []
     assert "amount stands only in free text" in str(record.answer)
@@ -696,8 +689,7 @@ def _away(_request: ModelRequest) -> ModelReply:
 
 
 async def _woken(stage: Stage) -> TaskRecord:
-    timer = stage.turns.ends[-1].timer
-    assert timer is not None
+    timer = stage.timer
     stage.turns.ahead += timer.due - stage.turns.now() + timedelta(seconds=1)
     turn = deadline(f"turn-{len(stage.turns.ends)}")
     return await stage.run(turn.model_copy(update={"data": {"subject": timer.subject}}))
@@ -828,7 +820,7 @@ async def test_for_two_parts_the_same_call_is_made_twice_with_ids_of_their_own()
 async def test_a_limit_holds_for_a_further_plan_together_with_the_one_before() -> None:
     first, second = (use("waive_claim", claim_id="C-1", amount=amount) for amount in (140, 60))
     over = Rule(id="OVER", condition='tool == "waive_claim" && amount > 150', action="require_approval")
-    stage = by_rules(Stage("Waive 140 and then 60 of claim C-1.", [READ], [first], [second]), over)
+    stage = Stage("Waive 140 and then 60 of claim C-1.", [READ], [first], [second]).judge_by(over)
     stage.servers.add("waive_claim", lambda _: {"ok": True}, ToolClass.CHANGE)
     await stage.ends(WAITS, says="all calls on the same record together")
     assert stage.servers.called("waive_claim") == [first[1]]
@@ -843,7 +835,7 @@ async def test_a_call_that_a_rule_may_forbid_is_stopped_and_nobody_is_asked_whom
     level: str | None, state: TaskState
 ) -> None:
     rule = Rule(id="FRAUD", condition="amount > 100", action="block", level=level, reason="Large claims are closed")
-    stage = by_rules(Stage("Approve claim C-1"), rule)
+    stage = Stage("Approve claim C-1").judge_by(rule)
     stage.claims.rows["C-1"]["amount"] = None
     record = await stage.ends(state, [])
     assert "cannot be decided: amount missing or null" in f"{record.reason} {record.answer}"
@@ -859,7 +851,7 @@ async def test_a_write_on_a_record_that_no_read_finds_is_not_made_and_the_task_s
 @pytest.mark.promise("policy.named_reads_open_no_way")
 async def test_what_the_machine_read_by_itself_is_not_what_a_rule_wants_to_be_looked_at_first() -> None:
     look = ToolRule(id="LOOK", kind="only_after", tool="approve_claim", after=("get_claim",))
-    stage = by_rules(Stage("Approve claim C-1", [], [APPROVE], [READ], [APPROVE]), look)
+    stage = Stage("Approve claim C-1", [], [APPROVE], [READ], [APPROVE]).judge_by(look)
     await stage.ends(DONE, ["C-1"])
     assert "LOOK" in stage.told
     histories = [[call.outcome.value for call in asked.history] for asked in stage.policy.asked if asked.calls]
@@ -869,7 +861,7 @@ async def test_what_the_machine_read_by_itself_is_not_what_a_rule_wants_to_be_lo
 @pytest.mark.promise("policy.verdict_in_its_state")
 @each_row("action", ["require_approval", "block", ""])
 async def test_a_verdict_is_told_in_the_state_of_the_policy_check(action: str) -> None:
-    stage = by_rules(Stage(), *((Rule(id="R", condition='tool == "approve_claim"', action=action),) if action else ()))
+    stage = Stage().judge_by(*((Rule(id="R", condition='tool == "approve_claim"', action=action),) if action else ()))
     await stage.run()
     told = [(event.kind, event.data.get("state")) for event in stage.turns.events if event.kind in ("state", "verdict")]
     place = [kind for kind, _ in told].index("verdict")
@@ -884,7 +876,7 @@ _LARGE = Rule(id="LARGE", condition='tool == "approve_claim"', action="block")
 async def test_a_letter_that_nobody_classed_does_not_tell_of_a_change_that_is_blocked(tool: str) -> None:
     parts = (TASK, "Send the holder a letter with the amount")
     letter = use(tool, 2, claim_id="C-1", text="Your claim is settled for 120.50.")
-    stage = by_rules(Stage(". ".join(parts), [READ], [MINE, letter], parts=parts), _LARGE)
+    stage = Stage(". ".join(parts), [READ], [MINE, letter], parts=parts).judge_by(_LARGE)
     stage.offers(tool, "claim_id", "text")
     await stage.ends(TaskState.REJECTED, [])
     assert stage.turns.writes == {}
@@ -895,7 +887,7 @@ async def test_a_letter_about_a_change_of_its_own_part_goes_out_beside_a_blocked
     parts = (TASK, "Park claim C-2 and send the holder a letter")
     letter = use("send_letter", 2, claim_id="C-2", text="Your claim is parked.")
     rounds = [[READ, READ_2], [MINE, use("park_claim", 2, claim_id="C-2"), letter]]
-    stage = by_rules(Stage(". ".join(parts), *rounds, parts=parts), _LARGE)
+    stage = Stage(". ".join(parts), *rounds, parts=parts).judge_by(_LARGE)
     for tool in ("park_claim", "send_letter"):
         stage.offers(tool, "claim_id", "[text]")
     await stage.run()

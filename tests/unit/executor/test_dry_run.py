@@ -32,8 +32,7 @@ async def test_it_ends_with_the_plan_and_leaves_the_world_as_it_was() -> None:
     assert record.metadata["dry_run"] is True
     assert _planned(record) == ["approve_claim"]
     assert stage.servers.called("get_claim") == [{"claim_id": "C-1"}]
-    outcome = stage.turns.ends[-1].outcome
-    assert outcome is not None
+    outcome = stage.outcome
     assert (outcome.dry_run, outcome.strategy_applied) == (True, False)  # it is a task; its strategy was not tried
     assert (await replayed(stage)).is_same
 

@@ -7,18 +7,11 @@ from typing_extensions import override
 
 from services.executor.ports.files import ReadFile, TaskFiles
 from shared.contracts.task import SentFile, Turn
-from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ImageBlock, ModelRequest, TextBlock
 from tests.doubles.sent_files import image_of
 from tests.each_row import each_row
-from tests.unit.executor.stage import Stage, decision, message
-
-_PAY: JsonObject = {
-    "type": "object",
-    "properties": {"claim_id": {"type": "string"}, "amount": {"type": "number"}},
-    "required": ["claim_id", "amount"],
-}
+from tests.unit.executor.stage import READ, Stage, decision, message, schema, use
 
 
 class ToldFiles(TaskFiles):
@@ -38,10 +31,7 @@ class ToldFiles(TaskFiles):
 
 
 def with_files(stage: Stage, *files: ReadFile) -> ToldFiles:
-    request = stage.turns.record.request.model_copy(
-        update={"files": tuple(SentFile(file_id="0", name=file.name) for file in files)}
-    )
-    stage.turns.record = stage.turns.record.model_copy(update={"request": request})
+    stage.change_request(files=tuple(SentFile(file_id="0", name=file.name) for file in files))
     stage.files = told = ToldFiles(*files)
     return told
 
@@ -128,20 +118,9 @@ async def test_the_files_of_later_messages_are_read_by_whoever_goes_on_with_the_
 @pytest.mark.promise("files.source")
 @each_row(("task", "paid"), [("Pay claim C-1", 0), ("Pay claim C-1 with the amount in the attached invoice", 1)])
 async def test_an_amount_that_only_a_file_has_is_taken_where_the_user_sends_to_it(task: str, paid: int) -> None:
-    stage = Stage(task)
-    sums: list[JsonObject] = []
-
-    def pay(given: JsonObject) -> Json:
-        sums.append(given)
-        return {"paid": True}
-
-    stage.servers.add("pay_claim", pay, ToolClass.CHANGE, _PAY)
+    stage = Stage(task, [READ], [use("pay_claim", claim_id="C-1", amount=Decimal("987.65"))], answer="It is as it is.")
+    stage.servers.add("pay_claim", lambda _: {"paid": True}, ToolClass.CHANGE, schema("claim_id", "amount:number"))
     with_files(stage, ReadFile(name="invoice.pdf", media_type="application/pdf", text="Please pay 987.65 at once."))
-    stage.talk.rounds = [
-        [("get_claim", {"claim_id": "C-1"})],
-        [("pay_claim", {"claim_id": "C-1", "amount": Decimal("987.65")})],
-    ]
-    stage.talk.answer = "It is as it is."
     record = await stage.run()
     asked = record.state is TaskState.INPUT_REQUIRED  # money of a free text waits for a person
-    assert len(sums) + asked == paid, (record.state, record.answer)
+    assert len(stage.servers.called("pay_claim")) + asked == paid, (record.state, record.answer)

@@ -7,10 +7,11 @@ import pytest
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
+from shared.ports.models import Tier
 from tests.doubles.scripted_model import state_of, text_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
+from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.deliberating import asked_in, five_phase, last_said_to, said_to
 from tests.unit.executor.stage import APPROVE, READ, TASK
 
@@ -50,31 +51,15 @@ async def test_reads_of_one_reply_are_under_way_at_once() -> None:
     assert (record.state, record.metadata["tool_calls"]) == (TaskState.COMPLETED, 10)
 
 
-@pytest.mark.promise("strategy.tiers")
-async def test_its_artifact_is_haikus_and_sees_what_became_of_the_writes() -> None:
+@pytest.mark.promise("strategy.tiers", "strategy.findings_in_plan")
+async def test_its_artifact_is_haikus_and_sees_what_was_read_and_what_became_of_the_writes() -> None:
     stage = five_phase()
     stage.talk.helpers["artifact"] = text_reply(DONE)
     await stage.run()
     (asked,) = asked_in(stage, "ARTIFACT")
     assert (asked.tier, asked.tools) == (Tier.HAIKU, ())
-    assert '"status":"verified"' in last_said_to(asked)
-
-
-@pytest.mark.promise("strategy.findings_in_plan")
-async def test_the_artifact_sees_what_was_read() -> None:
-    stage = five_phase()
-    await stage.run()
-    (asked,) = asked_in(stage, "ARTIFACT")
-    assert '"tool":"get_claim"' in last_said_to(asked)
-    assert '"amount":"120.50"' in last_said_to(asked)
-
-
-def _refuse(_given: JsonObject) -> ToolAnswer:
-    return ToolAnswer("The claim is locked.", is_error=True)
-
-
-def _away(_request: ModelRequest) -> ModelReply:
-    raise ModelUnavailable("overloaded")
+    for part in ('"status":"verified"', '"tool":"get_claim"', '"amount":"120.50"'):
+        assert part in last_said_to(asked)
 
 
 @pytest.mark.promise("strategy.five_phase")
@@ -84,7 +69,7 @@ def _away(_request: ModelRequest) -> ModelReply:
         text_reply(""),
         text_reply("Claim")._replace(stop_reason="max_tokens"),
         text_reply("C-1 of 99.90 is done."),
-        _away,
+        nobody_answers,
     ],
 )
 async def test_without_a_usable_artifact_the_last_words_of_the_conversation_are_the_answer(artifact: object) -> None:
@@ -95,23 +80,19 @@ async def test_without_a_usable_artifact_the_last_words_of_the_conversation_are_
     assert (await replayed(stage)).difference == ""
 
 
-@pytest.mark.promise("I9.exact_answers")
-async def test_a_list_is_the_conversations_own_to_the_byte() -> None:
-    stage = five_phase()
-    stage.talk.form, stage.talk.answer = "list", '[ "C-1"]'
-    stage.talk.helpers["artifact"] = text_reply('["C-1"]')
-    assert (await stage.run()).answer == '[ "C-1"]'
-    assert asked_in(stage, "ARTIFACT") == []
-
-
-@pytest.mark.promise("strategy.five_phase")
-async def test_what_is_asked_besides_and_a_write_that_failed_are_answered_by_the_conversation() -> None:
-    asking, failing = five_phase(f"{TASK}. What is its status?"), five_phase()
+@pytest.mark.promise("I9.exact_answers", "strategy.five_phase")
+async def test_a_list_what_is_asked_besides_and_a_write_that_failed_are_answered_by_the_conversation() -> None:
+    """The list to the byte."""
+    listing, asking, failing = five_phase(), five_phase(f"{TASK}. What is its status?"), five_phase()
+    listing.talk.form, listing.talk.answer = "list", '[ "C-1"]'
+    listing.talk.helpers["artifact"] = text_reply('["C-1"]')
     asking.talk.parts = [(TASK, "do"), ("What is its status?", "find out")]
-    failing.servers.add("approve_claim", _refuse, ToolClass.CHANGE, ANY)
-    for stage in (asking, failing):
+    locked = ToolAnswer("The claim is locked.", is_error=True)
+    failing.servers.add("approve_claim", lambda _: locked, ToolClass.CHANGE, ANY)
+    for stage in (listing, asking, failing):
         await stage.run()
         assert asked_in(stage, "ARTIFACT") == []
+    assert listing.turns.record.answer == '[ "C-1"]'
 
 
 @pytest.mark.promise("strategy.five_phase.insight")

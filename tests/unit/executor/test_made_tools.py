@@ -126,15 +126,20 @@ async def test_a_made_tool_never_takes_the_name_of_a_servers_tool(stage: MadeSta
     assert not stage.asked("MAKE TOOL")
 
 
-@pytest.mark.promise("made.kept")
-async def test_a_kept_tool_is_used_again_and_nobody_is_asked(stage: MadeStage) -> None:
+@pytest.mark.promise("made.kept", "made.removed")
+async def test_a_kept_tool_is_used_again_and_nobody_is_asked_and_code_that_was_removed_never_comes_back(
+    stage: MadeStage,
+) -> None:
     await stage.run()
-    again = MadeStage(stage.sandbox)
+    again, removed, tool = MadeStage(stage.sandbox), MadeStage(stage.sandbox), stage.made.tools["acme"][0]
     again.made = stage.made
-
     await again.ends(TaskState.COMPLETED)
     assert not again.asked("MAKE TOOL")
-    assert (await _last(again)).dossier.values[0].made_by == stage.made.tools["acme"][0].by
+    assert (await _last(again)).dossier.values[0].made_by == tool.by
+    removed.made.tools["acme"] = [tool.copy_as_removed(tool.made_at, "olga")]
+    await removed.run()
+    assert len(removed.made.tools["acme"]) == 1
+    assert "removed by an operator" in await _made_notes(removed)
 
 
 @pytest.mark.promise("made.needs_a_model")
@@ -144,19 +149,6 @@ async def test_where_no_function_can_be_written_the_gap_is_said_and_the_task_goe
     await stage.ends(TaskState.COMPLETED)
     assert "needs a model" in await _made_notes(stage)
     assert "unknown operation 'net_margin'" in stage.refused[0]
-
-
-@pytest.mark.promise("made.removed")
-async def test_code_that_an_operator_removed_never_comes_back(stage: MadeStage) -> None:
-    await stage.run()
-    tool = stage.made.tools["acme"][0]
-    again = MadeStage(stage.sandbox)
-    again.made.tools["acme"] = [tool.copy_as_removed(tool.made_at, "olga")]
-
-    await again.run()
-
-    assert len(again.made.tools["acme"]) == 1
-    assert "removed by an operator" in await _made_notes(again)
 
 
 @pytest.mark.promise("made.replayable")

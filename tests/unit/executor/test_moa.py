@@ -66,25 +66,18 @@ def _leaving() -> Stage:
     return stage
 
 
-@pytest.mark.promise("strategy.moa")
+@pytest.mark.promise("strategy.moa", "strategy.moa.two_drafts")
 @each_row("begin", [moa, _leaving])
-async def test_drafts_that_agree_are_taken_without_a_third_opinion(begin: Callable[[], Stage]) -> None:
+async def test_a_second_draft_is_asked_for_once_as_soon_as_a_reply_proposes_or_answers_and_no_third_where_they_agree(
+    begin: Callable[[], Stage],
+) -> None:
+    """It differs by its framing at the end of the last message and by its effort, and by nothing else."""
     stage = _with(begin(), _answers(REWORDED))
     stage.talk.answer = AGREED
     record = await stage.ends(TaskState.COMPLETED)
     assert str(record.answer).startswith(AGREED)
-    assert (len(_seconds(stage)), _merges(stage)) == (1, [])
-
-
-@pytest.mark.promise("strategy.moa.two_drafts")
-@each_row("begin", [moa, _leaving])
-async def test_a_second_draft_is_asked_for_once_as_soon_as_a_reply_proposes_or_answers(
-    begin: Callable[[], Stage],
-) -> None:
-    """It differs by its framing at the end of the last message and by its effort, and by nothing else."""
-    stage = begin()
-    await stage.run()
     first, (second,) = [one for one in stage.model.requests if not _is_doubting(one)][1], _seconds(stage)
+    assert _merges(stage) == []
     assert (first.system, first.tools, first.tier) == (second.system, second.tools, second.tier)
     assert first.messages[:-1] == second.messages[:-1]
     assert said_to(first) != said_to(second)
@@ -114,14 +107,16 @@ async def test_answers_that_diverge_become_one_made_of_both() -> None:
     assert other in last_said_to(merged)
 
 
-@pytest.mark.promise("strategy.moa.synthesis")
+@pytest.mark.promise("strategy.moa.synthesis", "strategy.obeys_the_gate")
 async def test_drafts_that_propose_other_writes_diverge_and_only_the_chosen_reply_is_carried_out() -> None:
     stage = _with(moa(), lambda usual: calls_reply([APPROVE_2], 9) if usual.tool_uses else usual)
+    more = _with(moa(), lambda _: calls_reply([APPROVE_2, APPROVE], 9), lambda usual: usual)
     await stage.ends(TaskState.COMPLETED, ["C-1"])
     assert len(_merges(stage)) == 1
     assert all("C-2" not in entry.arguments_json for entry in stage.turns.writes.values())
-    last = stage.model.requests[-1]
-    assert "C-2" not in "".join(str(message) for message in last.messages)
+    assert "C-2" not in "".join(str(message) for message in stage.model.requests[-1].messages)
+    await more.run()
+    assert more.claims.applied == ["C-1"]
 
 
 @pytest.mark.promise("I9.moa")
@@ -139,13 +134,6 @@ async def test_a_list_is_agreed_to_the_byte_or_synthesized_and_never_touched(
     stage = _with(_leaving(), _answers(doubting), _answers(merged))
     stage.talk.form, stage.talk.answer = "list", steady
     assert (await stage.run()).answer == answer
-
-
-@pytest.mark.promise("strategy.obeys_the_gate")
-async def test_a_draft_that_asks_for_a_write_gets_nothing_by_itself() -> None:
-    stage = _with(moa(), lambda _: calls_reply([APPROVE_2, APPROVE], 9), lambda usual: usual)
-    await stage.run()
-    assert stage.claims.applied == ["C-1"]
 
 
 @pytest.mark.promise("strategy.moa.budget")

@@ -30,13 +30,18 @@ async def test_it_reads_asks_for_a_write_is_told_what_became_of_each_call_and_an
     assert (spend["calls"], spend["dollars"], int(str(spend["tokens"])) > 100) == (3, "0", True)
 
 
-@pytest.mark.promise("brainos.rounds")
-async def test_a_list_that_it_answers_passes_through_to_the_byte() -> None:
-    asks = understood(("amount of C-1", "find out"), form="list")
-    listed = answer('["C-1",  "120.50"]')
+@pytest.mark.promise("brainos.rounds", "brainos.gate")
+async def test_a_list_that_it_answers_passes_through_to_the_byte_and_a_task_that_only_asks_has_no_write() -> None:
+    asks, listed = understood(("amount of C-1", "find out"), form="list"), answer('["C-1",  "120.50"]')
     async with orchestrated(events(asks, READ), listed, text="List the amount of C-1") as (stage, _):
-        record = await stage.run()
-    assert (record.state, record.answer) == (TaskState.COMPLETED, '["C-1",  "120.50"]')
+        record = await stage.ends(TaskState.COMPLETED)
+    assert record.answer == '["C-1",  "120.50"]'
+    text = "What is the amount of C-1?"
+    rounds = (events(understood((text, "find out")), READ), events(WRITE), answer("120.50"))
+    async with orchestrated(*rounds, text=text) as (stage, brain):
+        record = await stage.ends(TaskState.COMPLETED, [])
+    assert "only asks" in dumps(brain.results[1])
+    assert record.answer == "120.50\n\nNothing was written or sent."
 
 
 @pytest.mark.promise("brainos.gate")
@@ -75,30 +80,14 @@ async def test_a_write_that_is_asked_for_twice_is_made_once() -> None:
 
 
 @pytest.mark.promise("brainos.gate")
-async def test_a_task_that_only_asks_has_no_write() -> None:
-    text = "What is the amount of C-1?"
-    rounds = (events(understood((text, "find out")), READ), events(WRITE), answer("120.50"))
-    async with orchestrated(*rounds, text=text) as scene:
-        record = await scene.stage.run()
-    assert "only asks" in dumps(scene.brain.results[1])
-    answered = "120.50\n\nNothing was written or sent."
-    assert (record.state, record.answer, scene.stage.claims.applied) == (TaskState.COMPLETED, answered, [])
-
-
-@pytest.mark.promise("brainos.gate")
-async def test_a_write_may_use_what_an_earlier_one_gives() -> None:
+async def test_a_write_may_use_what_an_earlier_one_gives_and_is_not_made_where_policy_blocks_it() -> None:
     told = call("notify_person", _call={"from": {"text": "1.status"}})
     async with orchestrated(events(READ), events(WRITE, told), answer("Done.")) as (stage, _):
-        record = await stage.run()
-    assert (record.state, stage.claims.told) == (TaskState.COMPLETED, [{"text": "approved"}])
-
-
-@pytest.mark.promise("brainos.gate")
-async def test_a_write_that_policy_blocks_is_not_made() -> None:
+        await stage.ends(TaskState.COMPLETED)
+    assert stage.claims.told == [{"text": "approved"}]
     async with orchestrated(*WHOLE) as (stage, _):
         stage.policy.says = {"blocked": True, "passed": False}
-        record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+        record = await stage.ends(TaskState.REJECTED, [])
     assert record.metadata["orchestrator"] == "brainos"
 
 

@@ -9,12 +9,12 @@ from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallRefusal, ToolRule
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Strategy, TaskState
-from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from tests.doubles.memory_turns import Died
 from tests.doubles.mock_brainos import Round, answer, call, events
 from tests.doubles.scripted_talk import results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
+from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.orchestrated import BRAINOS, LOCAL, READ, WHOLE, OrchestratedStage, orchestrated
 from tests.unit.executor.stage import cancel, decision
 
@@ -56,58 +56,54 @@ async def test_what_was_read_by_then_counts_for_rules_about_reads() -> None:
     assert (await replayed(stage)).difference == ""
 
 
-@pytest.mark.promise("brainos.falls_to_next")
-async def test_where_the_local_model_is_away_brainos_takes_over() -> None:
+@pytest.mark.promise("brainos.falls_to_next", "brainos.unavailable")
+async def test_where_the_local_model_is_away_brainos_takes_over_and_where_nobody_else_is_listed_the_task_fails() -> (
+    None
+):
     async with orchestrated(*WHOLE, by=(LOCAL, BRAINOS)) as (stage, _):
-        stage.model = type(stage.model)(_nobody_thinks)
-        record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    assert (record.metadata["orchestrator"], "away" in str(record.metadata["orchestrators_passed_over"])) == (
-        "brainos",
-        True,
-    )
+        stage.model = type(stage.model)(nobody_answers)
+        record = await stage.ends(TaskState.COMPLETED, ["C-1"])
+    assert record.metadata["orchestrator"] == "brainos"
+    assert "overloaded" in str(record.metadata["orchestrators_passed_over"])
     assert (await replayed(stage)).difference == ""
+    async with orchestrated(DOWN, by=(BRAINOS,)) as (alone, _):
+        record = await alone.ends(TaskState.FAILED, why="BrainOS answered 500")
+    assert record.metadata["failed_part"] == "model"
 
 
 @pytest.mark.promise("brainos.falls_to_next")
-async def test_where_nobody_else_is_listed_the_task_fails_and_says_why() -> None:
-    async with orchestrated(DOWN, by=(BRAINOS,)) as (stage, _):
-        record = await stage.run()
-    assert (record.state, record.metadata["failed_part"]) == (TaskState.FAILED, "model")
-    assert "BrainOS answered 500" in str(record.reason)
-
-
-@pytest.mark.promise("brainos.falls_to_next")
-async def test_where_its_calls_make_no_plan_and_it_is_away_the_local_model_plans() -> None:
+@each_row(
+    "rounds",
+    [
+        (events(READ), events(call("notify_person", text="The limit is 999.99", amount="999.99")), DOWN),
+        (SILENT,),
+    ],
+)
+async def test_where_it_is_slow_or_its_calls_make_no_plan_and_it_is_away_the_local_model_plans(
+    rounds: tuple[Round, ...],
+) -> None:
     """Nothing had been planned yet."""
-    invented = call("notify_person", text="The limit is 999.99", amount="999.99")
-    async with orchestrated(events(READ), events(invented), DOWN) as (stage, _):
-        record = await stage.run()
-    assert (record.state, stage.claims.applied, stage.claims.told) == (TaskState.COMPLETED, ["C-1"], [])
-    assert record.metadata["orchestrator"] == "local"
+    async with orchestrated(*rounds, seconds=0.2) as (stage, _):
+        record = await stage.ends(TaskState.COMPLETED, ["C-1"])
+    assert (record.metadata["orchestrator"], stage.claims.told) == ("local", [])
+    why = "did not answer within 0.2 s" if len(rounds) == 1 else "BrainOS answered 500"
+    assert why in str(record.metadata["orchestrators_passed_over"])
     assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("brainos.falls_to_next")
 async def test_once_a_plan_stands_no_other_mind_plans_anew() -> None:
-    """What it rests on changed by the approval, and BrainOS is away when it is told so: nothing is written."""
+    """Whether it rests on what changed by the approval or was made: BrainOS is away when it is told so."""
     async with orchestrated(*WHOLE[:2], DOWN) as (stage, _):
         stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
         await stage.run()
         stage.claims.rows["C-1"]["amount"] = "130.00"
-        record = await stage.run(decision("approve"))
-    assert (record.state, stage.claims.applied, stage.model.requests) == (TaskState.FAILED, [], [])
-
-
-@pytest.mark.promise("brainos.falls_to_next")
-async def test_where_it_is_away_once_it_wrote_the_task_fails_and_tells_what_was_written() -> None:
-    async with orchestrated(*WHOLE[:2], DOWN) as (stage, _):
-        record = await stage.run()
-    assert (record.state, stage.claims.applied, stage.model.requests) == (TaskState.FAILED, ["C-1"], [])
-    assert "BrainOS answered 500" in str(record.reason)
-    assert "approve_claim" in str(record.answer)
+        await stage.ends(TaskState.FAILED, [], decision("approve"))
+    async with orchestrated(*WHOLE[:2], DOWN) as (wrote, _):
+        record = await wrote.ends(TaskState.FAILED, ["C-1"], why="BrainOS answered 500", says="approve_claim")
     assert "verified" in str(record.answer)
-    assert (await replayed(stage)).difference == ""
+    assert stage.model.requests == wrote.model.requests == []
+    assert (await replayed(wrote)).difference == ""
 
 
 @pytest.mark.promise("brainos.gate")
@@ -167,20 +163,8 @@ async def test_a_cancel_ends_a_round_that_takes_long() -> None:
     assert stage.turns.record.state is TaskState.CANCELED
 
 
-@pytest.mark.promise("brainos.unavailable")
-async def test_one_that_is_slow_is_passed_over() -> None:
-    async with orchestrated(SILENT, seconds=0.2) as (stage, _):
-        record = await stage.run()
-    assert (record.state, record.metadata["orchestrator"]) == (TaskState.COMPLETED, "local")
-    assert "did not answer within 0.2 s" in str(record.metadata["orchestrators_passed_over"])
-
-
 async def _run(stage: OrchestratedStage) -> None:
     await stage.run()
-
-
-def _nobody_thinks(_request: ModelRequest) -> ModelReply:
-    raise ModelUnavailable("away")
 
 
 def _by_what_it_is_told(body: JsonObject) -> Round:

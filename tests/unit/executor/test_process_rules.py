@@ -13,7 +13,7 @@ from shared.domain.words import FsmState as S
 from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import APPROVE, TASK, RealPolicy, Stage, decision
+from tests.unit.executor.stage import APPROVE, TASK, RealPolicy, Stage, decision, use
 
 LEFT = Figure(name="left", operation="difference", operands=("claim.limit", "claim.amount"))
 OVER = Rule(id="over", condition="figures.left < 0", action="require_approval", level="finance", if_known=True)
@@ -25,10 +25,7 @@ PROCESS = ProcessTemplate(
     figures=(LEFT,),
     rules=(OVER,),
 )
-_WITH_LIMIT: tuple[str, JsonObject] = (
-    "approve_claim",
-    {"claim_id": "C-1", "left": "7", "figures": {"left": 7}, "verb": "read"},
-)
+_WITH_LIMIT = use("approve_claim", claim_id="C-1", left="7", figures={"left": 7}, verb="read")
 
 _FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
 
@@ -59,34 +56,17 @@ async def test_a_rule_on_a_figure_decides_and_names_who_has_to_approve() -> None
 
 
 @pytest.mark.promise("process.rules")
-async def test_within_the_limit_nobody_is_asked() -> None:
-    stage = await _stage(PROCESS, limit="120.50")
-    assert ((await stage.run()).state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-
-
-@pytest.mark.promise("process.rules")
-async def test_no_argument_takes_the_place_of_a_figure_or_of_the_verb() -> None:
-    """A plan may call its arguments what it likes."""
-    stage = await _stage(PROCESS, _WITH_LIMIT)
+async def test_no_argument_takes_the_place_of_a_figure_or_of_the_verb_nor_does_a_value_that_the_model_states() -> None:
+    """A plan may call its arguments what it likes; what the model works out is a value of its own, or nothing."""
+    stage, stating = await _stage(PROCESS, _WITH_LIMIT), await _stage(PROCESS)
     stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE)
-    record = await stage.run()
-
-    fields = stage.policy.asked[-1].calls[0].fields
-    assert (fields["figures"], fields["verb"]) == ({"left": Decimal("-20.50")}, "approve")
-    assert record.state is TaskState.INPUT_REQUIRED
-
-
-@pytest.mark.promise("process.rules")
-async def test_a_model_cannot_state_a_figure_of_the_process() -> None:
-    """Neither under its name nor with the mark of one: what it works out is a value of its own, or nothing."""
-    stage = await _stage(PROCESS)
-    stated: JsonObject = {"name": "left", "operation": "sum", "operands": ["120.50"]}
-    marked: JsonObject = {**stated, "name": "mine", "figure": "left"}
-    stage.talk.rounds.insert(1, [("calculate", stated), ("calculate", marked)])
-    record = await stage.run()
-
-    assert stage.policy.asked[-1].calls[0].fields["figures"] == {"left": Decimal("-20.50")}
-    assert record.state is TaskState.INPUT_REQUIRED
+    stated = use("calculate", name="left", operation="sum", operands=["120.50"])
+    marked = use("calculate", **{**stated[1], "name": "mine", "figure": "left"})
+    stating.talk.rounds.insert(1, [stated, marked])
+    for one in (stage, stating):
+        await one.ends(TaskState.INPUT_REQUIRED)
+        fields = one.policy.asked[-1].calls[0].fields
+        assert (fields["figures"], fields["verb"]) == ({"left": Decimal("-20.50")}, "approve")
 
 
 @pytest.mark.promise("process.rules")
@@ -146,26 +126,22 @@ async def test_a_strict_tenants_change_whose_required_figure_is_not_known_asks_a
         assert "left could not be computed: nothing was read that is the limit of the claim" in str(record.reason)
 
 
-@pytest.mark.promise("process.section")
-async def test_the_model_is_told_what_kind_of_process_it_works_in() -> None:
-    """The instructions of its states, what the answer has to speak of, and the figures as soon as they are known."""
-    stage = await _stage(PROCESS, limit="120.50")
-    await stage.run()
+@pytest.mark.promise("process.section", "process.rules")
+async def test_the_model_is_told_what_kind_of_process_it_works_in_and_what_could_not_be_computed() -> None:
+    """The instructions of its states, what the answer has to speak of, and the figures as soon as they are known.
 
+    Within the limit nobody is asked.
+    """
+    stage, unknown = await _stage(PROCESS, limit="120.50"), await _stage(PROCESS, limit=None)
+    await stage.ends(TaskState.COMPLETED, ["C-1"])
     instruction = "Look at the claim. Decide it once. Say it."
     assert _told(stage) == {"type": "visit", "instruction": instruction, "outputs": ["decision"]}
     first, second, *_ = stage.model.requests
     assert '{"name":"left","value":"0.00"}' not in texts_in(first)
     assert '{"name":"left","value":"0.00"}' in texts_in(second)
-
-
-@pytest.mark.promise("process.section")
-async def test_what_could_not_be_computed_is_told_with_the_reason() -> None:
-    stage = await _stage(PROCESS, limit=None)
-    await stage.run()
-    assert "left could not be computed: nothing was read that is the limit of the claim" in texts_in(
-        stage.model.requests[-1]
-    )
+    await unknown.run()
+    why = "left could not be computed: nothing was read that is the limit of the claim"
+    assert why in texts_in(unknown.model.requests[-1])
 
 
 @pytest.mark.promise("process.said_twice")
@@ -184,7 +160,7 @@ async def test_a_plan_that_makes_the_same_change_twice_asks_a_person() -> None:
 _BREACH = "Approve claim C-1 of 120.50 for the downtime that broke the service level"
 
 
-def _escalating(text: str, indeterminate: bool = False) -> Stage:
+def _escalating(text: str = _BREACH, indeterminate: bool = False, **says: object) -> Stage:
     stage = Stage(text)
     stage.talk.process = "sla_breach" if "downtime" in text else "expense_approval"
     rule = TriggeredRule(
@@ -195,48 +171,32 @@ def _escalating(text: str, indeterminate: bool = False) -> Stage:
         reason="It is a serious breach.",
         indeterminate=indeterminate,
     )
-    stage.policy.says = {"passed": False, "escalate": True, "escalation_level": "legal", "triggered_rules": (rule,)}
+    asks = {"passed": False, "escalate": True, "escalation_level": "legal", "triggered_rules": (rule,)}
+    stage.policy.says = {**asks, **says}
     return stage
 
 
 @pytest.mark.promise("fsm.escalate_as_own_end")
 async def test_a_breach_that_escalates_is_written_and_ends_completed_and_escalated() -> None:
-    stage = _escalating(_BREACH)
-    record = await stage.run()
-    assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.COMPLETED, ["C-1"], ["verified"])
-    assert record.metadata["process_type"] == "sla_breach"
-    assert record.metadata["escalated"] is True
+    stage, listed = _escalating(), _escalating()
+    record = await stage.ends(TaskState.COMPLETED, ["C-1"], says="Escalated to legal: SERIOUS: It is a serious breach.")
+    assert (stage.statuses, stage.states[-2:]) == (["verified"], ["SCHEDULE_NOTIFY", "ESCALATE"])
+    assert (record.metadata["process_type"], record.metadata["escalated"]) == ("sla_breach", True)
     assert record.metadata["quality"] == (await Stage().run()).metadata["quality"]
-    states = record.metadata["states"]
-    assert isinstance(states, list)
-    assert states[-2:] == ["SCHEDULE_NOTIFY", "ESCALATE"]
-    assert "Escalated to legal: SERIOUS: It is a serious breach." in (record.answer or "")
-
-
-@pytest.mark.promise("fsm.escalate_as_own_end")
-async def test_a_rule_that_escalates_for_want_of_a_field_waits_even_there() -> None:
-    stage = _escalating(_BREACH, indeterminate=True)
-    await stage.ends(TaskState.INPUT_REQUIRED, [])
-
-
-@pytest.mark.promise("fsm.escalate_as_own_end")
-async def test_in_another_process_the_same_rule_waits_for_a_person() -> None:
-    stage = _escalating("Approve claim C-1 of 120.50")
-    await stage.ends(TaskState.INPUT_REQUIRED, [])
-
-
-@pytest.mark.promise("fsm.escalate_as_own_end")
-async def test_an_approval_that_another_rule_asks_for_is_waited_for_first() -> None:
-    stage = _escalating(_BREACH)
-    stage.policy.says["requires_approval"] = True
-    await stage.ends(TaskState.INPUT_REQUIRED, [])
-
-
-async def test_an_escalated_list_stays_a_list() -> None:
-    stage = _escalating(_BREACH)
-    stage.talk.form, stage.talk.answer = "list", '["C-1"]'
-    record = await stage.run()
+    listed.talk.form, listed.talk.answer = "list", '["C-1"]'
+    record = await listed.run()
     assert (record.answer, record.metadata["escalated"]) == ('["C-1"]', True)
+
+
+@pytest.mark.promise("fsm.escalate_as_own_end")
+@each_row(
+    "stage",
+    lambda: [_escalating(indeterminate=True), _escalating(TASK), _escalating(requires_approval=True)],
+)
+async def test_a_rule_that_lacks_a_field_another_process_or_a_rule_that_asks_waits_for_a_person_first(
+    stage: Stage,
+) -> None:
+    await stage.ends(TaskState.INPUT_REQUIRED, [])
 
 
 def test_only_the_end_of_a_path_changes() -> None:

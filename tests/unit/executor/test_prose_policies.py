@@ -1,21 +1,26 @@
-"""Policies in plain words, in the worker: translated once, listed always, enforced where the tenant says so."""
+"""Policies in the worker: in plain words, of an unknown shape or about nobody, and those that a task began with."""
+
+import json
+from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
+from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.core.prime.prose import binding_sentences
-from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.policy import PolicyUnavailable, Tenants
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance
-from shared.contracts.policy import CallPrerequisite, CallRefusal, ToolRule
+from shared.contracts.policy import CallPrerequisite, CallRefusal, Policy, ToolRule
 from shared.contracts.prose import ProseAnswer, ProseRequest
-from shared.contracts.tenant import ProsePolicy
-from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import ToolClass
+from shared.contracts.tenant import Connection, ProsePolicy, TenantRecord
+from shared.domain.exact_json import Json
+from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.doubles.scripted_talk import results_in, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import APPROVE, SaidPolicy, Stage
+from tests.unit.executor.stage import APPROVE, READ, READ_2, TASK, SaidPolicy, Stage, decision, office, schema, use
 
 SOURCE = "approve_claim may only be called once. Be kind."
 RULE: Json = {
@@ -97,14 +102,17 @@ class _NoProse(SaidPolicy):
 
 
 @each_row(("enforce", "state"), [(True, "failed"), (False, "completed")])
-async def test_an_enforced_policy_that_cannot_be_checked_ends_the_task_unwritten(enforce: bool, state: str) -> None:
+async def test_a_policy_that_cannot_be_checked_or_translated_ends_the_task_unwritten_only_where_it_is_enforced(
+    enforce: bool, state: str
+) -> None:
     """No rules, no writes; one that only advises is noted as not translated."""
-    play = _play(enforce=enforce)
-    play.policy = _NoProse()
-    record = await play.run()
-    assert record.state == state
-    assert bool(play.claims.applied) is not enforce
-    assert "it is down" in str(record.reason if enforce else record.metadata["prose_policy"])
+    unchecked, untold = _play(enforce=enforce), _play(enforce=enforce)
+    unchecked.policy = _NoProse()
+    untold.talk.helpers["translate_policy"] = text_reply("I would rather talk about the weather.")
+    for play, why in ((unchecked, "it is down"), (untold, "no usable answer")):
+        record = await play.run()
+        assert (record.state, bool(play.claims.applied)) == (state, not enforce)
+        assert why in str(record.reason if enforce else record.metadata["prose_policy"])
 
 
 @pytest.mark.promise("tools.rules_retold")
@@ -128,24 +136,15 @@ async def test_a_refused_call_is_told_to_the_model_which_may_propose_again(again
 @pytest.mark.promise("tools.only_after")
 async def test_a_call_waits_for_the_success_of_the_one_before_it() -> None:
     """The other part goes on although the first one's call failed; the call that a rule puts after it is not made."""
-    play = Stage(text="Approve claim C-1 of 120.50. Pay claim C-1.")
-    play.talk.parts = [("Approve claim C-1 of 120.50.", "do"), ("Pay claim C-1.", "do")]
+    parts = (f"{TASK}.", "Pay claim C-1.")
+    calls = [use("approve_claim", 1, claim_id="C-1"), use("pay_claim", 2, claim_id="C-1")]
+    play = Stage(" ".join(parts), [READ], calls, parts=parts)
     play.servers.add("approve_claim", lambda _: ToolAnswer({"error": "closed"}, is_error=True), ToolClass.CHANGE)
-    paid: list[JsonObject] = []
-
-    def pay(given: JsonObject) -> ToolAnswer:
-        paid.append(given)
-        return ToolAnswer({})
-
-    play.servers.add("pay_claim", pay, ToolClass.CHANGE)
-    play.talk.rounds[1] = [
-        ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}}),
-        ("pay_claim", {"claim_id": "C-1", "_call": {"part": 2}}),
-    ]
+    play.servers.add("pay_claim", lambda _: {}, ToolClass.CHANGE)
     need = CallPrerequisite(call_id="c2", any_of=("c1",), rule_id="T2", policy_id="p", reason="approve first")
     play.policy.says = {"needs": (need,)}
     record = await play.run()
-    assert paid == []
+    assert play.servers.called("pay_claim") == []
     assert "T2: approve first" in str(record.reason)
 
 
@@ -157,7 +156,7 @@ async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> 
     play.policy.allows = (ToolAllowance(tool="get_claim", limits=(limit,)),)
     play.set_rules(ONCE)
     play.only_asks()
-    play.talk.rounds = [[("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"})]]
+    play.talk.rounds = [[READ, READ_2]]
     await play.run()
     told = next(str(request.messages) for request in play.model.requests if "Refused by policy rule" in str(request))
     assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
@@ -166,18 +165,6 @@ async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> 
 
 
 ONCE = ToolRule(id="T3", kind="at_most", tool="get_*")
-
-
-@each_row(("enforce", "state"), [(True, "failed"), (False, "completed")])
-async def test_a_translation_that_is_no_answer_ends_the_task_only_where_it_is_enforced(
-    enforce: bool, state: str
-) -> None:
-    play = _play(enforce=enforce)
-    play.talk.helpers["translate_policy"] = text_reply("I would rather talk about the weather.")
-    record = await play.run()
-    assert record.state == state
-    assert bool(play.claims.applied) is not enforce
-    assert "no usable answer" in str(record.reason if enforce else record.metadata["prose_policy"])
 
 
 BINDING = (
@@ -209,37 +196,26 @@ TELLING = (
 
 
 @pytest.mark.promise("prose.nothing_dropped")
-@each_row("sentence", BINDING)
-def test_a_sentence_that_commands_or_forbids_is_told_from_others(sentence: str) -> None:
-    assert binding_sentences((sentence,)) == (sentence,)
+@each_row(("sentence", "is_binding"), [*((one, True) for one in BINDING), *((one, False) for one in TELLING)])
+def test_a_sentence_that_commands_or_forbids_is_told_from_one_that_tells_or_sets_a_tone(
+    sentence: str, is_binding: bool
+) -> None:
+    assert binding_sentences((sentence,)) == ((sentence,) if is_binding else ())
 
 
-@pytest.mark.promise("prose.nothing_dropped")
-@each_row("sentence", TELLING)
-def test_a_sentence_that_tells_or_sets_a_tone_is_no_command(sentence: str) -> None:
-    assert binding_sentences((sentence,)) == ()
-
-
-@pytest.mark.promise("prose.nothing_dropped")
-@each_row("rules", [[], [RULE]])
-async def test_an_enforced_policy_with_a_command_in_no_rule_ends_the_task_unwritten(rules: list[Json]) -> None:
-    """Whatever the translator returned: nothing, or rules of other sentences."""
-    play = _play(enforce=True)
+@pytest.mark.promise("prose.nothing_dropped", "prose.said")
+@each_row(("enforce", "rules"), [(True, []), (True, [RULE]), (False, [])])
+async def test_an_enforced_policy_with_a_command_in_no_rule_ends_the_task_unwritten(
+    enforce: bool, rules: list[Json]
+) -> None:
+    """Whatever the translator returned: nothing, or rules of other sentences. One that only advises stops nothing."""
+    play = _play(enforce=enforce)
     play.talk.helpers["translate_policy"] = json_reply({"rules": rules})
     play.policy.untranslated = ("Be kind", "Never approve a claim without a receipt.")
-    record = await play.run()
-    assert (record.state, play.claims.applied) == ("failed", [])
-    assert "no rule says: Never approve a claim without a receipt." in str(record.reason)
+    record = await play.ends(TaskState.FAILED if enforce else TaskState.COMPLETED, [] if enforce else ["C-1"])
+    assert ("no rule says: Never approve a claim without a receipt." in str(record.reason)) is enforce
     assert "Be kind" not in str(record.reason)
-
-
-@pytest.mark.promise("prose.nothing_dropped")
-async def test_the_same_policy_that_only_advises_stops_nothing() -> None:
-    play = _play()
-    play.talk.helpers["translate_policy"] = json_reply({"rules": []})
-    play.policy.untranslated = ("Never approve a claim without a receipt.",)
-    record = await play.run()
-    assert (record.state, play.claims.applied) == ("completed", ["C-1"])
+    assert "policy_unenforced" not in record.metadata  # which speaks of a request's own policy alone
 
 
 @pytest.mark.promise("prose.said")
@@ -257,18 +233,11 @@ async def test_the_metadata_says_what_of_a_requests_own_policy_was_not_enforced(
 ) -> None:
     play = _play(enforce=enforce)
     play.change_tenant(prose_policies=())
-    request = play.turns.record.request.model_copy(update={"policy_doc": SOURCE})
-    play.turns.record = play.turns.record.model_copy(update={"request": request})
+    play.change_request(policy_doc=SOURCE)
     play.policy.untranslated = left
     record = await play.run()
     found = record.metadata.get("policy_unenforced")
     assert found is None if said is None else said in str(found)
-
-
-@pytest.mark.promise("prose.said")
-async def test_of_a_tenants_own_policy_the_request_is_told_nothing() -> None:
-    record = await _play().run()
-    assert "policy_unenforced" not in record.metadata
 
 
 @pytest.mark.promise("replay.same_end")
@@ -278,10 +247,112 @@ async def test_a_task_of_a_tenant_with_prose_policies_is_replayed_by_whoever_has
     It says nothing of the order in which a server lists a tool's arguments.
     """
     play = _play(enforce=enforce)
-    arguments: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}, "person_id": {}}}
-    play.servers.add("tell_person", play.claims.notify, ToolClass.NOTIFY, arguments)
+    play.servers.add("tell_person", play.claims.notify, ToolClass.NOTIFY, schema("[text]", "[person_id]"))
     play.limits = play.limits._replace(translator="a-small-model")
     record = await play.run()
     done = await replayed(play)
     assert done.is_same, f"{done.at}: {done.difference}"
     assert done.state is record.state
+
+
+@pytest.mark.promise("policy.says_nothing")
+async def test_a_rule_about_a_tool_that_nobody_offers_is_named_in_the_task() -> None:
+    """The worker cannot know what was meant; whoever reads the task can."""
+    play = Stage()
+    rules = (ToolRule(id="T1", kind="never", tool="aprove_claim"), ToolRule(id="T2", kind="never", tool="delete_*"))
+    known = ToolRule(id="T3", kind="at_most", tool=" get_* ")
+    play.set_rules(*rules, known)
+    record = await play.run()
+    assert record.metadata["policy_notes"] == [
+        "rule T1 of house is about 'aprove_claim', and no such tool is offered",
+        "rule T2 of house is about 'delete_*', and no such tool is offered",
+    ]
+
+
+@pytest.mark.promise("policy.unknown_shape")
+async def test_a_field_of_the_request_that_nobody_reads_ends_the_task_unwritten_unless_it_only_describes() -> None:
+    """What it says would not hold, so nothing is done under it."""
+    play, described = Stage(), Stage()
+    play.change_request(policy_doc={"rules": [], "tooldefault": "deny"})
+    why = "metadata.policy_doc cannot be read as rules: policy.tooldefault: nobody reads this field"
+    await play.ends(TaskState.FAILED, [], why=why)
+    described.change_request(policy_doc={"rules": [], "title": "House rules"})
+    record = await described.ends(TaskState.COMPLETED, ["C-1"])
+    assert record.metadata["policy_notes"] == ["nobody reads the field policy.title"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        ({"id": "p", "tooldefault": "deny"}, "no policy has a field p.tooldefault"),
+        ({"id": "p", "rules": [{"id": "A", "condition": "x", "action": "block", "levle": "cfo"}]}, "A.levle"),
+    ],
+)
+def test_a_tenants_policy_with_a_field_that_nobody_reads_stops_the_start(
+    tmp_path: Path, policy: Json, sentence: str
+) -> None:
+    file = tmp_path / "tenant.json"
+    file.write_text(json.dumps({"id": "default", "policies": [policy]}), "utf-8")
+    with pytest.raises(BadTenantFile, match=sentence):
+        FileTenants.read(file)
+
+
+def test_a_tenants_policy_holds_rules_of_every_kind_in_one_list(tmp_path: Path) -> None:
+    file = tmp_path / "tenant.json"
+    rules = [{"id": "A", "kind": "never", "tool": "pay"}, {"id": "B", "type": "deny", "keywords": ["x"]}]
+    file.write_text(json.dumps({"id": "default", "policies": [{"id": "p", "rules": rules}]}), "utf-8")
+    (policy,) = FileTenants.read(file).record.policies
+    assert ([rule.id for rule in policy.tool_rules], [rule.id for rule in policy.text_rules]) == (["A"], ["B"])
+
+
+@pytest.mark.promise("plan.as_made")
+async def test_rules_see_a_plan_in_the_order_in_which_it_is_made() -> None:
+    """Notices go out after the changes, wherever the model wrote them."""
+    play = Stage()
+    play.talk.rounds[1] = [("notify_person", {}), APPROVE]
+    await play.run()
+    binding = next(request for request in play.policy.asked if request.calls)
+    assert [call.tool for call in binding.calls] == ["approve_claim", "notify_person"]
+
+
+def test_a_file_without_connections_has_the_given_tool_server(tmp_path: Path) -> None:
+    (tmp_path / "tenant.json").write_text('{"id": "t", "connections": []}')
+    (one,) = FileTenants.read(tmp_path / "tenant.json", "http://tools:9009").record.connections
+    assert (one.id, one.url) == ("default", "http://tools:9009")
+
+
+class Versions(Tenants):
+    """Every version there was; ``now`` holds."""
+
+    def __init__(self, *records: TenantRecord) -> None:
+        self._records = {record.version: record for record in records}
+        self.now = records[0]
+
+    @override
+    async def get(self, tenant: str) -> TenantRecord:
+        return self.now
+
+    @override
+    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
+        return self.now.model_copy(update={"policies": self._records[version].policies})
+
+
+def version(number: str, policy: str, url: str = "http://office") -> TenantRecord:
+    connections = (Connection(id="office", url=url),)
+    update = {"version": number, "policies": (Policy(id=policy, version=number),), "connections": connections}
+    return office().model_copy(update={**update, "unruled_writes": "approve"})
+
+
+@pytest.mark.promise("tenant.record_next_turn")
+async def test_a_task_that_waits_keeps_its_policies_and_takes_up_new_addresses() -> None:
+    """The decision comes after the record was changed; a task that begins then has the new policies."""
+    first, second = version("1", "old"), version("2", "new", "http://moved")
+    play, tenants = Stage(), Versions(first, second)
+    play.tenants = tenants  # type: ignore[assignment]  # another double of the same port
+    await play.ends(TaskState.INPUT_REQUIRED)
+    asked_first = len(play.policy.asked)
+    tenants.now = second
+    await play.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))
+    assert len(play.policy.asked) > asked_first > 0
+    policies = {policy.id for request in play.policy.asked for policy in request.policies}
+    assert {one for one in policies if not one.startswith("process")} <= {"old"}

@@ -21,6 +21,8 @@ from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, TASK, Stage, cancel, decision, message
 
+pytestmark = pytest.mark.promise("notify.quiet_hours")
+
 BREACH = TEMPLATES["sla_breach"]
 ZONE = ZoneInfo("America/New_York")
 
@@ -42,8 +44,7 @@ async def _resting(*calls: tuple[str, JsonObject]) -> Stage:
 
 def _fired(stage: Stage) -> Turn:
     """The timer of the last turn as it comes due, and the clock with it."""
-    timer = stage.turns.ends[-1].timer
-    assert timer is not None
+    timer = stage.timer
     stage.turns.ahead += max(timer.due - stage.turns.now(), timedelta())
     return _timer(stage, timer.subject)
 
@@ -54,7 +55,6 @@ def _timer(stage: Stage, subject: str) -> Turn:
     return deadline_turn(DueTimer(record.tenant, record.session_id, record.task_id, subject, now, now))
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_in_quiet_hours_the_change_is_made_and_its_notice_waits_with_a_durable_timer() -> None:
     stage = await _resting()
     record, end = stage.turns.record, stage.turns.ends[-1]
@@ -67,12 +67,10 @@ async def test_in_quiet_hours_the_change_is_made_and_its_notice_waits_with_a_dur
         f"waiting until {local:%Y-%m-%d %H:%M} (America/New_York), when the quiet hours are over, to call notify_person"
     )
     assert record.reason == said
-    states = record.metadata["states"]
-    assert isinstance(states, list)
+    states = stage.states
     assert states[-1] == "SCHEDULE_NOTIFY"
 
 
-@pytest.mark.promise("notify.quiet_hours")
 @each_row("hours", [0, 3])
 async def test_when_they_are_over_the_notice_goes_out_the_task_ends_and_waiting_cost_no_working_time(
     hours: int,
@@ -84,7 +82,6 @@ async def test_when_they_are_over_the_notice_goes_out_the_task_ends_and_waiting_
     assert stage.turns.remembered.turns[-1] == ("agent", (record.answer or "")[:4000])
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_a_timer_that_fires_early_and_a_word_of_the_client_leave_it_waiting_for_the_same_moment() -> None:
     stage = await _resting()
     first = stage.turns.ends[-1].timer
@@ -94,7 +91,6 @@ async def test_a_timer_that_fires_early_and_a_word_of_the_client_leave_it_waitin
         assert (record.state, stage.claims.told, stage.turns.ends[-1].timer) == (TaskState.WORKING, [], first)
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_a_cancel_while_it_waits_sends_nothing() -> None:
     stage = await _resting()
     late = _fired(stage)
@@ -105,7 +101,6 @@ async def test_a_cancel_while_it_waits_sends_nothing() -> None:
     assert (stage.turns.record.state, stage.claims.told) == (TaskState.CANCELED, [])
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_dying_at_any_point_before_the_wait_loses_nothing() -> None:
     stage = await _in_quiet_hours(await begun_as(BREACH))
     assert await run_with_deaths(stage, message(TASK)) > 3
@@ -114,7 +109,6 @@ async def test_dying_at_any_point_before_the_wait_loses_nothing() -> None:
     assert (stage.turns.record.state, len(stage.claims.told)) == (TaskState.COMPLETED, 1)
 
 
-@pytest.mark.promise("notify.quiet_hours")
 @each_row("point", range(10))
 async def test_dying_at_any_point_after_the_wait_tells_once_or_asks_an_operator(point: int) -> None:
     """A notice cannot be read back: whoever finds its intent stored does not send it again."""
@@ -132,7 +126,6 @@ async def test_dying_at_any_point_after_the_wait_tells_once_or_asks_an_operator(
     assert begun or len(stage.claims.told) == 1
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_an_approval_before_the_wait_is_kept_as_given_and_its_timer_changes_nothing() -> None:
     stage = await _in_quiet_hours(await begun_as(BREACH))
     stage.policy.says = {"requires_approval": True}
@@ -145,7 +138,6 @@ async def test_an_approval_before_the_wait_is_kept_as_given_and_its_timer_change
     assert (after.state, after.reason) == (TaskState.WORKING, record.reason)
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_where_nobody_is_to_be_told_nothing_waits() -> None:
     stage = await _resting(APPROVE)
     assert stage.turns.record.state is TaskState.COMPLETED
@@ -158,7 +150,6 @@ async def test_where_nobody_is_to_be_told_nothing_waits() -> None:
     assert (record.state.is_terminal, held_back.claims.told) == (True, [])
 
 
-@pytest.mark.promise("notify.quiet_hours")
 async def test_a_tenant_without_quiet_hours_and_a_process_that_heeds_none_tell_at_once() -> None:
     stage = await begun_as(BREACH)
     await stage.run()
@@ -209,11 +200,10 @@ def test_whoever_waits_for_the_end_finds_it_quiet_no_more(at: datetime, start: t
 
 
 @each_row(("start", "end"), [("22:00", "22:00"), ("22:00Z", "07:00"), ("25:00", "07:00")])
-def test_hours_that_say_nothing_are_refused_with_the_tenants_record(start: str, end: str) -> None:
+def test_hours_that_say_nothing_are_refused_with_the_tenants_record_and_others_survive_its_json(
+    start: str, end: str
+) -> None:
     with pytest.raises(ValidationError):
         TenantRecord.model_validate({"id": "acme", "quiet_hours": {"start": start, "end": end}})
-
-
-def test_quiet_hours_survive_the_tenants_json() -> None:
     record = TenantRecord.model_validate({"id": "acme", "quiet_hours": {"start": "22:00", "end": "07:00"}})
     assert TenantRecord.model_validate_json(record.model_dump_json()).quiet_hours == NIGHT

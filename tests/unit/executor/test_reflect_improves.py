@@ -26,6 +26,8 @@ from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.stage import READ, TASK, Stage
 from tests.unit.executor_core.makers import entry, fact
 
+pytestmark = pytest.mark.promise("reflect.improvement")
+
 WEAK = "It is there."  # says nothing that was found
 BETTER = "It is there: C-1, an amount of 120.50."
 PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
@@ -61,7 +63,6 @@ def told(record: TaskRecord) -> dict[str, JsonValue]:
     return improvement
 
 
-@pytest.mark.promise("reflect.improvement")
 async def test_a_weak_answer_is_improved_once() -> None:
     one = stage()
     record = await one.run()
@@ -73,7 +74,6 @@ async def test_a_weak_answer_is_improved_once() -> None:
     assert asked(one)[0].tier.value == "haiku"
 
 
-@pytest.mark.promise("reflect.improvement")
 async def test_a_weak_run_is_asked_for_what_its_process_requires_too() -> None:
     one = doubtful("The claim is approved.", "The claim is approved: C-1, an amount of 120.50.")
     record = await one.run()
@@ -96,7 +96,6 @@ async def test_what_a_good_answer_leaves_out_is_named_and_not_asked_for_again() 
     assert '"outputs":["decision","amount","requester","reason"]' in str(told_first.messages)
 
 
-@pytest.mark.promise("reflect.improvement")
 @each_row(
     ("one", "why"),
     lambda: [
@@ -114,22 +113,19 @@ async def test_what_is_no_improvement_is_refused_and_the_answer_stays(one: Stage
     assert (told(record)["accepted"], told(record)["why"]) == (False, why)
 
 
-@pytest.mark.promise("reflect.improvement")
 async def test_a_good_answer_and_one_that_its_caller_parses_are_left_alone() -> None:
     """One word is what the solver's caller wants; nothing is added under it either."""
     good, one = Stage(), stage()
     record = await good.run()
     assert (asked(good), record.metadata["review"]) == ([], {})
     solver = SolverRequest(expected_format="single")
-    request = one.turns.record.request.model_copy(update={"solver": solver})
-    one.turns.record = one.turns.record.model_copy(update={"request": request})
+    one.change_request(solver=solver)
     one.limits = one.limits._replace(answers=AnswerRules(footer=True))
     record = await one.run()
     assert (asked(one), (record.answer or "").partition("\n\nWrites:")[0]) == ([], WEAK)
     assert "[Process:" not in (record.answer or "")
 
 
-@pytest.mark.promise("reflect.improvement")
 async def test_an_improvement_that_cannot_be_had_or_paid_fails_no_task() -> None:
     """The model is away, or the draft used up everything: the answer is as it was, and the metadata says why."""
     one, poor = stage(), stage()
@@ -145,7 +141,6 @@ async def test_an_improvement_that_cannot_be_had_or_paid_fails_no_task() -> None
     await assert_replayed(poor)
 
 
-@pytest.mark.promise("reflect.improvement")
 async def test_a_resumed_turn_finds_the_improvement_and_asks_nobody() -> None:
     """The turn died after the improvement was stored: what it came to is in the journal."""
     one = stage()
@@ -159,7 +154,6 @@ async def test_a_resumed_turn_finds_the_improvement_and_asks_nobody() -> None:
     assert asked(again) == []
 
 
-@pytest.mark.promise("reflect.improvement")
 @each_row("improved", [BETTER, "999"])
 async def test_a_replay_takes_the_same_improvement_or_none(improved: str) -> None:
     """And no notice of a footer: how long a run took is no difference."""
@@ -199,14 +193,12 @@ def test_a_claim_of_proof_is_refused_where_a_write_has_none() -> None:
     assert refusal(one, "Done and verified: 17.") == "it claims a write to be verified that is not"
 
 
-@pytest.mark.promise("reflect.improvement")
 def test_what_did_not_work_is_not_hidden() -> None:
     one = _run("The owner could not be found.", {"id": "C-1", "amount": 17})
     assert refusal(one, "The amount is 17.") == "it hides what did not work"
     assert refusal(one, "The owner could not be found; the amount is 17.") is None
 
 
-@pytest.mark.promise("reflect.improvement")
 def test_a_figure_that_nobody_found_may_go() -> None:
     one = _run("It is 18.", {"id": "C-1", "amount": 17})
     assert find_improvement(one) is not None
@@ -227,14 +219,12 @@ async def test_what_the_guard_marks_is_in_no_outcome_though_a_refusal_quotes_it(
     card = "4111 1111 1111 1111"
     one = stage(improved=f"The amount of C-1 is 120.50, paid with {card}.")
     record = await one.run()
-    outcome = one.turns.ends[-1].outcome
-    assert outcome is not None
+    outcome = one.outcome
     assert told(record)["accepted"] is False
     assert "1111" not in outcome.model_dump_json()
     assert "1111" not in "".join(event.model_dump_json() for event in one.turns.events)
 
 
-@pytest.mark.promise("reflect.improvement")
 def test_nothing_is_asked_where_no_text_could_be_better() -> None:
     """Nothing was found: there is nothing to say, and a call would be wasted."""
     assert find_improvement(_run("There is none.", {"found": False})) is None

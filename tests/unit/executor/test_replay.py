@@ -11,23 +11,18 @@ from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.replay import CannotReplay, replay
-from services.executor.ports.tools import ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
-from shared.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
+from shared.ports.models import ModelAway, ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
 from tests.unit.executor.archived import archived, assert_replayed, replayed
-from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision, message
+from tests.unit.executor.classified import nobody_answers
+from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision, keeps_silent, message, use
 
-STRANGE: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-9"})
-FIRST: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
-TELL: tuple[str, JsonObject] = ("notify_person", {"text": "Claim C-1 is approved.", "_call": {"part": 2}})
+STRANGE, FIRST = use("approve_claim", claim_id="C-9"), use("approve_claim", 1, claim_id="C-1")
+TELL = use("notify_person", 2, text="Claim C-1 is approved.")
 BLOCKED: dict[str, object] = {"blocked": True, "passed": False}
-
-
-def _nobody_thinks(_request: ModelRequest) -> ModelReply:
-    raise ModelUnavailable("overloaded")
 
 
 def _is_overloaded(_request: ModelRequest) -> ModelReply:
@@ -37,14 +32,6 @@ def _is_overloaded(_request: ModelRequest) -> ModelReply:
 async def _answers_late(_arguments: JsonObject) -> Json:
     await asyncio.sleep(0.01)
     return {"id": "C-1"}
-
-
-def _nobody_answers(_arguments: JsonObject) -> Json:
-    raise ToolSilent("cut off")
-
-
-def _asks_a_person(stage: Stage) -> None:
-    stage.change_tenant(unruled_writes="approve")
 
 
 @pytest.mark.promise("replay.same_end")
@@ -62,7 +49,7 @@ async def test_a_task_that_wrote_is_replayed_to_the_same_end() -> None:
 @each_row("word", ["approve", "reject"])
 async def test_a_task_of_several_turns_is_replayed_turn_by_turn(word: str) -> None:
     stage = Stage()
-    _asks_a_person(stage)
+    stage.change_tenant(unruled_writes="approve")
     await stage.run()
     await stage.run(message("how is it going?", "turn-1b"))
     record = await stage.run(decision(word))
@@ -78,7 +65,7 @@ async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(f
     stage = Stage()
     match fault:
         case "model":
-            stage.thinks = _nobody_thinks
+            stage.thinks = nobody_answers
         case "tools":
             stage.servers.go_down("office")
         case "policy":
@@ -88,7 +75,7 @@ async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(f
         case "plan":
             stage.talk.rounds = [[READ], *[[STRANGE]] * 5]
         case _:
-            stage.servers.add("get_claim", _nobody_answers)
+            stage.servers.add("get_claim", keeps_silent)
     record = await stage.run()
     assert record.state is not TaskState.COMPLETED
     await assert_replayed(stage)
@@ -111,7 +98,7 @@ async def test_a_task_that_rested_while_the_model_was_away_is_replayed_through_i
 @each_row("word", ["approve", "reject"])
 async def test_a_task_of_two_plans_and_two_questions_is_replayed(word: str) -> None:
     stage = Stage(f"{TASK}. Tell the clerk")
-    _asks_a_person(stage)
+    stage.change_tenant(unruled_writes="approve")
     stage.talk.parts = [(TASK, "do"), ("Tell the clerk", "do")]
     stage.talk.rounds = [[READ], [FIRST], [FIRST], [TELL]]  # what is proposed twice adds nothing: the plan closes
     await stage.run()
@@ -125,7 +112,7 @@ async def test_a_task_of_two_plans_and_two_questions_is_replayed(word: str) -> N
 async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end() -> None:
     """The one beside it had not been finished then."""
     stage = Stage()
-    stage.servers.add("get_other", _nobody_answers)
+    stage.servers.add("get_other", keeps_silent)
     stage.servers.add("get_claim", _answers_late)
     stage.talk.rounds = [[READ, ("get_other", {})], [APPROVE]]
     await stage.run()
@@ -136,10 +123,10 @@ async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end(
 async def test_an_end_that_was_never_stored_is_not_the_tasks_end() -> None:
     """The worker died between noting how its run ended and storing that end; the next attempt went on to an answer."""
     tried = Stage()
-    tried.thinks = _nobody_thinks
+    tried.thinks = nobody_answers
     await tried.run()
     stage = Stage()
-    stage.thinks = _nobody_thinks
+    stage.thinks = nobody_answers
     stage.turns.die_before = tried.turns.stored - 1
     with pytest.raises(Died):
         await stage.run()
@@ -155,7 +142,7 @@ async def test_an_attempt_is_given_again_what_that_attempt_was_given(die_before:
     """The tools had changed when the second attempt began; the step that the first had paid for stays as it was."""
     stage = Stage()
     await stage.dies(die_before)
-    stage.servers.add("get_weather", _nobody_answers)
+    stage.servers.add("get_weather", keeps_silent)
     await stage.run(attempts=2)
     assert (await replayed(stage)).difference == ""
 
@@ -191,7 +178,7 @@ async def test_a_step_a_checkpoint_or_a_write_that_is_another_is_the_first_diffe
 async def test_a_question_asked_a_minute_earlier_is_the_same_question() -> None:
     """Its deadline is reckoned from the moment in which it is asked; the rest of it is compared."""
     stage = Stage()
-    _asks_a_person(stage)
+    stage.change_tenant(unruled_writes="approve")
     record = await stage.run()
     asked = record.answer or ""
     assert record.state is TaskState.INPUT_REQUIRED

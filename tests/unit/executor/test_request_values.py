@@ -14,7 +14,7 @@ from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, 
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import READ, TASK, Stage, use
 
 LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 500', action="require_approval", level="cfo")
 SMALL = ToolRule(id="SMALL", kind="only_when", tool="pay", condition="amount <= 500")
@@ -44,15 +44,14 @@ def test_it_can_trigger_a_rule_and_not_clear_one(
 
 
 @each_row(("unproven", "refused"), [((), False), (("amount",), True), (("note",), False)])
-def test_it_opens_no_tool_either(unproven: tuple[str, ...], refused: bool) -> None:
+def test_it_opens_no_tool_either_and_a_rule_about_another_tool_is_not_held_up(
+    unproven: tuple[str, ...], refused: bool
+) -> None:
+    """What the request says does not matter to a rule that is settled by the tool alone."""
     verdict = evaluate(_asked(50, unproven, Policy(id="p", tool_rules=(SMALL,))), ConditionCache())
     assert bool(verdict.refusals) is refused
-
-
-def test_a_rule_about_another_tool_is_not_held_up() -> None:
-    """What the request says does not matter to a rule that is settled by the tool alone."""
     other = LIMIT.model_copy(update={"condition": 'tool == "hire" && amount > 500'})
-    assert evaluate(_asked(50, ("amount",), Policy(id="p", rules=(other,))), ConditionCache()).passed
+    assert evaluate(_asked(50, unproven, Policy(id="p", rules=(other,))), ConditionCache()).passed
 
 
 def _unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:
@@ -83,9 +82,8 @@ def test_somebody_elses_record_proves_nothing() -> None:
 @each_row("trusts", [True, False])
 async def test_the_worker_names_them_in_production_only(trusts: bool) -> None:
     """The claim was read; what is paid for it is the request's word."""
-    play = Stage()
+    play = Stage(TASK, [READ], [use("approve_claim", claim_id="C-1", paid="120.50")])
     play.servers.add("approve_claim", play.claims.approve, ToolClass.CHANGE)
-    play.talk.rounds[1] = [("approve_claim", {"claim_id": "C-1", "paid": "120.50"})]
     play.limits = play.limits._replace(trusts_requests=trusts)
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)

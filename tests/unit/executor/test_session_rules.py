@@ -75,7 +75,7 @@ async def test_two_reads_asked_for_in_one_breath_under_a_shared_limit_are_one_re
     play.only_asks()
     play.talk.rounds = [[READ, READ_2]]
     await play.run()
-    assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
+    assert play.servers.called("get_claim") == [READ[1]]
 
 
 @each_row("process", ["general", "order_management", "customer_onboarding"])
@@ -142,8 +142,7 @@ def asks_about_the_second_plan() -> Stage:
     """A task that approves one claim in its first plan and asks a person about another in its second."""
     ask = Rule(id="ASK", condition='claim_id == "C-2"', action="require_approval", level="manager")
     play = _play(_ONCE, "Approve claims C-1 and C-2")
-    play.policy = RealPolicy()
-    play.set_rules(ask, _ONCE)
+    play.judge_by(ask, _ONCE)
     play.talk.rounds = [[READ, READ_2], [APPROVE], [APPROVE_2]]
     return play
 
@@ -227,19 +226,20 @@ def _then_reads(read: Use, rule: ToolRule, *rules: Rule) -> Stage:
     return play
 
 
-@pytest.mark.promise("tools.only_after")
-async def test_a_read_that_may_only_follow_a_write_is_made_after_it_in_the_same_task() -> None:
-    play = _then_reads(RECEIPT, ToolRule(id="PAID", kind="only_after", tool="get_receipt", after=("approve_claim",)))
-    await play.run()
-    assert (play.claims.applied, play.servers.called("get_receipt")) == (["C-1"], [{"claim_id": "C-1"}])
+@pytest.mark.promise("tools.only_after", "tools.reads_under_rules")
+async def test_a_read_that_may_only_follow_a_write_is_made_after_it_and_a_limit_that_both_share_counts_the_write() -> (
+    None
+):
+    after = ToolRule(id="PAID", kind="only_after", tool="get_receipt", after=("approve_claim",))
+    play, limited = _then_reads(RECEIPT, after), _then_reads(READ_2, _TWO)
+    for one in (play, limited):
+        await one.run()
+        assert one.claims.applied == ["C-1"]
+    assert play.servers.called("get_receipt") == [RECEIPT[1]]
+    assert READ_2[1] not in limited.servers.called("get_claim")
 
 
-@pytest.mark.promise("tools.reads_under_rules")
-async def test_a_limit_that_reads_and_writes_share_counts_the_writes_of_the_task_for_its_reads() -> None:
-    play = _then_reads(READ_2, ToolRule(id="TWO", kind="at_most", tool="*_claim", limit=2))
-    await play.run()
-    assert play.claims.applied == ["C-1"]
-    assert READ_2[1] not in play.servers.called("get_claim")
+_TWO = ToolRule(id="TWO", kind="at_most", tool="*_claim", limit=2)
 
 
 @pytest.mark.promise("tools.reads_under_rules")

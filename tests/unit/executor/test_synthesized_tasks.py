@@ -9,11 +9,10 @@ from shared.contracts.learning_files import FileReport, FileRequest, LearningFil
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState
 from tests.doubles.memory_learned import MemoryLearned
-from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
-from tests.unit.executor.archived import replayed
+from tests.unit.executor.archived import assert_replayed, replayed
 from tests.unit.executor.classified import asked, classification, nobody_answers, stage_of
 from tests.unit.executor.stage import APPROVE, READ, TASK, RealPolicy, Stage, decision
 
@@ -100,25 +99,20 @@ async def test_a_design_that_cannot_be_followed_is_not_kept(design: Json, proble
 
 @pytest.mark.promise("synthesis.fallback")
 @each_row("fault", ["model", "store"])
-async def test_without_a_design_the_task_is_carried_out_as_general(fault: str) -> None:
-    stage = _made_up()
+async def test_without_a_design_or_with_a_kept_one_that_cannot_be_followed_the_task_is_carried_out_as_general(
+    fault: str,
+) -> None:
+    stage, kept = _made_up(), _made_up()
     if fault == "model":
         stage.talk.helpers["new_process"] = nobody_answers
     else:
         stage.learned.broken = "down"
-    record = await stage.run()
-    assert (classification(record)["process_type"], record.state) == ("general", TaskState.COMPLETED)
-    assert stage.learned.processes == {}
+    record = await stage.ends(TaskState.COMPLETED)
+    assert (classification(record)["process_type"], stage.learned.processes) == ("general", {})
     assert (await replayed(stage)).difference == ""
-
-
-@pytest.mark.promise("synthesis.fallback")
-async def test_a_kept_process_that_cannot_be_followed_any_more_is_not() -> None:
-    stage = _made_up()
-    stage.learned.processes["acme", "badge_renewal"] = '{"process_type": "badge_renewal", "states": ["MUTATE"]}'
-    record = await stage.run()
-    assert record.metadata["process_type"] == "general"
-    assert asked(stage, "NEW PROCESS") == []
+    kept.learned.processes["acme", "badge_renewal"] = '{"process_type": "badge_renewal", "states": ["MUTATE"]}'
+    assert (await kept.run()).metadata["process_type"] == "general"
+    assert asked(kept, "NEW PROCESS") == []
 
 
 _OLD: JsonObject = {
@@ -148,21 +142,15 @@ async def test_a_kept_process_that_cannot_be_followed_still_asks_a_person(kept: 
 
 
 @pytest.mark.promise("synthesis.replayed")
-@each_row("die_before", [None, *range(1, 9)])
-async def test_a_task_of_a_synthesized_process_is_resumed_and_replayed(die_before: int | None) -> None:
+@each_row("die_before", [100, *range(1, 9)])
+async def test_a_task_of_a_synthesized_process_is_resumed_and_replayed(die_before: int) -> None:
     """Nobody is asked in the replay, and what was kept meanwhile does not matter."""
     stage = _made_up()
-    stage.turns.die_before = die_before
-    if die_before is not None:
-        with pytest.raises(Died):
-            await stage.run()
-        stage.turns.die_before = None
-    record = await stage.run(attempts=2)
+    record = await stage.survives(die_before)
     assert record.metadata["process_type"] == "badge_renewal"
     assert len(asked(stage, "NEW PROCESS")) <= 2
     stage.learned.processes.clear()
-    done = await replayed(stage)
-    assert (done.at, done.difference, done.answer) == ("", "", record.answer)
+    await assert_replayed(stage)
 
 
 @pytest.mark.promise("synthesis.data")

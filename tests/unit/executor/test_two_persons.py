@@ -15,6 +15,8 @@ from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, MANAGER, TASK, Stage, decision
 
+pytestmark = pytest.mark.promise("gate.two_persons")
+
 INCIDENT = TEMPLATES["incident_response"]
 SECOND = Principal(id="second", roles=(Role.APPROVER,))
 
@@ -28,7 +30,6 @@ async def _concerned(row: dict[str, Json], *, strict: bool = False) -> Stage:
     return stage
 
 
-@pytest.mark.promise("gate.two_persons")
 async def test_payment_data_in_what_was_read_takes_two_different_people() -> None:
     stage = await _concerned({"summary": "Cardholder data may have leaked"})
     record = stage.turns.record
@@ -41,7 +42,6 @@ async def test_payment_data_in_what_was_read_takes_two_different_people() -> Non
     assert record.metadata["approval"] == "approved by boss, second"
 
 
-@pytest.mark.promise("gate.two_persons")
 async def test_a_process_that_dies_between_the_two_still_takes_both() -> None:
     stage = await _concerned({"summary": "Cardholder data may have leaked"})
     await run_with_deaths(stage, decision("approve", MANAGER, "first"))
@@ -50,7 +50,6 @@ async def test_a_process_that_dies_between_the_two_still_takes_both() -> None:
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
-@pytest.mark.promise("gate.two_persons")
 async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> None:
     stage = await begun_as(INCIDENT, APPROVE)
     stage.policy.says = {"requires_approval": True}
@@ -61,7 +60,6 @@ async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> N
     assert "asks for more people than have approved" in (record.answer or "")
 
 
-@pytest.mark.promise("gate.two_persons")
 @each_row(
     ("kind", "row", "text"),
     [
@@ -116,7 +114,6 @@ async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_
     assert (stage.turns.record.state, len(stage.claims.applied)) == (waits, int(not asked))
 
 
-@pytest.mark.promise("gate.two_persons")
 @each_row(
     ("arguments", "shown", "found"),
     [

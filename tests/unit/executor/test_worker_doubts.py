@@ -5,11 +5,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
+from services.executor.core.session.ledger import brief_operator, describe_doubt
 from services.executor.ports.tools import ToolAnswer, ToolSilent
+from services.gateway.features.console.views.tasks import doubts_of
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
-from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import Resolution, Role, TaskState, ToolClass
+from shared.domain.exact_json import Json, JsonObject, i_json
+from shared.domain.words import Resolution, Role, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
+from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, keeps_silent, kills, message, schema
 
@@ -48,8 +53,7 @@ def word(
 
 def late(stage: Stage) -> Turn:
     """The timer of the doubt as it comes due."""
-    timer = stage.turns.ends[-1].timer
-    assert timer is not None
+    timer = stage.timer
     subject: dict[str, object] = {"subject": timer.subject}
     base = {"turn_id": "turn-d", "task_id": "task-1", "kind": TurnKind.DEADLINE, "principal": CLERK}
     return Turn.model_validate({**base, "received_at": datetime.now(UTC), "data": subject})
@@ -262,3 +266,35 @@ async def test_a_retry_is_asked_about_once_more_where_a_read_shows_the_write_tha
     assert (stage.statuses, len(asked)) == (["in_doubt"], 1)
     await stage.ends(DONE, turn=word(stage, "done", turn_id="turn-s"))
     assert (stage.statuses, len(asked)) == (["unverified"], 1)
+
+
+_CALL = PlannedCall(
+    call_id="c1", connection_id="co", tool="pay_invoice", tool_class=ToolClass.CHANGE, arguments_json='{"id":"I-1"}'
+)
+_SILENT = LedgerEntry(
+    key="t:h:c1",
+    call=_CALL,
+    arguments_json='{"id":"I-1"}',
+    plan_hash="h",
+    status=WriteStatus.IN_DOUBT,
+    sending_at=datetime(2026, 4, 1, 12, 0, 5, tzinfo=UTC),
+    open_until=datetime(2026, 4, 1, 12, 0, 41, tzinfo=UTC),
+)
+
+
+@pytest.mark.promise("doubt.late_application")
+def test_an_operator_is_told_that_a_silent_server_may_apply_the_call_later() -> None:
+    told = brief_operator([_SILENT])
+    assert "sent 12:00:05, waited for until 12:00:41 UTC" in told
+    assert "may apply it later: look there before you say retry" in told
+
+
+@pytest.mark.promise("doubt.late_application")
+def test_the_console_shows_until_when_an_operator_may_decide() -> None:
+    until = datetime(2026, 4, 2, 12, 0, tzinfo=UTC)
+    told = i_json(describe_doubt(_SILENT.model_copy(update={"decide_by": until})))
+    record = a_record().model_copy(update={"state": TaskState.INPUT_REQUIRED, "metadata": {"doubts": [told]}})
+
+    (doubt,) = doubts_of(record)
+
+    assert (doubt.call_id, doubt.deadline) == ("c1", until)

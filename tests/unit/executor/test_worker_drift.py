@@ -85,24 +85,15 @@ async def test_a_column_that_no_alias_explains_stays_an_error_and_is_not_guessed
 
 
 @pytest.mark.promise("drift.remembered")
-async def test_a_later_task_of_the_session_is_corrected_before_its_call() -> None:
-    first, second = drifted(), drifted()
+async def test_a_later_task_of_the_session_is_corrected_before_its_call_and_corrected_again_where_that_fails() -> None:
+    first, second, other, third = drifted(), drifted(), drifted("amount"), drifted("amount")
     await first.run()
-    second.turns.remembered = first.turns.remembered
-    await second.run()
-    assert columns(second) == [NEW]
-    assert second.servers.called("describe_table") == []
-
-
-@pytest.mark.promise("drift.remembered")
-async def test_a_correction_that_no_longer_holds_is_corrected_again() -> None:
-    first, second = drifted(), drifted("amount")
-    await first.run()
-    second.turns.remembered = first.turns.remembered
-    await second.run()
-    assert columns(second) == [NEW, OLD]
-    third = drifted("amount")
-    third.turns.remembered = second.turns.remembered
+    for stage in (second, other):
+        stage.turns.remembered = first.turns.remembered
+        await stage.run()
+    assert (columns(second), second.servers.called("describe_table")) == ([NEW], [])
+    assert columns(other) == [NEW, OLD]
+    third.turns.remembered = other.turns.remembered
     await third.run()
     assert columns(third) == [OLD]
 

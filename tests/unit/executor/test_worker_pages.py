@@ -1,11 +1,9 @@
 """Long lists in the middle of a task: read to their end in journaled steps, and seen by the model in part."""
 
-from collections.abc import Callable
-
 import pytest
 
 from services.executor.core.tools.paginate import MOST, ListBounds
-from services.executor.ports.tools import ToolAnswer, ToolSilent
+from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.words import TaskState, ToolClass
@@ -13,7 +11,7 @@ from tests.doubles.paged_lists import PagedList
 from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, decision, message, the_fact
+from tests.unit.executor.stage import Stage, decision, keeps_silent, message, the_fact
 
 
 def listing_stage(count: int, shape: str = "page_total") -> tuple[Stage, PagedList]:
@@ -58,29 +56,21 @@ async def test_a_killed_run_goes_on_with_the_page_that_is_missing(dies_at: int) 
 
 
 @pytest.mark.promise("pages.says_what_is_missing")
-async def test_a_ceiling_stands_in_the_fact_and_before_the_model() -> None:
+async def test_a_ceiling_and_a_page_that_is_refused_stand_in_the_fact_and_before_the_model() -> None:
     stage, _ = listing_stage(100)
     stage.limits = stage.limits._replace(lists=ListBounds(pages=3))
     await stage.run()
     assert "NOT all rows: 30 rows from 3 pages" in the_fact(stage).note
     assert all("LIST_PAGES" in prompt for prompt in prompts(stage))
-
-
-def _fails_on_page(paged: PagedList, number: int) -> Callable[[JsonObject], "Json | ToolAnswer"]:
-    def handler(given: JsonObject) -> "Json | ToolAnswer":
-        return ToolAnswer("too many requests", is_error=True) if given.get("page") == number else paged(given)
-
-    return handler
-
-
-@pytest.mark.promise("pages.says_what_is_missing")
-async def test_a_page_that_is_refused_leaves_what_was_read_and_is_said() -> None:
-    stage, paged = listing_stage(35)
-    stage.servers.add("list_claims", _fails_on_page(paged, 3), input_schema=paged.schema)
-    await stage.run()
-    assert the_fact(stage).ok
-    assert "page 3 could not be read" in the_fact(stage).note
-    assert "too many requests" in the_fact(stage).note
+    refused, paged = listing_stage(35)
+    busy = ToolAnswer("too many requests", is_error=True)
+    shown = paged.schema
+    refused.servers.add(
+        "list_claims", lambda given: busy if given.get("page") == 3 else paged(given), input_schema=shown
+    )
+    await refused.run()
+    assert the_fact(refused).ok
+    assert all(word in the_fact(refused).note for word in ("page 3 could not be read", "too many requests"))
 
 
 @pytest.mark.promise("pages.read")
@@ -159,24 +149,17 @@ async def test_a_proof_on_the_last_page_of_a_list_is_found(shape: str) -> None:
 
 
 @pytest.mark.promise("pages.proof")
-async def test_a_list_that_cannot_be_read_whole_proves_nothing() -> None:
+async def test_a_list_that_cannot_be_read_whole_proves_nothing_and_a_lost_write_is_looked_for_on_every_page() -> None:
     """Neither that the write took hold nor that it did not: it is unverified, and said so."""
-    stage = proved_by_a_list(35)
+    stage, lost = proved_by_a_list(35), proved_by_a_list(35)
     stage.limits = stage.limits._replace(lists=ListBounds(pages=2))
     await stage.run()
-    assert stage.statuses == ["unverified"]
-    assert stage.claims.applied == ["C-1"]
+    assert (stage.statuses, stage.claims.applied) == (["unverified"], ["C-1"])
 
+    def loses(given: JsonObject) -> Json:
+        lost.claims.approve(given)
+        return keeps_silent(given)
 
-@pytest.mark.promise("pages.proof")
-async def test_a_lost_write_is_not_called_absent_because_page_one_shows_no_change() -> None:
-    stage = proved_by_a_list(35)
-    approve = stage.claims.approve
-
-    def lost(given: JsonObject) -> Json:
-        approve(given)
-        raise ToolSilent("cut")
-
-    stage.servers.add("approve_claim", lost, ToolClass.CHANGE)
-    await stage.run()
-    assert (stage.statuses, stage.claims.applied) == (["verified"], ["C-1"])
+    lost.servers.add("approve_claim", loses, ToolClass.CHANGE)
+    await lost.run()
+    assert (lost.statuses, lost.claims.applied) == (["verified"], ["C-1"])

@@ -10,7 +10,7 @@ from shared.ports.models import Tier
 from tests.doubles.scripted_model import json_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import APPROVE, ONE, READ_2, TASK, Stage, keeps_silent, the_fact, use
+from tests.unit.executor.stage import APPROVE, ONE, READ_2, TASK, Stage, keeps_silent, schema, the_fact, use
 
 BUSY = ToolAnswer("429 Too Many Requests", is_error=True)
 GONE = ToolAnswer("Unknown tool: get_claim", is_error=True)
@@ -206,7 +206,7 @@ async def test_a_parameter_that_was_renamed_is_sent_under_its_new_name_and_remem
 def only_a_search(answer: Json) -> Stage:
     """The claim's own tool is gone, and there is but a search, of which nobody knows whether it asks the same."""
     stage = gone()
-    text: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    text = schema("text")
     stage.servers.add("search_claims", lambda given: stage.claims.get({"claim_id": given["text"]}), input_schema=text)
     stage.servers.add("search_budgets", lambda _: {"id": "B-1"}, input_schema=text)
     stage.servers.add("get_claim", lambda _: ToolAnswer("not for you", is_error=True), input_schema=ONE)

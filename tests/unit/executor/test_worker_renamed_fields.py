@@ -53,15 +53,11 @@ async def test_a_field_of_a_rule_is_shown_under_the_rules_name_too_and_that_is_s
         {"id": "C-1", "total": None},
         {"id": "C-1", "amount": None, "total": "3"},
         {"id": "C-1", "total": {"eur": 1}},
+        {"id": "C-1", "value": "red"},  # which holds no figure
+        {"id": "C-1", "total": "see annex"},
     ],
 )
 async def test_what_is_there_or_ambiguous_or_another_thing_stays_as_it_is(record: JsonObject) -> None:
-    fact = await read(record)
-    assert (fact.result, fact.note) == (record, "")
-
-
-@each_row("record", [{"id": "C-1", "value": "red"}, {"id": "C-1", "total": "see annex"}])
-async def test_a_word_that_may_mean_an_amount_is_none_where_it_holds_no_figure(record: JsonObject) -> None:
     fact = await read(record)
     assert (fact.result, fact.note) == (record, "")
 
@@ -93,15 +89,11 @@ async def test_two_expected_fields_never_become_one_column() -> None:
     assert (await read(record, "amount > 5000 && total > 1")).result == record
 
 
-async def test_the_record_of_something_else_keeps_its_names() -> None:
-    """A budget's total is no amount of the claim, whatever a rule about claims says."""
-    budget: JsonObject = {"id": "B-9", "total": "9000.00"}
-    assert (await read(budget, tool="get_budget")).result == budget
-
-
-async def test_where_the_task_names_things_of_two_kinds_nothing_is_taken_for_another_name() -> None:
-    budget: JsonObject = {"id": "B-2", "total": "9000.00"}
-    assert (await read(budget, text="Move B-2 for C-1", tool="get_budget")).result == budget
+@each_row("text", ["", "Move B-2 for C-1"])
+async def test_the_record_of_something_else_keeps_its_names(text: str) -> None:
+    """A budget's total is no amount of the claim, also where the task names things of two kinds."""
+    budget: JsonObject = {"id": "B-2" if text else "B-9", "total": "9000.00"}
+    assert (await read(budget, text=text, tool="get_budget")).result == budget
 
 
 async def test_a_field_that_the_task_names_is_shown_under_that_name() -> None:

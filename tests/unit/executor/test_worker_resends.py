@@ -11,6 +11,8 @@ from tests.each_row import each_row
 from tests.unit.executor.stage import Stage, cancel, keeps_silent, schema, use
 from tests.unit.executor.test_worker_doubts import word
 
+pytestmark = pytest.mark.promise("I3.our_key")
+
 _KEYED = schema("claim_id", "[once]", closed=True)
 DONE, WAITS = TaskState.COMPLETED, TaskState.INPUT_REQUIRED
 
@@ -46,7 +48,6 @@ def keyed(
     return stage, office
 
 
-@pytest.mark.promise("I3.our_key")
 @each_row(("before", "after"), [(1, 0), (2, 0), (1, 1)])
 @each_row("read_back", [True, False])
 async def test_a_lost_call_is_sent_again_under_the_same_key_and_applied_once(
@@ -58,7 +59,6 @@ async def test_a_lost_call_is_sent_again_under_the_same_key_and_applied_once(
     assert stage.statuses == ["verified" if read_back else "unverified"]
 
 
-@pytest.mark.promise("I3.our_key")
 @each_row("required", [["claim_id"], ["claim_id", "once"]])
 async def test_the_key_is_the_ledgers_and_no_part_of_the_planned_arguments_nor_shown_to_the_model(
     required: list[Json],
@@ -93,7 +93,6 @@ async def test_a_resend_that_is_refused_or_finds_no_server_says_nothing_of_the_s
     assert (stage.statuses, len(office.keys) > 1) == (["in_doubt"], True)
 
 
-@pytest.mark.promise("I3.our_key")
 async def test_resends_are_bounded_and_then_an_operator_is_asked() -> None:
     stage, office = keyed(lost_before=10)
     await stage.ends(WAITS)
@@ -102,14 +101,12 @@ async def test_resends_are_bounded_and_then_an_operator_is_asked() -> None:
     assert len(office.keys) == 3
 
 
-@pytest.mark.promise("I3.our_key")
 async def test_a_field_that_the_tool_does_not_have_permits_no_resend() -> None:
     stage, office = keyed(shape=schema("claim_id", closed=True), lost_before=1)
     await stage.ends(WAITS)
     assert (stage.statuses, office.keys) == (["absent"], ["None"])
 
 
-@pytest.mark.promise("I3.our_key")
 async def test_dying_at_any_step_of_a_resend_applies_the_write_once() -> None:
     whole, _ = keyed(lost_before=1)
     await whole.run()
@@ -136,7 +133,6 @@ async def _died_before_its_resend() -> tuple[Stage, KeyedOffice]:
     return stage, office
 
 
-@pytest.mark.promise("I3.our_key")
 @each_row("later", [schema("[claim_id]"), schema(closed=True)])
 async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again(later: JsonObject) -> None:
     stage, office = await _died_before_its_resend()
@@ -145,7 +141,6 @@ async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again(later: J
     assert (stage.statuses, len(office.keys)) == (["in_doubt"], 1)
 
 
-@pytest.mark.promise("I3.our_key")
 @each_row("servers_down", [True, False])
 async def test_a_run_that_ends_before_its_resend_leaves_the_doubt_as_it_was(servers_down: bool) -> None:
     stage, office = await _died_before_its_resend()

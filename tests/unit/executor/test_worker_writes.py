@@ -268,41 +268,33 @@ async def test_a_half_done_plan_asks_for_its_verdict_again_in_another_attempt() 
 
 @pytest.mark.promise("I2.no_old_verdict")
 @each_row("says", [{"passed": False, "blocked": True}, {"requires_approval": True, "policy_hash": "newer"}])
-async def test_the_remaining_calls_are_not_sent_when_the_rules_changed(says: dict[str, object]) -> None:
-    stage = await half_done()
+async def test_the_remaining_calls_are_not_sent_when_the_rules_changed_or_nobody_judges(
+    says: dict[str, object],
+) -> None:
+    stage, unjudged = await half_done(), await half_done()
     stage.policy.says = says
-    record = await stage.run(attempts=2)
-    assert (record.state, stage.servers.called("close_claim")) == (TaskState.FAILED, [])
-    assert (record.metadata["escalated"], "half done" in (record.reason or "")) == (True, True)
-    assert "approve_claim" in (record.answer or "")
+    record = await stage.ends(FAILED, attempts=2, why="half done", says="approve_claim")
+    assert record.metadata["escalated"] is True
+    unjudged.policy.fails_from = 1
+    await unjudged.ends(FAILED, attempts=2)
+    assert stage.servers.called("close_claim") == unjudged.servers.called("close_claim") == []
 
 
 @pytest.mark.promise("I2.no_old_verdict")
-async def test_without_a_policy_service_a_half_done_plan_goes_no_further() -> None:
-    stage = await half_done()
-    stage.policy.fails_from = 1
-    record = await stage.run(attempts=2)
-    assert (record.state, stage.servers.called("close_claim")) == (TaskState.FAILED, [])
-
-
-@pytest.mark.promise("I2.no_old_verdict")
-async def test_a_verdict_that_has_aged_is_renewed_before_the_next_call() -> None:
+@each_row(("seconds", "asked"), [(40, 2), (0, 1)])
+async def test_a_verdict_that_has_aged_is_renewed_before_the_next_call_and_a_fresh_one_is_not(
+    seconds: int, asked: int
+) -> None:
+    """One verdict lets the whole plan go out."""
     stage = two_writes()
 
     def slow(given: JsonObject) -> Json:
-        stage.turns.ahead += timedelta(seconds=40)
+        stage.turns.ahead += timedelta(seconds=seconds)
         return stage.claims.approve(given)
 
     stage.servers.add("approve_claim", slow, ToolClass.CHANGE)
     await stage.run()
-    assert len(stage.policy.asked) == 2
-
-
-async def test_a_fresh_verdict_is_not_asked_for_again() -> None:
-    """One verdict lets the whole plan go out."""
-    stage = two_writes()
-    await stage.run()
-    assert len(stage.policy.asked) == 1
+    assert len(stage.policy.asked) == asked
 
 
 async def test_a_plan_of_which_nothing_is_left_to_send_needs_no_verdict() -> None:

@@ -16,6 +16,8 @@ from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import tool
 
+pytestmark = pytest.mark.promise("conversation.agreement")
+
 NOW = datetime(2026, 11, 27, 9, tzinfo=UTC)
 
 
@@ -64,7 +66,6 @@ def _find(
     return SourceFinder(KnownSources((task,), facts, values, NOW, (task,))).find(call, called, part)
 
 
-@pytest.mark.promise("conversation.agreement")
 @each_row(
     ("task", "called", "given", "why"),
     [
@@ -113,7 +114,6 @@ def test_what_the_part_says_otherwise_is_sent_back_and_marked_for_a_person(
     )
 
 
-@pytest.mark.promise("conversation.agreement")
 @each_row(
     ("task", "amount", "others", "is_told"),
     [
@@ -149,7 +149,6 @@ _PEOPLE = (_read("r1", "find_people", [{"id": "T-1", "name": "Ann Lee", "address
                                        {"id": "T-2", "name": "Ann Lee", "address": "Quay 17, unit 3"}]),)  # fmt: skip
 
 
-@pytest.mark.promise("conversation.agreement")
 @each_row(
     ("task", "called", "given", "facts", "why"),
     [
@@ -187,30 +186,23 @@ def test_a_share_is_one_of_the_row_under_the_key_whatever_other_ids_it_has() -> 
     assert not found.problems
 
 
-@pytest.mark.promise("conversation.agreement")
 def test_a_text_of_many_listed_pieces_or_one_long_word_is_read_at_once() -> None:
     for text in ("1or" * 60 + "1 x V-703", "x" * 60_000 + " by 55 V-703"):
         assert _find(text, DISCOUNT, {"invoice_id": "V-703", "amount": 1}, FACTS).call.tool == DISCOUNT.name
 
 
-@pytest.mark.promise("conversation.agreement")
-def test_two_notes_on_one_record_are_no_repeat() -> None:
+def test_two_notes_on_one_record_are_no_repeat_and_values_of_two_records_are_not_swapped() -> None:
     comment = _tool("add_comment", "ticket_id", "text")
     other: JsonObject = {"ticket_id": "TCK-12", "text": "The invoice is paid."}
     given: JsonObject = {"ticket_id": "TCK-12", "text": "The printer is ready."}
     task = "Comment on TCK-12 that the printer is ready, then that the invoice is paid."
     assert not _find(task, comment, given, (), (), (other,)).doubts
-
-
-@pytest.mark.promise("conversation.agreement")
-def test_values_of_two_records_are_not_swapped() -> None:
     one: JsonObject = {"invoice_id": "V-703", "amount": 15}
-    other: JsonObject = {"invoice_id": "V-704", "amount": 10}
+    other = {"invoice_id": "V-704", "amount": 10}
     found = _find("Discount V-703 by 10 and V-704 by 15.", DISCOUNT, one, FACTS, (), (other,))
     assert any("of another record" in doubt for doubt in found.doubts)
 
 
-@pytest.mark.promise("conversation.agreement")
 def test_a_part_with_a_condition_is_not_carried_out_before_anything_was_read() -> None:
     order, given = _tool("order_part", "part_id", "quantity"), cast(JsonObject, {"part_id": "P-52", "quantity": 20})
     task = "Order 20 of P-52 if its stock is below 10."
@@ -219,7 +211,6 @@ def test_a_part_with_a_condition_is_not_carried_out_before_anything_was_read() -
     assert not _find("Order 20 of P-52.", order, given, ()).doubts
 
 
-@pytest.mark.promise("conversation.agreement")
 def test_an_edit_that_sets_nothing_is_refused() -> None:
     task = "Raise the pay of E-1 by 4 percent."
     facts = (_read("r1", "get_employee", {"employee_id": "E-1", "email": "a@b.example"}, employee_id="E-1"),)
@@ -229,7 +220,6 @@ def test_an_edit_that_sets_nothing_is_refused() -> None:
     assert "nothing to change" in _find(task, nested, {"employee_id": "E-1", "changes": {}}, facts).problems[0]
 
 
-@pytest.mark.promise("conversation.agreement")
 @each_row(
     ("changes", "is_asked"),
     [
@@ -308,7 +298,6 @@ def test_an_identifier_that_a_text_brought_up_is_not_made_good_by_reading_it(
     assert any("reading it makes it no task" in why for why in found.problems) is is_refused
 
 
-@pytest.mark.promise("conversation.agreement")
 @each_row(
     ("task", "amount", "literal", "why"),
     [
@@ -330,7 +319,6 @@ def test_an_amount_of_an_earlier_answer_is_read_again(task: str, amount: str, li
     assert [doubt for doubt in found.doubts if why in doubt] if why else not found.doubts
 
 
-@pytest.mark.promise("conversation.agreement")
 def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_is_refused() -> None:
     other = _read("r3", "get_invoice", {"invoice_id": "V-704", "amount": 60}, invoice_id="V-704")
     facts = (*FACTS, other, _read("r4", "get_invoice", {"invoice_id": "V-703", "amount": 755}, invoice_id="V-703"))
@@ -347,7 +335,6 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     assert _find("Pay V-703 and V-704.", PAY, given, facts, calls=(both,)).problems
 
 
-@pytest.mark.promise("conversation.agreement")
 @each_row(
     ("task", "job", "why"),
     [

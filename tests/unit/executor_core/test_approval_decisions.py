@@ -82,15 +82,12 @@ def test_an_approval_is_given_exactly_by_enough_yeses_before_any_no(words: list[
 BLOCK = {"rule_id": "r1", "policy_id": "p", "action": "block", "reason": "never on Sundays"}
 
 
-def test_of_several_calls_those_are_named_that_a_rule_blocks() -> None:
+@pytest.mark.promise("I2.no_verdict_no_write")
+def test_of_several_calls_those_are_named_that_a_rule_blocks_and_a_broken_policy_is_a_refusal() -> None:
     plan = WritePlan(task_id="t", calls=(call({"id": "V-1"}), call({"id": "V-2"}, "c2")))
     blocked = verdict(passed=False, blocked=True, triggered_rules=[{**BLOCK, "call_id": "c2"}])
     with pytest.raises(Rejected, match=r'^blocked by policy: r1: never on Sundays \(approve_claim {"id":"V-2"}\)$'):
         refuse_if_blocked(blocked, plan)
-
-
-@pytest.mark.promise("I2.no_verdict_no_write")
-def test_a_broken_policy_is_a_refusal() -> None:
     problem = {"rule_id": "r1", "policy_id": "p", "message": "no such word"}
     with pytest.raises(Rejected, match="policy invalid, so nothing was written: r1: no such word"):
         refuse_if_blocked(verdict(problems=[problem]))

@@ -46,33 +46,32 @@ PRICE = Price(input=3000, output=15000, cache_read=300, cache_write=3750)
 SMALL = Size(prefix=100, fresh=100)
 
 
-def test_a_call_that_does_not_fit_is_not_made() -> None:
-    """Nothing is set aside for it either."""
+@each_row(
+    ("spent", "ceilings", "share", "why"),
+    [
+        (0, Ceilings(tokens=150), BudgetShare.WHOLE, "TASK_TOKENS"),
+        (7_000, Ceilings(tokens=9_500), BudgetShare.READING, "a quarter is kept"),
+        (0, Ceilings(tokens=10**6, nanos=900_000), BudgetShare.WHOLE, "TASK_MONEY"),  # tokens are left, money is not
+    ],
+)
+def test_a_call_that_does_not_fit_is_not_made_and_nothing_is_set_aside_for_it(
+    spent: int, ceilings: Ceilings, share: BudgetShare, why: str
+) -> None:
+    """What reads may use three quarters; the plan of writes and the answer may use all."""
     spending = TaskSpending()
-    with pytest.raises(BudgetSpent):
-        spending.reserve("k", SMALL, 1000, Ceilings(tokens=150), PRICE, BudgetShare.WHOLE)
-    assert spending.counted == CallCost()
+    spending.settle(Settlement("other", CallCost(spent, 0), "d"))
+    with pytest.raises(BudgetSpent, match=why):
+        spending.reserve("k", SMALL, 1000, ceilings, PRICE, share)
+    assert spending.counted == CallCost(spent, 0)
 
 
 def test_an_answer_is_shortened_to_what_is_left() -> None:
     """The request is paid for first; the rest of the budget is the longest answer."""
     reservation = TaskSpending().reserve("k", SMALL, 1000, Ceilings(tokens=600), PRICE, BudgetShare.WHOLE)
     assert (reservation.max_tokens, reservation.amount.tokens) == (500, 600)
-
-
-def test_a_quarter_is_kept_for_the_plan_and_the_answer() -> None:
-    """What reads may use three quarters; the plan of writes may use all."""
     spending = TaskSpending()
     spending.settle(Settlement("other", CallCost(7_000, 0), "d"))
-    with pytest.raises(BudgetSpent, match="a quarter is kept"):
-        spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000 - 500), PRICE, BudgetShare.READING)
     assert spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000), PRICE, BudgetShare.WHOLE).max_tokens == 1000
-
-
-def test_money_is_a_ceiling_of_its_own() -> None:
-    """Tokens may be left, and money not."""
-    with pytest.raises(BudgetSpent, match="TASK_MONEY"):
-        TaskSpending().reserve("k", SMALL, 1000, Ceilings(tokens=10**6, nanos=900_000), PRICE, BudgetShare.WHOLE)
 
 
 def test_a_reservation_whose_call_was_never_answered_stays_counted() -> None:
@@ -85,12 +84,15 @@ def test_a_reservation_whose_call_was_never_answered_stays_counted() -> None:
     assert later.counted == first.amount + CallCost(7, 7)
 
 
-def test_a_stored_reply_settles_its_reservation() -> None:
+@pytest.mark.promise("budget.doubtful_usage")
+def test_a_stored_reply_settles_its_reservation_also_one_of_an_earlier_version() -> None:
     """The journal alone says what was spent, whoever reads it."""
     reserved = TaskSpending().reserve("k", SMALL, 1000, Ceilings(), PRICE, BudgetShare.WHOLE)
     reply = {"spent": Settlement(reserved.name, CallCost(40, 50), "2026-01-02").as_json()}
     spending = TaskSpending([reserved.entry, JournalEntry("k", "model", json.dumps(reply))])
     assert spending.counted == CallCost(40, 50)
+    stored = '{"spent": {"name": "reserve:1:k", "tokens": 40, "nanos": 50, "day": "2026-01-02"}}'
+    assert settlement_in(stored) == Settlement("reserve:1:k", CallCost(40, 50), "2026-01-02")
 
 
 def test_tokens_count_what_is_fresh_and_money_counts_everything() -> None:
@@ -168,12 +170,6 @@ def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usag
     assert settlement_in(settled) == Settlement("n", amount, "d", doubt=why)
 
 
-@pytest.mark.promise("budget.doubtful_usage")
-def test_a_settlement_of_an_earlier_version_can_be_read() -> None:
-    stored = '{"spent": {"name": "reserve:1:k", "tokens": 40, "nanos": 50, "day": "2026-01-02"}}'
-    assert settlement_in(stored) == Settlement("reserve:1:k", CallCost(40, 50), "2026-01-02")
-
-
 def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
     """And a tier that two models may serve costs as the dearer one."""
     tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.HAIKU: ("cheap", "dear")})
@@ -212,8 +208,8 @@ def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
     assert ("planned and not done: pay" in end.reason) is (state is TaskState.FAILED)
 
 
-@pytest.mark.parametrize("figure", ["", "840"])
-@pytest.mark.parametrize("left", [False, True])
+@each_row("figure", ["", "840"])
+@each_row("left", [False, True])
 def test_a_task_is_partial_only_if_it_has_something_to_tell_and_no_part_is_left_undone(figure: str, left: bool) -> None:
     part = PartOfTask(number=1, quote="the open claims", kind=DO if left else FIND_OUT)
     values = (NamedValue(name="total", operation="sum", operands=(), value=figure),) if figure else ()

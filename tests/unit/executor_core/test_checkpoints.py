@@ -108,12 +108,8 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
     assert found.dossier.verdict.triggered_rules[0].values["a"] is not True
 
 
-def test_before_the_first_checkpoint_there_is_no_progress() -> None:
-    assert latest([]) is None
-
-
 def test_a_checkpoint_of_the_version_before_names_its_process_alone() -> None:
+    assert latest([]) is None  # before the first one there is no progress
     older = {"process_type": "payroll", "path": [FsmState.ASSESS], "visited": [FsmState.ASSESS]}
-
     assert Progress.model_validate(older).template == TEMPLATES["payroll"]
     assert Progress.model_validate({**older, "process_type": "gone"}).template == GENERAL

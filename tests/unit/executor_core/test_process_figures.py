@@ -74,13 +74,10 @@ def test_of_several_budgets_the_one_counts_that_the_claim_leads_to() -> None:
     """The claim names a person, and the person's department is the budget's."""
     claim = fact({"id": "E-1", "employee_id": "P-1", "amount": "40"}, "f1", "get_expense")
     person = fact({"id": "P-1", "name": "Ann Lee", "department": "North"}, "f2", "get_employee")
-    rows: list[Json] = [
-        {"id": "B-1", "department": "South", "available": 1},
-        {"id": "B-2", "department": "North", "available": 100},
-    ]
-    assert _computed("expense_approval", "Approve E-1", claim, person, fact(rows, "f3", "list_budgets")) == {
-        "budget_after": "60"
-    }
+    budgets = ("B-1", "South", 1), ("B-2", "North", 100)
+    rows: list[Json] = [{"id": one, "department": where, "available": left} for one, where, left in budgets]
+    computed = _computed("expense_approval", "Approve E-1", claim, person, fact(rows, "f3", "list_budgets"))
+    assert computed == {"budget_after": "60"}
 
 
 _OTHER = fact({"id": "B-2", "department": "North", "available": "5.00"}, "f3", "get_department_budget")
@@ -135,13 +132,16 @@ def test_a_pay_run_is_summed_by_period_and_country_and_compared_with_the_bank_fi
 
 
 @pytest.mark.promise("process.figures.plain")
-def test_amounts_of_two_currencies_are_not_summed() -> None:
-    rows: list[Json] = [
-        {"id": "R-1", "gross": "1.00", "currency": "EUR"},
-        {"id": "R-2", "gross": "1.00", "currency": "USD"},
-    ]
+def test_neither_amounts_of_two_currencies_nor_what_an_answer_says_of_its_list_are_summed() -> None:
+    """``total`` is another name for an amount, and counts the rows here; two aliases that disagree are ambiguous."""
+    rows: list[Json] = [{"id": f"R-{one}", "gross": "1.00", "currency": one} for one in ("EUR", "USD")]
     found = _found("payroll", "Run payroll", fact(rows, "f1", "list_payroll_runs"))
     assert "different currencies" in next(one.text for one in found.missing if one.name == "total_gross")
+    figure = Figure(name="sum", operation="sum", operands=("invoice.amount",))
+    listed = _one(figure, [fact({"invoices": [{"id": "V-1", "amount": 5}], "total": 1}, "f1", "list_invoices")])
+    figure = Figure(name="sum", operation="sum", operands=("claim.amount",))
+    same, other = (_one(figure, [fact({"id": "C-1", "price": 5, "cost": one}, "f1", "get_claim")]) for one in (5, 6))
+    assert [[one.value for one in found.values] for found in (listed, same, other)] == [["5"], ["5"], []]
 
 
 @pytest.mark.promise("process.figures")
@@ -156,23 +156,6 @@ def test_gaps_are_the_required_documents_of_this_customer_that_are_missing_or_ex
     ]
     documents = fact(rows, "f2", "list_kyc_documents")
     assert _computed("compliance_audit", "Audit customer C-1", customer, documents) == {"kyc_gaps": "2"}
-
-
-@pytest.mark.promise("process.figures.plain")
-def test_what_an_answer_says_of_its_list_is_no_record() -> None:
-    """``total`` is another name for an amount, and counts the rows here."""
-    figure = Figure(name="sum", operation="sum", operands=("invoice.amount",))
-    found = _one(figure, [fact({"invoices": [{"id": "V-1", "amount": 5}], "total": 1}, "f1", "list_invoices")])
-    assert [one.value for one in found.values] == ["5"]
-
-
-@pytest.mark.promise("process.figures.plain")
-def test_two_aliases_that_disagree_are_ambiguous() -> None:
-    figure = Figure(name="sum", operation="sum", operands=("claim.amount",))
-    same = _one(figure, [fact({"id": "C-1", "price": 5, "cost": 5}, "f1", "get_claim")])
-    other = _one(figure, [fact({"id": "C-1", "price": 5, "cost": 6}, "f1", "get_claim")])
-    assert [one.value for one in same.values] == ["5"]
-    assert not other.values
 
 
 @pytest.mark.promise("process.figures.plain")
@@ -247,17 +230,10 @@ def test_each_row_without_a_call_is_found_with_its_age_and_way() -> None:
 
 
 @pytest.mark.promise("process.routes")
-def test_a_call_about_the_customer_is_about_all_that_they_owe() -> None:
+def test_a_call_about_the_customer_is_about_all_that_they_owe_and_a_task_about_one_row_not_about_the_others() -> None:
+    """What stands in every row names none of them."""
     assert [row.id for row in _left({"receivable_id": "R-1"}, {"customer_id": "c-3"})] == ["R-2"]
-
-
-@pytest.mark.promise("process.routes")
-def test_what_stands_in_every_row_names_none_of_them() -> None:
     assert len(_left({"agent_id": "A-1"})) == 4
-
-
-@pytest.mark.promise("process.routes")
-def test_a_task_about_one_row_is_not_about_the_others() -> None:
     assert [row.id for row in _left(task="Send a reminder for R-2")] == ["R-2"]
 
 
@@ -273,12 +249,8 @@ def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
     ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
     run = _run()
     facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
-    assert [row.id for row in rows_without_call(run.update_dossier(facts=facts), _TASK, plan())] == [
-        "R-1",
-        "R-2",
-        "R-3",
-        "R-4",
-    ]
+    left = rows_without_call(run.update_dossier(facts=facts), _TASK, plan())
+    assert [row.id for row in left] == ["R-1", "R-2", "R-3", "R-4"]
 
 
 @pytest.mark.promise("process.own_way")

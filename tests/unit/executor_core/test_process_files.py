@@ -42,8 +42,11 @@ _FIGURE = '{name = "left", operation = "difference", operands = ["budget.left", 
 
 
 @pytest.mark.promise("process.files")
-def test_an_executor_starts_with_processes_that_can_be_followed() -> None:
+def test_an_executor_starts_with_processes_that_can_be_followed_and_names_every_wrong_thing_at_once() -> None:
     refuse_bad_files()
+    template = ProcessTemplate(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
+    with pytest.raises(BadTemplate, match=r"no process_type.*begin with DECOMPOSE.*stands once"):
+        refuse_bad(template)
 
 
 @pytest.mark.promise("process.files")
@@ -66,13 +69,6 @@ def test_an_executor_starts_with_processes_that_can_be_followed() -> None:
 def test_what_would_silently_do_nothing_is_refused_when_the_file_is_read(more: str, why: str) -> None:
     with pytest.raises(BadTemplate, match=why):
         refuse_bad(read_template(f"{PLAIN}{more}\n"))
-
-
-@pytest.mark.promise("process.files")
-def test_every_wrong_thing_is_named_at_once() -> None:
-    template = ProcessTemplate(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
-    with pytest.raises(BadTemplate, match=r"no process_type.*begin with DECOMPOSE.*stands once"):
-        refuse_bad(template)
 
 
 @pytest.mark.promise("process.files")

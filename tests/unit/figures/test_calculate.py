@@ -176,10 +176,13 @@ def test_a_share_is_told_from_its_percentage() -> None:
     assert asked("product", "r1.net", "20", known=known).value == "40"
 
 
-def test_a_figure_in_two_currencies_of_the_task_has_none() -> None:
+def test_a_figure_in_two_currencies_of_the_task_has_none_and_a_name_is_never_taken_twice() -> None:
     known = KnownFigures((), (), ("Change $500 into 500 EUR", "and 90 GBP"), TODAY)
     assert asked("sum", "500", known=known).currency == ""
     assert asked("sum", "90", known=known).currency == "GBP"
+    first = asked("sum", "r1.amount", name="total")
+    again = calculate({"operation": "count", "operands": ["r1"], "name": "Total"}, KNOWN._replace(values=(first,)))
+    assert again.name == "Total_2"
 
 
 @each_row(
@@ -214,12 +217,6 @@ def test_made_tools_are_further_operations() -> None:
     value = calculate(given, KNOWN, made)
     assert (value.value, value.made_by) == ("1680.01", own.by)
     assert audit([value], KNOWN, made) == ()
-
-
-def test_a_name_is_never_taken_twice() -> None:
-    first = asked("sum", "r1.amount", name="total")
-    again = calculate({"operation": "count", "operands": ["r1"], "name": "Total"}, KNOWN._replace(values=(first,)))
-    assert again.name == "Total_2"
 
 
 @each_row(

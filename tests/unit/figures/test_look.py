@@ -58,14 +58,11 @@ def test_dates_are_sorted_as_dates() -> None:
     assert answer["shown"] == [{"d": "2026-01-05"}, {"d": "10 February 2026"}, {"d": "02.03.2026"}, {"d": None}]
 
 
-def test_a_long_text_is_looked_at_by_its_lines() -> None:
+def test_a_long_text_is_looked_at_by_its_lines_and_a_record_or_a_list_in_it_by_its_path() -> None:
     text = "\n".join(f"line {at}" for at in range(2000))
     answer = look({"ref": "r1", "list": "body", "where": ["text contains '1999'"]}, [fact({"body": text}, "r1")])
     assert isinstance(answer, dict)
     assert answer["shown"] == [{"line": 2000, "text": "line 1999"}]
-
-
-def test_a_record_and_a_list_in_it_are_looked_at_by_their_path() -> None:
     assert asked(ref="r2", list="claim", fields=["id"])["shown"] == [{"id": "C-1"}]
     assert asked(ref="r2", list="claim.lines")["shown"] == [{"value": 1}, {"value": 2}]
 
@@ -108,9 +105,11 @@ def test_an_answer_is_bounded_whatever_the_rows_are(rows: list[dict[str, Json]],
         assert len(dumps(answer)) <= MOST_SHOWN
 
 
-def test_the_tool_has_a_closed_schema() -> None:
+def test_the_tool_has_a_closed_schema_and_no_figure_becomes_a_float() -> None:
     assert LOOK.input_schema["additionalProperties"] is False
     assert len(LOOK.description) <= 1200
+    answer = look({"ref": "r1"}, [fact([{"a": Decimal("0.1")}], "r1")])
+    assert dumps(answer) == '{"matching":1,"rows":1,"shown":[{"a":0.1}]}'
 
 
 def test_a_long_result_is_shown_by_its_first_rows_with_its_fields_and_its_length() -> None:
@@ -130,8 +129,3 @@ def test_a_shortened_result_keeps_its_bound_and_says_what_it_lacks(rows: list[di
     shown, note = shorten_result([*rows], most)
     assert len(dumps(shown)) <= most
     assert (note == "") is (dumps(shown) == dumps([*rows]))
-
-
-def test_no_figure_becomes_a_float() -> None:
-    answer = look({"ref": "r1"}, [fact([{"a": Decimal("0.1")}], "r1")])
-    assert dumps(answer) == '{"matching":1,"rows":1,"shown":[{"a":0.1}]}'

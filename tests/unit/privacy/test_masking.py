@@ -118,13 +118,9 @@ def test_what_a_model_said_with_placeholders_goes_back_as_it_said_it(texts: list
     assert again.messages[-1].blocks == (TextBlock(answer),)
 
 
-@pytest.mark.promise("privacy.stable")
-def test_what_placeholders_are_is_said_in_the_static_prompt() -> None:
+@pytest.mark.promise("privacy.stable", "model.own_blocks")
+def test_what_placeholders_are_is_said_in_the_static_prompt_and_a_models_own_blocks_are_left_alone() -> None:
     assert MASKS_TOLD in load().role
-
-
-@pytest.mark.promise("model.own_blocks")
-def test_a_models_own_blocks_are_left_alone() -> None:
     thought = OpaqueBlock('{"type":"thinking","thinking":"PROTECTED_CARD_1Z"}', "m")
     history = ModelRequest(Tier.HAIKU, (), (Message("user", (TextBlock(CARD),)), Message("assistant", (thought,))))
     hidden = mask_request(history, "")
@@ -248,9 +244,12 @@ def test_a_value_is_found_in_any_surroundings(value: str, around: str) -> None:
 
 
 @pytest.mark.promise("privacy.marks")
-def test_data_is_redacted_by_its_fields_too() -> None:
+def test_data_is_redacted_by_its_fields_too_and_a_number_in_json_if_it_is_a_card() -> None:
     told = without_marks({"password": "abc", "cards": [4111111111111111], "n": 1.5, "deep": ({"x": "536-90-4399"},)})
     assert told == {"password": "[password]", "cards": ["[card]"], "n": 1.5, "deep": ({"x": "[ssn]"},)}
+    assert without_marks({"a": 30569309025904, "b": 3056930902590}) == {"a": "[card]", "b": 3056930902590}
+    assert marked_values("0.4111111111111111") == {}  # a fraction
+    assert marked_values("pay de89370400440532013000") == {"de89370400440532013000": MarkKind.IBAN}
 
 
 @pytest.mark.promise("privacy.marks")
@@ -269,10 +268,6 @@ def test_the_shortest_of_its_kind_is_marked(text: str) -> None:
     assert marked_values(text)
 
 
-def test_a_number_in_json_is_redacted_if_it_is_a_card() -> None:
-    assert without_marks({"a": 30569309025904, "b": 3056930902590}) == {"a": "[card]", "b": 3056930902590}
-
-
 _WHOLE = [("", True), (" ", True), ("(", True), (".", True), ("x.", True), ("é", False), ("_", False), ("7", False)]
 
 
@@ -282,9 +277,3 @@ def test_a_number_is_marked_unless_it_goes_on_before_its_first_character(value: 
     for before, is_whole in _WHOLE:
         assert (value in marked_values(f"{before}{value}")) == is_whole
         assert (value in marked_values(f"ab, {before}{value}, c")) == is_whole
-
-
-@pytest.mark.promise("privacy.marks")
-def test_a_fraction_is_no_card_and_an_iban_may_be_written_in_small_letters() -> None:
-    assert marked_values("0.4111111111111111") == {}
-    assert marked_values("pay de89370400440532013000") == {"de89370400440532013000": MarkKind.IBAN}

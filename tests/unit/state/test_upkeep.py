@@ -1,34 +1,33 @@
-"""When the reaper looks where, and when what ended is archived."""
+"""When the reaper looks where, who takes what it finds, and when what ended is archived."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 from typing_extensions import override
 
 from services.executor.core.turn.archiving import Archiver
+from services.executor.core.turn.local_wakes import FEW_SESSIONS, LocalFirstWakes
 from services.executor.entrypoints.upkeep_loop import ArchiveNews, UpkeepPlan, keep_archived
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
+from tests.doubles.heard_wakes import HeardWakes
+from tests.doubles.idle_runner import IdleRunner
+from tests.each_row import each_row
 
 EVERYWHERE = list(range(PARTITIONS))
 
 
-def test_a_sweep_comes_first_and_again_after_its_pause() -> None:
-    plan = UpkeepPlan(sweep_seconds=5.0)
+def test_a_sweep_comes_first_and_again_after_its_pause_and_where_something_falls_due_then() -> None:
+    plan, due = UpkeepPlan(sweep_seconds=5.0), UpkeepPlan(sweep_seconds=60.0)
     assert list(plan.partitions(100.0)) == EVERYWHERE
     plan.note(EVERYWHERE, {}, 100.0)
     assert (list(plan.partitions(104.9)), list(plan.partitions(105.0))) == ([], EVERYWHERE)
-
-
-def test_a_partition_in_which_something_falls_due_is_looked_at_then() -> None:
-    plan = UpkeepPlan(sweep_seconds=60.0)
-    plan.note(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
-    assert (list(plan.partitions(101.0)), list(plan.partitions(101.5))) == ([], [3])
-    plan.note([3], {}, 101.5)
-    assert list(plan.partitions(102.0)) == []
-    assert list(plan.partitions(130.0)) == [9]
+    due.note(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
+    assert (list(due.partitions(101.0)), list(due.partitions(101.5))) == ([], [3])
+    due.note([3], {}, 101.5)
+    assert (list(due.partitions(102.0)), list(due.partitions(130.0))) == ([], [9])
 
 
 async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
@@ -100,3 +99,59 @@ async def test_news_of_several_ends_come_together_and_once() -> None:
     first = await news.next(5.0)
     assert set(first) == {partition_of("acme", "s1"), partition_of("acme", "s2")}
     assert len(await news.next(0.01)) == 64
+
+
+ONE = ("acme", "s1")
+
+
+class _Down(HeardWakes):
+    @override
+    async def wake_unattended(
+        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        if list(sessions):
+            raise StoreUnavailable("the queue is down")
+        return ()
+
+
+@pytest.mark.promise("reaper.near_first")
+@each_row("begun", [True, False])
+async def test_a_find_is_taken_here_although_the_queue_is_down(begun: bool) -> None:
+    runner = IdleRunner(running=0)
+    assert await LocalFirstWakes(runner, _Down()).wake_unattended([ONE], begun=begun) == [ONE]
+    assert runner.offered == [ONE]
+
+
+async def test_what_can_be_neither_queued_nor_taken_here_is_said() -> None:
+    with pytest.raises(StoreUnavailable):
+        await LocalFirstWakes(IdleRunner(running=FEW_SESSIONS), _Down()).wake_unattended([ONE])
+
+
+@each_row("runner", [IdleRunner(running=FEW_SESSIONS), IdleRunner(running=0, takes=False)])
+async def test_what_is_not_taken_here_goes_to_the_queue(runner: IdleRunner) -> None:
+    """A busy process spreads the work; a session that it could not claim may be free in a moment."""
+    queue = HeardWakes()
+    await LocalFirstWakes(runner, queue).wake_unattended([ONE], begun=True)
+    assert queue.heard == [ONE]
+
+
+async def test_what_others_are_to_take_is_queued_before_anything_is_taken_here() -> None:
+    """To claim takes time where everything was dead: nobody else waits for it."""
+
+    class Slow(IdleRunner):
+        @override
+        async def offer(self, tenant: str, session_id: str) -> bool:
+            assert len(queue.heard) == 3
+            return await super().offer(tenant, session_id)
+
+    runner, queue = Slow(running=0), HeardWakes()
+    found = [("acme", f"s{number}") for number in range(FEW_SESSIONS + 3)]
+    assert sorted(await LocalFirstWakes(runner, queue).wake_unattended(found, begun=True)) == sorted(found)
+    assert (len(runner.offered), queue.heard) == (FEW_SESSIONS, found[FEW_SESSIONS:])
+
+
+async def test_a_session_that_nobody_has_begun_is_left_to_the_queue() -> None:
+    """It may stand there already, and then it has its place."""
+    runner, queue = IdleRunner(running=0), HeardWakes(queued=[ONE])
+    assert await LocalFirstWakes(runner, queue).wake_unattended([ONE]) == []
+    assert runner.offered == []

@@ -12,6 +12,8 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 from tests.each_row import each_row
 
+pytestmark = pytest.mark.promise("I4.proof")
+
 VERIFIED, UNVERIFIED = WriteStatus.VERIFIED, WriteStatus.UNVERIFIED
 SHOP: JsonObject = {"order_id": "O-1"}
 
@@ -39,7 +41,6 @@ BONN: JsonObject = {"order_id": "O-1", "address": {"city": "Bonn"}}
 LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}
 
 
-@pytest.mark.promise("I4.proof")
 @each_row(
     ("shown", "status"),
     [
@@ -68,7 +69,6 @@ def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status:
     assert judge(shown).status is status
 
 
-@pytest.mark.promise("I4.proof")
 @each_row(
     ("arguments", "before", "after", "status"),
     [
@@ -112,7 +112,6 @@ def samples(zinc: int, iron: int) -> list[Json]:
     return [{"testCode": "zinc", "value": zinc}, {"testCode": "iron", "value": iron}]
 
 
-@pytest.mark.promise("I4.proof")
 @each_row(
     ("arguments", "before", "after", "status"),
     [
@@ -137,7 +136,6 @@ def test_a_value_counts_under_any_name_where_the_named_record_changed_to_it_or_b
     assert judge(shown).status is status
 
 
-@pytest.mark.promise("I4.proof")
 @each_row(
     ("tool", "before", "after", "status"),
     [
@@ -160,24 +158,22 @@ def test_a_call_that_names_a_record_alone_is_proved_by_the_state_in_which_it_lef
     assert judge(acknowledged).status is status
 
 
-@pytest.mark.promise("I4.proof")
 def test_a_record_is_the_same_one_though_one_of_its_ids_changed() -> None:
     before: JsonObject = {"clerk_id": "E-1", "order_id": "O-1", "depot_id": "D-1"}
-    assert (
-        judge(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, before, {**before, "clerk_id": "E-2"})).status
-        is VERIFIED
-    )
-    assert judge(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, before, before)).status is UNVERIFIED
-    other: JsonObject = {**before, "order_id": "O-2", "clerk_id": "E-2"}
-    listed: Json = [before, {**other, "clerk_id": "E-3"}]
-    assert judge(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, listed, [before, other])).status is UNVERIFIED
+    changed, other = {**before, "clerk_id": "E-2"}, {**before, "order_id": "O-2", "clerk_id": "E-2"}
+
+    def assigned(earlier: Json, later: Json) -> WriteStatus:
+        return judge(wrote("assign_order", {**SHOP, "clerk_id": "E-2"}, earlier, later)).status
+
+    assert assigned(before, changed) is VERIFIED
+    assert assigned(before, before) is UNVERIFIED
+    assert assigned([before, {**other, "clerk_id": "E-3"}], [before, other]) is UNVERIFIED
 
 
 NOTE: JsonObject = {"order_id": "O-1", "text": "late"}
 LATE: JsonObject = {"id": 1, "text": "late"}
 
 
-@pytest.mark.promise("I4.proof")
 @each_row(
     ("before", "after", "status"),
     [
@@ -199,7 +195,6 @@ def test_what_was_made_is_exactly_one_more_record_than_before(before: Json, afte
     assert judge(wrote("add_note", NOTE, before, after)).status is status
 
 
-@pytest.mark.promise("I4.proof")
 def test_what_a_call_without_any_id_makes_is_one_more_row() -> None:
     rows: list[Json] = [{"id": 1, "title": "x", "state": "open"}]
     for added, status in ((1, VERIFIED), (2, UNVERIFIED)):
@@ -208,25 +203,19 @@ def test_what_a_call_without_any_id_makes_is_one_more_row() -> None:
         assert judge(wrote("create_ticket", {"title": "x"}, rows, after, None, {})).status is status
 
 
-@pytest.mark.promise("I4.proof")
 def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() -> None:
     def answered(result: Json) -> WriteStatus:
         return judge(wrote("add_note", NOTE, [], [{"id": 1, "kind": "note"}], result)).status
 
     assert answered({"kind": "note"}) is UNVERIFIED
     assert answered({"id": 1, "kind": "note"}) is VERIFIED
+    for guest, status in (("Ann", VERIFIED), ("Bo", UNVERIFIED)):
+        made: JsonObject = {"id": 77, "room_id": 3, "guest": guest}
+        asked: JsonObject = {"room_id": 3, "guest": "Ann"}
+        shown = wrote("book_room", asked, None, made, {"booking": {"id": 77}}, {"booking_id": 77})
+        assert judge(shown).status is status
 
 
-@pytest.mark.promise("I4.proof")
-def test_what_was_made_is_proved_under_the_id_that_only_the_answer_gave() -> None:
-    made: JsonObject = {"id": 77, "room_id": 3, "guest": "Ann"}
-    shown = wrote("book_room", {"room_id": 3, "guest": "Ann"}, None, made, {"booking": {"id": 77}}, {"booking_id": 77})
-    assert judge(shown).status is VERIFIED
-    other = wrote("book_room", {"room_id": 3, "guest": "Ann"}, None, {**made, "guest": "Bo"}, {"booking": {"id": 77}})
-    assert judge(other).status is UNVERIFIED
-
-
-@pytest.mark.promise("I4.proof")
 @each_row(
     ("tool", "arguments", "before", "after", "status"),
     [
@@ -259,7 +248,6 @@ def test_a_removal_is_proved_by_absence_after_presence(
 REVIEWED = order(approved=False, review={"state": "open"}, lines=[{"line_id": "L-1", "status": "open"}])
 
 
-@pytest.mark.promise("I4.proof")
 @each_row(
     ("changed", "status"),
     [
@@ -317,7 +305,6 @@ def test_a_read_contradicts_a_write_only_where_it_shows_something_else(
     assert (judgement.status, judgement.contradicted) == (UNVERIFIED, contradicted)
 
 
-@pytest.mark.promise("I4.proof")
 def test_a_read_that_says_yes_or_no_proves_what_the_operator_expects() -> None:
     given_: JsonObject = {"message_id": "M-1", "label": "done"}
     before, after = ({**given_, "present": present} for present in (False, True))
@@ -331,7 +318,6 @@ NAMES = st.sampled_from(["city", "note", "level"])
 NESTED = st.recursive(WORDS, lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=2), max_leaves=4)
 
 
-@pytest.mark.promise("I4.proof")
 @given(record=st.dictionaries(NAMES, NESTED, max_size=3), clocks=st.tuples(st.integers(), st.integers()))
 def test_no_running_clock_proves_a_write(record: dict[str, Json], clocks: tuple[int, int]) -> None:
     before: JsonObject = {"id": "O-1", **record, "read_at": clocks[0]}
@@ -341,7 +327,6 @@ def test_no_running_clock_proves_a_write(record: dict[str, Json], clocks: tuple[
     assert judge_lost(shown).status is not VERIFIED
 
 
-@pytest.mark.promise("I4.proof")
 @given(arguments=st.dictionaries(NAMES, NESTED, min_size=1, max_size=3))
 def test_a_server_that_stores_what_it_is_sent_is_proved_wherever_it_nests_it(arguments: dict[str, Json]) -> None:
     before: JsonObject = {"data": {"order": {"id": "O-1", "kind": "x"}}}
@@ -352,7 +337,6 @@ def test_a_server_that_stores_what_it_is_sent_is_proved_wherever_it_nests_it(arg
     assert judge_refused(shown, "no").status is WriteStatus.IN_DOUBT
 
 
-@pytest.mark.promise("I4.proof")
 @each_row(("state", "status"), [("approved", VERIFIED), ("held", UNVERIFIED)])
 def test_what_only_the_answer_says_is_proved_by_a_read_that_shows_it(state: str, status: WriteStatus) -> None:
     """The call names the order alone; its server says what the order is now."""
@@ -360,7 +344,6 @@ def test_what_only_the_answer_says_is_proved_by_a_read_that_shows_it(state: str,
     assert judge(wrote("approve_order", SHOP, order(), order(status=state), answer)).status is status
 
 
-@pytest.mark.promise("I4.proof")
 @given(arguments=st.dictionaries(NAMES, WORDS, min_size=1, max_size=3))
 def test_a_server_that_only_repeats_what_it_is_asked_proves_nothing(arguments: dict[str, str]) -> None:
     given_: JsonObject = {**SHOP, **arguments}
@@ -371,7 +354,6 @@ def test_a_server_that_only_repeats_what_it_is_asked_proves_nothing(arguments: d
         assert judge(wrote("update_order", given_, before, after, answer)).status is UNVERIFIED
 
 
-@pytest.mark.promise("I4.proof")
 @given(rows=st.lists(WORDS, max_size=4), added=st.lists(WORDS, max_size=3))
 def test_of_any_list_exactly_one_more_row_that_shows_it_is_proof(rows: list[str], added: list[str]) -> None:
     before: Json = [{"id": place, "text": word} for place, word in enumerate(rows)]
@@ -380,7 +362,6 @@ def test_of_any_list_exactly_one_more_row_that_shows_it_is_proof(rows: list[str]
     assert proved == (added.count("a") == 1)
 
 
-@pytest.mark.promise("I4.proof")
 @given(
     keyed=st.booleans(),
     before=st.lists(st.integers(0, 3), min_size=3, max_size=3),
@@ -396,7 +377,6 @@ def test_only_the_named_row_of_a_table_proves_a_change(keyed: bool, before: list
     assert (judge(shown).status is VERIFIED) == (before[1] != 3 and after[1] == 3)
 
 
-@pytest.mark.promise("I4.proof")
 @each_row(("boat", "status"), [(17, VERIFIED), (18, UNVERIFIED)])
 def test_a_field_that_names_the_record_without_its_id_shows_what_the_call_named(boat: int, status: WriteStatus) -> None:
     """The call says ``boat_id``, the berth says ``boat``."""

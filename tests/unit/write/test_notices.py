@@ -59,18 +59,11 @@ def test_no_notice_tells_of_a_change_that_failed_or_is_open(status: WriteStatus)
 
 
 @pytest.mark.promise("notify.proved_only")
-def test_no_notice_tells_of_a_change_that_its_read_back_contradicts() -> None:
-    whole = frozen(planned("c1"), NOTICE)
-    known = ledger(c1=WriteStatus.UNVERIFIED)
-    known["c1"] = known["c1"].model_copy(update={"contradicted": True})
-    going = may_go_out(whole.calls[1], whole, known)
-    assert (going.allowed, going.why_not) == (False, "c1 change_address is contradicted by its read-back")
-
-
-@pytest.mark.promise("notify.proved_only")
-def test_a_notice_that_was_frozen_without_a_sentence_waits_for_proof() -> None:
+def test_a_notice_that_was_frozen_without_a_sentence_waits_for_proof_and_one_that_does_not_fit_is_not_frozen() -> None:
     whole = plan(planned("c1"), NOTICE)
     assert not may_go_out(NOTICE, whole, ledger(c1=WriteStatus.UNVERIFIED)).allowed
+    narrow = TELL._replace(input_schema={"properties": {"body": {"type": "string", "maxLength": 20}}})
+    assert with_sentences(whole, {("office", "notify_customer"): narrow}) == whole
 
 
 @pytest.mark.promise("notify.own_part")
@@ -105,13 +98,6 @@ def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> No
 )
 def test_the_sentence_has_its_place_in_the_free_text(arguments: JsonObject, place: tuple[str, ...] | None) -> None:
     assert text_place(arguments, tool("notify", ToolClass.NOTIFY), "x") == place
-
-
-@pytest.mark.promise("notify.proved_only")
-def test_a_sentence_that_does_not_fit_is_not_frozen() -> None:
-    narrow = TELL._replace(input_schema={"properties": {"body": {"type": "string", "maxLength": 20}}})
-    whole = with_sentences(plan(planned("c1"), NOTICE), {("office", "notify_customer"): narrow})
-    assert whole == plan(planned("c1"), NOTICE)
 
 
 @given(body=st.text(min_size=1, max_size=40))

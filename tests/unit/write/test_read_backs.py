@@ -3,14 +3,19 @@
 import pytest
 
 from services.executor.core.records.read_backs import choose_read_back
+from services.executor.core.records.references import find_made_id, resolve
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import ReadBack
-from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import tool, tools
 from tests.unit.write.makers import asked_fact, change, read, schema
+
+pytestmark = pytest.mark.promise("I4.partners")
+
 
 Chosen = tuple[str, JsonObject] | None
 
@@ -32,7 +37,6 @@ APPROVE = change("approve_claim", "claim_id")
 SHOWN = asked_fact("find_claims", {"branch": "north", "limit": 9}, [{"id": "C-1"}, {"id": "C-2"}])
 
 
-@pytest.mark.promise("I4.partners")
 @each_row(
     ("write", "given", "readers", "expected"),
     [
@@ -69,7 +73,6 @@ ADD_NOTE = change("add_note", "claim_id", "text")
 NOTED: JsonObject = {"claim_id": "C-1", "text": "late"}
 
 
-@pytest.mark.promise("I4.partners")
 @each_row(
     ("write", "given", "readers", "expected"),
     [
@@ -98,7 +101,6 @@ def test_what_a_call_makes_is_looked_up_by_its_kind(
     assert chosen(write, given, *readers) == expected
 
 
-@pytest.mark.promise("I4.partners")
 @each_row(
     ("facts", "expected"),
     [
@@ -116,67 +118,41 @@ def test_the_read_that_showed_the_record_is_asked_again(facts: tuple[Fact, ...],
     assert chosen(APPROVE, CLAIM, *readers, facts=facts) == expected
 
 
-@pytest.mark.promise("I4.partners")
 def test_a_selection_that_showed_the_record_is_asked_again_where_nothing_else_shows_it() -> None:
+    """Of several records the one that the tool is about is read."""
     finder = read("find_claims", "[branch]", "[limit]")
-    assert chosen(change("approve_it", "claim_id"), CLAIM, finder, facts=(SHOWN,)) == (
-        "find_claims",
-        {"branch": "north", "limit": 9},
-    )
-
-
-@pytest.mark.promise("I4.partners")
-def test_of_several_records_the_one_that_the_tool_is_about_is_read() -> None:
+    wanted = ("find_claims", {"branch": "north", "limit": 9})
+    assert chosen(change("approve_it", "claim_id"), CLAIM, finder, facts=(SHOWN,)) == wanted
     facts = (asked_fact("show", {"q": "U-1"}, {"id": "U-1"}), asked_fact("show", {"q": "C-1"}, {"id": "C-1"}, "f2"))
     given: JsonObject = {"assignee_id": "U-1", "claim_id": "C-1"}
-    assert chosen(change("assign_claim", "assignee_id", "claim_id"), given, read("show", "q"), facts=facts) == (
-        "show",
-        {"q": "C-1"},
-    )
+    assign = change("assign_claim", "assignee_id", "claim_id")
+    assert chosen(assign, given, read("show", "q"), facts=facts) == ("show", {"q": "C-1"})
 
 
 @pytest.mark.promise("tools.catalogue_pairs")
 def test_the_operators_pair_goes_before_everything_else_and_says_what_to_expect() -> None:
+    """It may need the id that the answer gives."""
     paired = change("approve_claim", "claim_id", read_back="list_entries", status="approved")
     readers = (GET_CLAIM, read("list_entries", "[claim_id]"))
     facts = (asked_fact("get_claim", CLAIM, {"id": "C-1"}),)
     found = choose_read_back(paired, CLAIM, tools(paired, *readers), facts, "c1")
-    assert found == ReadBack(
-        tool="list_entries", arguments_json='{"claim_id":"C-1"}', expect_json='{"status":"approved"}'
-    )
-
-
-@pytest.mark.promise("tools.catalogue_pairs")
-def test_the_operators_read_may_need_the_id_that_the_answer_gives() -> None:
+    expected = '{"status":"approved"}'
+    assert found == ReadBack(tool="list_entries", arguments_json='{"claim_id":"C-1"}', expect_json=expected)
     paired = change("approve_claim", "claim_id", read_back="get_entry")
-    assert chosen(paired, CLAIM, GET_CLAIM, read("get_entry", "entry_id")) == (
-        "get_entry",
-        {"entry_id": {"$ref": "c1.<entry_id>"}},
-    )
+    wanted = ("get_entry", {"entry_id": {"$ref": "c1.<entry_id>"}})
+    assert chosen(paired, CLAIM, GET_CLAIM, read("get_entry", "entry_id")) == wanted
 
 
-@pytest.mark.promise("I4.partners")
-def test_a_barred_read_is_never_chosen() -> None:
+def test_neither_a_barred_read_nor_a_notice_or_another_servers_read_has_a_part_in_it() -> None:
     shown = asked_fact("get_claim", CLAIM, {"id": "C-1"})
     assert chosen(APPROVE, CLAIM, GET_CLAIM, facts=(shown,), barred="get_claim") is None
     assert chosen(APPROVE, CLAIM, GET_CLAIM, read("list_claims"), barred="get_claim") == ("list_claims", {})
-
-
-@pytest.mark.promise("I4.partners")
-def test_neither_a_notice_nor_another_servers_read_has_a_part_in_it() -> None:
-    elsewhere = GET_CLAIM._replace(connection_id="branch")
-    notice = tool("notify_claimant", ToolClass.NOTIFY, schema("claim_id"))
-    assert chosen(APPROVE, CLAIM, elsewhere) is None
-    assert chosen(notice, CLAIM, GET_CLAIM) is None
-
-
-@pytest.mark.promise("I4.partners")
-def test_an_id_that_only_an_earlier_answer_gives_is_passed_on_as_a_reference() -> None:
-    made: JsonObject = {"claim_id": {"$ref": "c0.<claim_id>"}}
+    assert chosen(APPROVE, CLAIM, GET_CLAIM._replace(connection_id="branch")) is None
+    assert chosen(tool("notify_claimant", ToolClass.NOTIFY, schema("claim_id")), CLAIM, GET_CLAIM) is None
+    made: JsonObject = {"claim_id": {"$ref": "c0.<claim_id>"}}  # which only an earlier answer gives
     assert chosen(APPROVE, made, GET_CLAIM) == ("get_claim", made)
 
 
-@pytest.mark.promise("I4.partners")
 def test_the_record_that_holds_the_other_id_is_read_back_and_not_the_one_it_is_given() -> None:
     """A booking has a room; the room knows nothing of it, though the tool speaks of rooms."""
     put = change("put_in_room", "booking_id", "room_id")
@@ -186,3 +162,61 @@ def test_the_record_that_holds_the_other_id_is_read_back_and_not_the_one_it_is_g
     room = asked_fact("get_room", {"room_id": "R-2"}, {"room_id": "R-2", "beds": 2})
     assert chosen(put, given, *readers, facts=(room, seen)) == ("get_booking", {"booking_id": "B-1"})
     assert chosen(put, given, *readers, facts=(room,)) == ("get_room", {"room_id": "R-2"})
+
+
+@each_row(
+    ("answer", "expected"),
+    [
+        ({"booking": {"id": 77}}, 77),
+        ({"booking_id": "seaside", "room_id": 3}, "seaside"),
+        ({"data": {"bookingId": 77, "room": {"id": 3}}}, 77),
+        ({"bookings": [{"id": 77}]}, 77),
+        ({"id": "B-7", "room": {"id": 3}}, "B-7"),
+        ({"result": {"record": {"id": 77}}}, 77),
+        ({"booking": 77}, 77),
+        ({"booking_reference": "X9"}, "X9"),
+        ([{"id": 77}], 77),
+        ("B-7", "B-7"),
+        (77, 77),
+        ({"booking": "created"}, None),
+        ({"room": {"id": 3}}, None),
+        ({"room_id": 3, "ok": True}, None),
+        ({"bookings": [{"id": 77}, {"id": 78}]}, None),
+        ([{"id": 77}, {"id": 78}], None),
+        ("created", None),
+        ({"status": "ok"}, None),
+        (None, None),
+    ],
+)
+def test_the_id_of_what_was_made_is_found_in_the_answer(answer: Json, expected: Json) -> None:
+    assert find_made_id(answer, "booking_id") == expected
+
+
+def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:
+    asked: dict[str, Json] = {"booking_id": {"$ref": "c1.<booking_id>"}}
+    assert resolve(asked, {"c1": {"booking": {"id": 77}}}) == {"booking_id": 77}
+    with pytest.raises(NoSuchPath):
+        resolve(asked, {"c1": {"status": "ok"}})
+
+
+@each_row(
+    "answer",
+    [{"data": {"fee_id": 905}}, {"result": {"fee": {"id": 905}}}, {"data": {"feeId": 905, "boat": {"id": 17}}}],
+)
+def test_a_bare_id_of_an_earlier_call_is_found_under_the_answers_wrapper(answer: Json) -> None:
+    assert resolve({"fee_id": {"$ref": "c1.fee_id"}}, {"c1": answer}) == {"fee_id": 905}
+
+
+@each_row(
+    ("answer", "name"),
+    [
+        ({"data": {"fee_id": 905}, "earlier": {"fee_id": 904}}, "fee_id"),
+        ({"data": {"fee_id": 905, "earlier": {"fee_id": 904}}}, "fee_id"),
+        ({"data": {"id": 905}}, "boat_id"),  # whose id it is, nobody says
+        ({"data": {"id": 905}}, "amount"),
+        (905, "fee_id"),
+    ],
+)
+def test_a_bare_name_that_an_answer_has_not_or_has_with_two_values_stays_an_error(answer: Json, name: str) -> None:
+    with pytest.raises(NoSuchPath):
+        resolve({"it": {"$ref": f"c1.{name}"}}, {"c1": answer})

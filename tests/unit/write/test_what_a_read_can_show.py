@@ -1,15 +1,17 @@
-"""Whether a read could show a write at all: only then does its silence say that nothing was written (I3)."""
+"""Whether a read could show a write at all, and whether what was read before a call already shows it (I3)."""
 
 from collections.abc import Callable
 
 import pytest
 
 from services.executor.core.write.field_proof import WriteEvidence
-from services.executor.core.write.settling import can_show
+from services.executor.core.write.settling import can_show, was_so_before
 from services.executor.ports.tools import ToolAnswer, ToolSilent
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, ReadBack
 from shared.contracts.tenant import CatalogueEntry
-from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import TaskState, ToolClass
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import TaskState, ToolClass, WriteStatus
 from tests.each_row import each_row
 from tests.unit.executor.stage import Stage
 
@@ -90,3 +92,48 @@ async def test_a_catalogue_can_say_that_no_read_shows_a_write(read_back: bool | 
     assert (record.state, write.status.value) == (TaskState.COMPLETED, "unverified")
     assert str(write.note).startswith("no read")
     assert (write.call.read_back is not None) is asks
+
+
+def _entry(tool: str, arguments: JsonObject, expect: JsonObject, before: Json) -> LedgerEntry:
+    read_back = ReadBack(tool="get_it", arguments_json=dumps({"id": "E-1"}), expect_json=dumps(expect))
+    call = PlannedCall(
+        call_id="c1",
+        connection_id="co",
+        tool=tool,
+        tool_class=ToolClass.CHANGE,
+        arguments_json=dumps(arguments),
+        read_back=read_back,
+    )
+    return LedgerEntry(
+        key="t:h:c1",
+        call=call,
+        arguments_json=dumps(arguments),
+        plan_hash="h",
+        status=WriteStatus.SENDING,
+        before_json=dumps(before),
+    )
+
+
+_APPROVE: tuple[str, JsonObject, JsonObject] = ("approve_expense", {"expense_id": "E-1"}, {"status": "approved"})
+_PLAINLY: tuple[str, JsonObject, JsonObject] = ("approve_expense", {"expense_id": "E-1"}, {})
+_BOOK: tuple[str, JsonObject, JsonObject] = ("book_room", {"room": "R-9", "day": "2026-04-02"}, {})
+
+
+@pytest.mark.promise("redis.tail_lost")
+@each_row(
+    ("call", "before", "shown"),
+    [
+        (_APPROVE, {"expense_id": "E-1", "status": "pending"}, False),
+        (_APPROVE, {"expense_id": "E-1", "status": "approved"}, True),
+        (_APPROVE, None, False),
+        (_PLAINLY, {"expense_id": "E-1", "status": "pending"}, False),
+        (_PLAINLY, {"expense_id": "E-1", "status": "approved"}, True),
+        (_BOOK, [], False),
+        (_BOOK, [{"booking_id": "B-1", "room": "R-9", "day": "2026-04-02"}], True),
+        (_BOOK, [{"booking_id": "B-1", "room": "R-9", "day": "2026-04-09"}], False),
+    ],
+)
+def test_only_a_record_that_has_all_of_it_shows_it(
+    call: tuple[str, JsonObject, JsonObject], before: Json, shown: bool
+) -> None:
+    assert was_so_before(_entry(*call, before)) is shown
