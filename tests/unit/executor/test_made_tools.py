@@ -57,13 +57,19 @@ async def test_nothing_is_made_unless_the_tenant_says_so_or_without_the_part(sta
 
 
 @pytest.mark.promise("made.used", "made.replayable")
-async def test_a_formula_of_the_task_becomes_an_operation_whose_values_are_signed(stage: MadeStage) -> None:
-    """A replay needs neither sandbox nor model."""
+async def test_a_formula_of_the_task_becomes_an_operation_whose_values_are_signed_and_journaled(
+    stage: MadeStage,
+) -> None:
+    """With the code that gave them; a replay needs neither sandbox nor model."""
     await stage.ends(TaskState.COMPLETED)
     (value,), (tool,) = (await _last(stage)).dossier.values, stage.made.tools["acme"]
     assert (value.value, value.made_by) == ("36.000000", tool.by)
     assert (await _last(stage)).dossier.made == (tool,)
     await assert_replayed(stage)
+    kept = {entry.key: entry.data_json for entry in await stage.turns.journal()}
+    results = [loads_object(data)["value"] for key, data in kept.items() if ":made:" in key]
+    assert results == ["36.00"] * 2, "the call, and the audit that works it out again"
+    assert any(FUNCTION.split("\\n")[0].partition("(")[0] in kept[key] for key in kept if key.endswith(":tools"))
 
 
 @pytest.mark.promise("made.independent")
@@ -149,20 +155,6 @@ async def test_where_no_function_can_be_written_the_gap_is_said_and_the_task_goe
     await stage.ends(TaskState.COMPLETED)
     assert "needs a model" in await _made_notes(stage)
     assert "unknown operation 'net_margin'" in stage.refused[0]
-
-
-@pytest.mark.promise("made.replayable")
-async def test_every_result_and_the_code_that_gave_it_stand_in_the_journal(stage: MadeStage) -> None:
-    await stage.run()
-
-    steps = {entry.key: entry.data_json for entry in await stage.turns.journal() if ":made:" in entry.key}
-    assert len(steps) == 2, "the call, and the audit that works it out again"
-    assert {loads_object(data)["value"] for data in steps.values()} == {"36.00"}
-    assert any(
-        FUNCTION.split("\\n")[0].partition("(")[0] in e.data_json
-        for e in await stage.turns.journal()
-        if e.key.endswith(":tools")
-    )
 
 
 @pytest.mark.promise("made.gap")

@@ -63,15 +63,23 @@ def told(record: TaskRecord) -> dict[str, JsonValue]:
     return improvement
 
 
-async def test_a_weak_answer_is_improved_once() -> None:
-    one = stage()
+async def test_a_weak_answer_is_improved_once_as_a_part_of_reflect_and_a_resumed_turn_asks_nobody() -> None:
+    """Whoever watches sees the phase begin once, before what is asked in it."""
+    one, again = stage(), stage(improved="never asked")
     record = await one.run()
-
     assert record.answer == BETTER
     assert told(record) == {"wanted": ["say what was found, with its figures"], "accepted": True, "why": None}
     assert len(asked(one)) == 1
     assert "say what was found" in str(asked(one)[0].messages)
     assert asked(one)[0].tier.value == "haiku"
+    told_of = [(event.kind, event.data.get("phase"), event.data.get("step")) for event in one.turns.events]
+    assert [phase for kind, phase, _ in told_of if kind == "phase"] == ["PRIME", "EXECUTE", "REFLECT"]
+    asked_at = next(place for place, (_, _, step) in enumerate(told_of) if "improve" in str(step))
+    assert told_of.index(("phase", "REFLECT", None)) < asked_at
+    again.turns.steps.update(one.turns.steps)  # it died after the improvement was stored
+    again.turns.writes.update(one.turns.writes)
+    record = await again.run(attempts=2)
+    assert (str(record.answer).startswith(BETTER), asked(again)) == (True, [])
 
 
 async def test_a_weak_run_is_asked_for_what_its_process_requires_too() -> None:
@@ -141,19 +149,6 @@ async def test_an_improvement_that_cannot_be_had_or_paid_fails_no_task() -> None
     await assert_replayed(poor)
 
 
-async def test_a_resumed_turn_finds_the_improvement_and_asks_nobody() -> None:
-    """The turn died after the improvement was stored: what it came to is in the journal."""
-    one = stage()
-    await one.run()
-    steps = dict(one.turns.steps)
-    again = stage(improved="never asked")
-    again.turns.steps.update(steps)
-    again.turns.writes.update(one.turns.writes)
-    record = await again.run(attempts=2)
-    assert (record.answer or "").startswith(BETTER)
-    assert asked(again) == []
-
-
 @each_row("improved", [BETTER, "999"])
 async def test_a_replay_takes_the_same_improvement_or_none(improved: str) -> None:
     """And no notice of a footer: how long a run took is no difference."""
@@ -188,21 +183,19 @@ def _run(
     return change(ReflectedRun(TaskState.COMPLETED, answer, progress, tuple(map(entry, statuses)), "What is C-1?"))
 
 
-def test_a_claim_of_proof_is_refused_where_a_write_has_none() -> None:
-    one = _run("Done.", {"id": "C-1", "amount": 17}, WriteStatus.UNVERIFIED)
-    assert refusal(one, "Done and verified: 17.") == "it claims a write to be verified that is not"
-
-
-def test_what_did_not_work_is_not_hidden() -> None:
-    one = _run("The owner could not be found.", {"id": "C-1", "amount": 17})
-    assert refusal(one, "The amount is 17.") == "it hides what did not work"
-    assert refusal(one, "The owner could not be found; the amount is 17.") is None
-
-
-def test_a_figure_that_nobody_found_may_go() -> None:
-    one = _run("It is 18.", {"id": "C-1", "amount": 17})
-    assert find_improvement(one) is not None
-    assert refusal(one, "It is 17.") is None
+@each_row(
+    ("answer", "improved", "statuses", "why"),
+    [
+        ("Done.", "Done and verified: 17.", [WriteStatus.UNVERIFIED], "it claims a write to be verified that is not"),
+        ("The owner could not be found.", "The amount is 17.", [], "it hides what did not work"),
+        ("The owner could not be found.", "The owner could not be found; the amount is 17.", [], None),
+        ("It is 18.", "It is 17.", [], None),
+    ],
+)
+def test_a_claim_of_proof_and_what_hides_a_failure_are_refused_while_a_figure_that_nobody_found_may_go(
+    answer: str, improved: str, statuses: list[WriteStatus], why: str | None
+) -> None:
+    assert refusal(_run(answer, {"id": "C-1", "amount": 17}, *statuses), improved) == why
 
 
 @pytest.mark.promise("reflect.idle_runs")
@@ -229,21 +222,11 @@ def test_nothing_is_asked_where_no_text_could_be_better() -> None:
     """Nothing was found: there is nothing to say, and a call would be wasted."""
     assert find_improvement(_run("There is none.", {"found": False})) is None
     assert find_improvement(_run("It is 17.", {"id": "C-1", "amount": 17})) is None
+    assert find_improvement(_run("It is 18.", {"id": "C-1", "amount": 17})) is not None
     assert find_improvement(_run("It is there.", {"id": "C-1", "amount": 17})) is not None
     for state in (TaskState.FAILED, TaskState.REJECTED, TaskState.INPUT_REQUIRED):
         ended = _run("x", {"id": "C-1", "amount": 17})._replace(state=state)
         assert find_improvement(ended) is None
-
-
-async def test_the_review_is_told_as_a_part_of_reflect() -> None:
-    """Whoever watches sees the phase begin once, before what is asked in it."""
-    one = stage()
-    await one.run()
-    told_of = [(event.kind, event.data.get("phase"), event.data.get("step")) for event in one.turns.events]
-    assert [phase for kind, phase, _ in told_of if kind == "phase"] == ["PRIME", "EXECUTE", "REFLECT"]
-    steps = [str(step) for _, _, step in told_of]
-    asked_at = next(place for place, step in enumerate(steps) if "improve" in step)
-    assert told_of.index(("phase", "REFLECT", None)) < asked_at
 
 
 def _dear(reply: ModelReply) -> ModelReply:

@@ -123,29 +123,20 @@ async def test_a_plain_task_gets_no_document_and_no_further_call() -> None:
 
 @pytest.mark.promise("documents.artifacts")
 async def test_a_question_to_a_person_comes_with_its_brief_and_costs_no_further_call() -> None:
-    """One brief a task: with the answer it is written anew, and no second one stands beside it."""
-    one = Stage()
-    one.policy.says = {"requires_approval": True, "escalation_level": "manager"}
-    asked = await one.run()
+    """One brief a task: with the answer, or a cancel, it is written anew, and no second one stands beside it."""
+    one, other = Stage(), Stage()
+    for each in (one, other):
+        each.policy.says = {"requires_approval": True, "escalation_level": "manager"}
+        brief = sections(named(await each.ends(TaskState.INPUT_REQUIRED))["approval_brief"])
+        assert "approve_claim" in str(brief["proposed_actions"])
+        assert "Status: waiting." in str(brief["approver_decision"])
+    assert "DOCUMENT" not in states(one)
     calls = len(one.model.requests)
-    brief = sections(named(asked)["approval_brief"])
-    assert (asked.state, "DOCUMENT" in states(one)) == (TaskState.INPUT_REQUIRED, False)
-    assert "approve_claim" in str(brief["proposed_actions"])
-    assert "Status: waiting." in str(brief["approver_decision"])
-
-    done = await one.run(decision("approve"))
-    assert [artifact.name for artifact in done.artifacts] == ["approval_brief"]
-    assert "Approved by boss" in str(sections(named(done)["approval_brief"])["approver_decision"])
-    assert states(one)[calls:] == [""]
-
-
-@pytest.mark.promise("documents.artifacts")
-async def test_the_brief_of_a_canceled_task_does_not_say_that_it_waits() -> None:
-    one = Stage()
-    one.policy.says = {"requires_approval": True, "escalation_level": "manager"}
-    await one.run()
-    canceled = await one.ends(TaskState.CANCELED, turn=cancel())
-    assert "Status: superseded." in str(sections(named(canceled)["approval_brief"])["approver_decision"])
+    for each, turn, said in ((one, decision("approve"), "Approved by boss"), (other, cancel(), "Status: superseded.")):
+        done = await each.run(turn)
+        assert [artifact.name for artifact in done.artifacts] == ["approval_brief"]
+        assert said in str(sections(named(done)["approval_brief"])["approver_decision"])
+    assert (states(one)[calls:], other.turns.record.state) == ([""], TaskState.CANCELED)
 
 
 @pytest.mark.promise("documents.artifacts")
@@ -256,32 +247,25 @@ def test_every_source_that_a_template_names_exists() -> None:
 
 @pytest.mark.promise("documents.templates")
 @each_row("kind", sorted(NINE))
-def test_with_everything_written_a_document_is_complete(kind: str) -> None:
+def test_with_everything_written_a_document_is_complete_and_with_nothing_known_each_section_is_named(kind: str) -> None:
     """What data does not fill comes from the drafted texts; the Markdown has one heading for each section."""
     texts = {section.name: f"About {section.name}." for section in templates()[kind].sections}
-    made = document(kind, material(approval=waiting()), *ABOUT, texts)
-
-    told = data(made)
+    made, bare = (
+        document(kind, material(approval=waiting()), *ABOUT, texts),
+        document(kind, material(Dossier(), ""), *ABOUT),
+    )
+    told, without = data(made), data(bare)
     assert (told["type"], told["created_at"], told["complete"]) == (kind, NOON.isoformat(), True)
     assert set(told) == {"type", "created_at", "metadata", "sections", "complete"}
     assert (made.text or "").count("\n## ") == len(templates()[kind].sections)
     assert "REQUIRED" not in (made.text or "")
     assert made.media_type == "text/markdown"
-
-
-@pytest.mark.promise("documents.templates")
-@each_row("kind", sorted(NINE))
-def test_with_nothing_known_every_section_is_marked_and_named(kind: str) -> None:
-    made = document(kind, material(Dossier(), answer=""), *ABOUT)
-
-    told, always = data(made), {"request_summary", "audit_scope", "blameless_note", "action_items_"}
-    empty = [section for section in templates()[kind].sections if section.name not in always]
-    metadata = told["metadata"]
-    assert isinstance(metadata, dict)
-    assert metadata["missing_sections"] == [section.name for section in empty]
-    assert told["complete"] is False
-    for section in empty:
-        assert f"[{section.name.replace('_', ' ').upper()} \N{EM DASH} REQUIRED]" in (made.text or "")
+    always = {"request_summary", "audit_scope", "blameless_note", "action_items_"}
+    empty = [section.name for section in templates()[kind].sections if section.name not in always]
+    assert isinstance(without["metadata"], dict)
+    assert (without["metadata"]["missing_sections"], without["complete"]) == (empty, False)
+    for name in empty:
+        assert f"[{name.replace('_', ' ').upper()} \N{EM DASH} REQUIRED]" in (bare.text or "")
 
 
 @pytest.mark.promise("I8.exact_money")

@@ -129,15 +129,6 @@ async def test_a_write_that_nothing_proves_is_not_taken_back_and_a_person_is_tol
     assert (by_call(stage), record.metadata["escalated"]) == ({"c1": "unverified", "c2": REFUSED}, True)
 
 
-@pytest.mark.promise("plan.never_blindly")
-async def test_a_doubtful_write_waits_for_an_operator_before_anything_is_taken_back() -> None:
-    stage = planned(APPROVE, PAY)
-
-    stage.servers.add("pay_claim", keeps_silent, ToolClass.CHANGE, ONE)
-    await stage.ends(WAITS, ["C-1"])
-    assert by_call(stage) == {"c1": "verified", "c2": "absent"}
-
-
 @pytest.mark.promise("plan.compensates")
 async def test_what_an_operator_says_is_done_can_be_taken_back() -> None:
     stage = planned(APPROVE, PAY)
@@ -149,22 +140,20 @@ async def test_what_an_operator_says_is_done_can_be_taken_back() -> None:
 
 
 @pytest.mark.promise("plan.never_blindly")
-async def test_a_compensation_that_is_refused_escalates_and_is_not_repeated() -> None:
-    stage = planned(APPROVE, PAY)
+async def test_a_compensation_that_is_refused_escalates_unrepeated_and_a_doubt_of_either_waits_for_an_operator() -> (
+    None
+):
+    stage, doubted, silent = (planned(APPROVE, PAY) for _ in range(3))
     stage.servers.add("reopen_claim", lambda _: ToolAnswer("too late", is_error=True), ToolClass.CHANGE, ONE)
     record = await stage.ends(FAILED, why="too late")
     assert (record.metadata["escalated"], len(stage.servers.called("reopen_claim"))) == (True, 1)
-
-
-@pytest.mark.promise("plan.never_blindly")
-async def test_a_compensation_in_doubt_waits_for_an_operator_as_any_write() -> None:
-    stage = planned(APPROVE, PAY)
-
-    stage.servers.add("reopen_claim", keeps_silent, ToolClass.CHANGE, ONE)
-    await stage.ends(WAITS)
-    record = await stage.run(word(stage, "done"))
-    assert (record.state, record.metadata["escalated"]) == (FAILED, False)
-    assert "taken back: c1" in (record.reason or "")
+    silent.servers.add("reopen_claim", keeps_silent, ToolClass.CHANGE, ONE)
+    await silent.ends(WAITS)
+    record = await silent.ends(FAILED, turn=word(silent, "done"), why="taken back: c1")
+    assert record.metadata["escalated"] is False
+    doubted.servers.add("pay_claim", keeps_silent, ToolClass.CHANGE, ONE)
+    await doubted.ends(WAITS, ["C-1"])
+    assert by_call(doubted) == {"c1": "verified", "c2": "absent"}
 
 
 @pytest.mark.promise("I3.kill_at_every_step")
