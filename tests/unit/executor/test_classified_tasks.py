@@ -36,13 +36,6 @@ async def test_the_first_reply_names_the_process_and_costs_no_call_of_its_own() 
     assert (len(of_conversation(stage.model.requests)), len(asked(stage, "COVERAGE"))) == (3, 1)
 
 
-@pytest.mark.promise("prime.classify_model")
-@each_row("written", ["Expense Approval", "expense-approval", " expense_approval "])
-async def test_a_name_is_understood_however_it_is_spelt(written: str) -> None:
-    record = await stage_of(written).run()
-    assert record.metadata["process_type"] == "expense_approval"
-
-
 @pytest.mark.promise("prime.classify_free")
 @each_row("process_type", ["payroll", "badge_renewal"])
 async def test_a_question_takes_the_short_way_whatever_it_is_about(process_type: str) -> None:
@@ -62,11 +55,19 @@ async def test_a_task_is_understood_from_what_was_said_before_it() -> None:
     assert "Approve claim C-2" in texts_in(stage.model.requests[0])
 
 
-@pytest.mark.promise("prime.classify_fallback")
-@each_row("named", ["Drop table; --", "unknown", "claim_c_1", "", "process"])
-async def test_a_word_that_names_no_process_is_general(named: str) -> None:
+@pytest.mark.promise("prime.classify_model", "prime.classify_fallback")
+@each_row(
+    ("named", "process"),
+    [
+        *((name, "expense_approval") for name in ("Expense Approval", "expense-approval", " expense_approval ")),
+        *((name, "general") for name in ("Drop table; --", "unknown", "claim_c_1", "", "process")),
+    ],
+)
+async def test_a_name_is_understood_however_it_is_spelt_and_what_names_no_process_is_general(
+    named: str, process: str
+) -> None:
     stage = stage_of(named)
-    assert (await stage.ends(TaskState.COMPLETED)).metadata["process_type"] == "general"
+    assert (await stage.ends(TaskState.COMPLETED)).metadata["process_type"] == process
     assert asked(stage, "NEW PROCESS") == []
 
 

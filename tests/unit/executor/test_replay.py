@@ -46,19 +46,6 @@ async def test_a_task_that_wrote_is_replayed_to_the_same_end() -> None:
 
 
 @pytest.mark.promise("replay.same_end")
-@each_row("word", ["approve", "reject"])
-async def test_a_task_of_several_turns_is_replayed_turn_by_turn(word: str) -> None:
-    stage = Stage()
-    stage.change_tenant(unruled_writes="approve")
-    await stage.run()
-    await stage.run(message("how is it going?", "turn-1b"))
-    record = await stage.run(decision(word))
-    assert record.state.is_terminal
-    done = await assert_replayed(stage)
-    assert {step.turn_id for step in done.steps} == {"turn-1", "turn-2"}
-
-
-@pytest.mark.promise("replay.same_end")
 @each_row("fault", ["model", "tools", "policy", "blocked", "plan", "tool"])
 async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(fault: str) -> None:
     """Nobody answered, or what was answered ended it: the reason is the same."""
@@ -96,16 +83,18 @@ async def test_a_task_that_rested_while_the_model_was_away_is_replayed_through_i
 
 @pytest.mark.promise("replay.same_end")
 @each_row("word", ["approve", "reject"])
-async def test_a_task_of_two_plans_and_two_questions_is_replayed(word: str) -> None:
+async def test_a_task_of_several_turns_plans_and_questions_is_replayed_turn_by_turn(word: str) -> None:
     stage = Stage(f"{TASK}. Tell the clerk")
     stage.change_tenant(unruled_writes="approve")
     stage.talk.parts = [(TASK, "do"), ("Tell the clerk", "do")]
     stage.talk.rounds = [[READ], [FIRST], [FIRST], [TELL]]  # what is proposed twice adds nothing: the plan closes
     await stage.run()
+    await stage.run(message("how is it going?", "turn-1b"))
     await stage.run(decision("approve"))
-    await stage.run(decision(word, turn_id="turn-3"))
-    assert len(stage.turns.approvals) == 2
-    await assert_replayed(stage)
+    record = await stage.run(decision(word, turn_id="turn-3"))
+    assert (len(stage.turns.approvals), record.state.is_terminal) == (2, True)
+    done = await assert_replayed(stage)
+    assert {step.turn_id for step in done.steps} == {"turn-1", "turn-2", "turn-3"}
 
 
 @pytest.mark.promise("replay.same_end")

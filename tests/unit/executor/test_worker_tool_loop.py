@@ -73,21 +73,15 @@ async def test_the_reads_of_one_reply_run_side_by_side() -> None:
 
 
 @pytest.mark.promise("loop.retry_or_over")
-async def test_a_call_whose_arguments_do_not_fit_may_be_made_again() -> None:
-    """The model is told what does not fit; nothing reached the server before it did."""
-    stage = asking([("get_claim", {"claim": "C-1"})], [("get_claim", C1)])
-    record = await stage.run()
-    wrong, right = told(stage)
-    assert (wrong.is_error, right.is_error) == (True, False)
-    assert "arguments do not fit" in wrong.content
-    assert record.state is TaskState.COMPLETED
-
-
-@pytest.mark.promise("loop.retry_or_over")
-async def test_a_read_that_was_refused_leaves_every_other_one_its_name() -> None:
-    """What comes later never takes the place of what was read: a figure keeps the result that it was named by."""
+async def test_a_call_whose_arguments_do_not_fit_may_be_made_again_and_leaves_every_other_one_its_name() -> None:
+    """The model is told what does not fit. What comes later never takes the place of what was read: a figure keeps the
+    result that it was named by.
+    """
     stage = asking([("get_claim", {"claim": "C-1"}), ("get_claim", C2)], [("get_claim", C1)])
-    await stage.run()
+    await stage.ends(TaskState.COMPLETED)
+    assert [result.is_error for result in told(stage)] == [True, False, False]
+    assert "arguments do not fit" in told(stage)[0].content
+    assert stage.servers.called("get_claim") == [C2, C1]
     facts = {fact.arguments_json: fact.ref for fact in facts_of(stage)}
     assert facts == {'{"claim_id":"C-2"}': "r2", '{"claim_id":"C-1"}': "r3"}
 

@@ -87,14 +87,6 @@ async def test_what_a_server_says_without_changing_anything_is_told_as_it_is(
     assert (await replayed(stage)).difference == ""
 
 
-@pytest.mark.promise("I4.unread_errors")
-async def test_where_the_operator_says_that_errors_change_nothing_a_time_out_is_a_refusal() -> None:
-    stage = answering(ToolAnswer(TIMED_OUT, is_error=True))
-    stage.set_catalogue(approve_claim=CatalogueEntry(errors_change_nothing=True))
-    await stage.ends(FAILED)
-    assert stage.statuses == ["refused"]
-
-
 @pytest.mark.promise("I4.unverified_is_said")
 async def test_a_server_that_writes_and_then_answers_with_an_error_leaves_a_write_in_doubt() -> None:
     """ "Refused" would be untrue: the read-back shows the change. It is not repeated either."""
@@ -134,33 +126,44 @@ async def test_an_error_that_no_read_could_check_is_a_refusal_only_if_protocol_o
 
 
 @pytest.mark.promise("I4.unread_errors")
-@each_row(("known", "status"), [(False, "in_doubt"), (True, "refused")])
-async def test_an_error_of_a_tool_without_a_read_back_is_a_refusal_if_the_operator_says_so(
-    known: bool, status: str
+@each_row(
+    ("said", "readable", "known", "status"),
+    [
+        ("it did not work", False, False, "in_doubt"),
+        ("it did not work", False, True, "refused"),
+        (TIMED_OUT, True, True, "refused"),
+    ],
+)
+async def test_where_the_operator_says_that_errors_change_nothing_one_without_a_read_back_or_a_time_out_is_a_refusal(
+    said: str, readable: bool, known: bool, status: str
 ) -> None:
-    stage = answering(ToolAnswer("it did not work", is_error=True))
-    stage.cannot_read()
+    stage = answering(ToolAnswer(said, is_error=True))
+    if not readable:
+        stage.cannot_read()
     stage.set_catalogue(approve_claim=CatalogueEntry(errors_change_nothing=known))
-    await stage.run()
+    await stage.ends(FAILED if known else WAITS)
     assert stage.statuses == [status]
 
 
-@pytest.mark.promise("I3.lost_reply", "I3.unsent_is_safe")
-async def test_a_lost_reply_is_settled_by_reading_and_a_call_that_never_connected_is_tried_again() -> None:
-    lost, unsent, refusals = Stage(), Stage(), [ToolUnreachable("connection refused")] * 2
+@pytest.mark.promise("I3.lost_reply", "I3.unsent_is_safe", "tools.echoes")
+async def test_a_lost_reply_is_settled_by_reading_an_echo_too_and_a_call_that_never_connected_is_tried_again() -> None:
+    lost, echoed, unsent, refusals = Stage(), Stage(), Stage(), [ToolUnreachable("connection refused")] * 2
 
     def applied_without_an_answer(given: JsonObject) -> Json:
         lost.claims.approve(given)
         return keeps_silent(given)
+
+    def echoes(given: JsonObject) -> Json:
+        echoed.claims.approve(given)
+        return {"status": "ok", "tool": "approve_claim", "params": given}
 
     def refuses_twice(given: JsonObject) -> Json:
         if refusals:
             raise refusals.pop()
         return unsent.claims.approve(given)
 
-    lost.servers.add("approve_claim", applied_without_an_answer, ToolClass.CHANGE)
-    unsent.servers.add("approve_claim", refuses_twice, ToolClass.CHANGE)
-    for stage in (lost, unsent):
+    for stage, handler in ((lost, applied_without_an_answer), (echoed, echoes), (unsent, refuses_twice)):
+        stage.servers.add("approve_claim", handler, ToolClass.CHANGE)
         await stage.ends(DONE, ["C-1"])
         assert stage.statuses == ["verified"]
 
@@ -219,19 +222,6 @@ async def test_a_read_that_only_repeats_the_call_is_no_source_of_a_figure() -> N
     stage.servers.add("set_limit", lambda _: {"ok": True}, ToolClass.CHANGE)
     await stage.ends(FAILED, why="98765.00 (amount) stands neither in the task nor in a result")
     assert stage.servers.called("set_limit") == []
-
-
-@pytest.mark.promise("tools.echoes")
-async def test_the_read_back_decides_and_not_the_echo() -> None:
-    stage = Stage()
-
-    def approve(given: JsonObject) -> Json:
-        stage.claims.approve(given)
-        return {"status": "ok", "tool": "approve_claim", "params": given}
-
-    stage.servers.add("approve_claim", approve, ToolClass.CHANGE)
-    await stage.ends(DONE, ["C-1"])
-    assert stage.statuses == ["verified"]
 
 
 def two_writes() -> Stage:
