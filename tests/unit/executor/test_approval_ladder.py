@@ -164,9 +164,8 @@ async def test_an_approval_has_the_rules_the_reads_and_where_each_argument_stand
     assert (read.tool, read.ok, '"amount":"120.50"' in read.shows) == ("get_claim", True, True)
 
 
-async def _requested(approvers: int = 1) -> Stage:
-    template = TEMPLATES["expense_approval"].model_copy(update={"approvers": approvers})
-    stage = await begun_as(template, APPROVE, NOTICE)
+async def _requested() -> Stage:
+    stage = await begun_as(TEMPLATES["expense_approval"].model_copy(update={"approvers": 2}), APPROVE, NOTICE)
     stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
     await stage.run()
     return stage
@@ -179,10 +178,10 @@ def _request(record: TaskRecord) -> dict[str, object]:
 
 
 @pytest.mark.promise("gate.request")
-async def test_the_request_has_the_frozen_calls_their_hash_the_role_and_the_deadline_as_data() -> None:
+async def test_the_request_has_the_frozen_calls_their_hash_the_role_and_the_deadline_as_data_and_in_words() -> None:
+    """And how many people have decided, and who."""
     stage = await _requested()
-    (approval,) = stage.turns.approvals
-    request = _request(stage.turns.record)
+    (approval,), request, said = stage.turns.approvals, _request(stage.turns.record), stage.turns.record.answer or ""
     calls = request["calls"]
     assert isinstance(calls, list)
     assert [(call["tool"], call["arguments"]) for call in calls if isinstance(call, dict)] == [
@@ -190,16 +189,9 @@ async def test_the_request_has_the_frozen_calls_their_hash_the_role_and_the_dead
         ("notify_person", {"text": "Claim C-1 is approved."}),
     ]
     assert request["plan_hash"] == approval.plan.hash == stage.turns.record.metadata["plan_hash"]
-    assert (request["level"], request["needed"], request["decisions"]) == ("manager", 1, [])
+    assert (request["level"], request["needed"], request["decisions"]) == ("manager", 2, [])
     assert datetime.fromisoformat(str(request["deadline"])) - approval.asked_at == timedelta(hours=24)
     assert (request["approval_id"], request["confirmation"]) == (approval.approval_id, None)
-
-
-@pytest.mark.promise("gate.request")
-async def test_the_brief_says_the_same_in_words() -> None:
-    stage = await _requested(2)
-    (approval,) = stage.turns.approvals
-    said = stage.turns.record.answer or ""
     for part in (
         "Approval needed from a manager (2 different people) before these calls are made.",
         '- approve_claim(claim_id="C-1")',
@@ -208,11 +200,6 @@ async def test_the_brief_says_the_same_in_words() -> None:
         f"before {approval.deadline:%Y-%m-%d %H:%M} UTC; no answer means no.",
     ):
         assert part in said
-
-
-@pytest.mark.promise("gate.request")
-async def test_of_several_people_the_request_says_how_many_have_decided_and_who() -> None:
-    stage = await _requested(2)
     record = await stage.run(decision("approve", MANAGER, "first"))
     decisions = _request(record)["decisions"]
     assert isinstance(decisions, list)

@@ -163,14 +163,17 @@ def test_sameness_has_no_direction(shown: Json, claimed: Json) -> None:
     assert same(shown, shown)
 
 
-@each_row("key", ["id", "claim_id", "claimId", "ClaimID", "order-id", "orderid"])
-def test_an_identifier_is_known_by_its_name(key: str) -> None:
-    assert names_a_record(key)
-
-
-@each_row("key", ["paid", "is_valid", "isPaid", "void", "bid", "status", "identity", ""])
-def test_a_word_that_ends_like_one_is_no_identifier(key: str) -> None:
-    assert not names_a_record(key)
+@each_row(
+    ("keys", "is_one"),
+    [
+        (("id", "claim_id", "claimId", "ClaimID", "order-id", "orderid"), True),
+        (("paid", "is_valid", "isPaid", "void", "bid", "status", "identity", ""), False),
+    ],
+)
+def test_an_identifier_is_known_by_its_name_and_a_word_that_ends_like_one_is_none(
+    keys: tuple[str, ...], is_one: bool
+) -> None:
+    assert {key: names_a_record(key) for key in keys} == dict.fromkeys(keys, is_one)
 
 
 @each_row(
