@@ -159,7 +159,7 @@ def _find_excepted(given: Sequence[SaidArgument], setting: PartWords) -> Iterato
     """Records that have what the part names as an exception: "all but the one to Ann Lee", and this one is to her."""
     for name, value in sorted(_present_values(given, setting.facts)):
         is_name = value[:1].isupper() and 2 < len(value) <= _LONGEST_NAME
-        if is_name and any(_EXCEPTS_ONE.search(setting.quote[:at]) for at in _places(value, setting.quote)):
+        if is_name and any(_EXCEPTS_ONE.search(setting.quote[:at]) for at in _find_places(value, setting.quote)):
             yield Disagreement("", f"this part makes an exception of {value}, which is this record's {' '.join(name)}")
 
 
@@ -170,14 +170,14 @@ def is_excluded(text: str, name: str, said: Mentions) -> bool:
         before = said.text[max(0, place.start() - _LOOKED_BACK) : place.start()].rstrip("\"'«„“‘(")
         before = _LISTED.sub("", before)
         found = _EXCLUDES.search(before)
-        if found is not None and all(word.casefold() in allowed for word in _singular(found["between"].split())):
+        if found is not None and all(word.casefold() in allowed for word in _singularize(found["between"].split())):
             return True
         if _STAYS.match(said.text, place.end()):
             return True
     return False
 
 
-def _singular(said: Iterable[str]) -> Iterator[str]:
+def _singularize(said: Iterable[str]) -> Iterator[str]:
     for word in said:
         yield (words(word) or (word,))[0]
 
@@ -195,11 +195,13 @@ def _find_other_words(
             continue
         if names_a_record(_name_of(path)) or figure(value) is not None:
             continue
-        if any(_says(text, value) for text in (quoted, *setting.said)) or {*map(stem, words_of(value))} <= stems:
+        if any(_has_words(text, value) for text in (quoted, *setting.said)) or {*map(stem, words_of(value))} <= stems:
             continue
-        meant = [one for one in _known_words(tool, path, setting.facts) if _says(quoted, one) and one not in texts]
+        meant = [one for one in _known_words(tool, path, setting.facts) if _has_words(quoted, one) and one not in texts]
         if is_open:  # its other words say which things are meant
-            meant = [one for one in meant if any(_TARGET.search(quoted.text[:at]) for at in _places(one, quoted.text))]
+            meant = [
+                one for one in meant if any(_TARGET.search(quoted.text[:at]) for at in _find_places(one, quoted.text))
+            ]
         elif origin == "none" and not meant and _A_NAME.fullmatch(value):
             meant = [name for name in _NAMES_WITHIN.findall(quoted.text) if not any(name in one for one in texts)]
         if meant:
@@ -229,7 +231,7 @@ def _find_unasked_fields(tool: Tool, given: Sequence[SaidArgument], setting: Par
         is_there = (words(_name_of(one.path)), as_text(one.value)) in present
         if one in told or not is_word or one.value == "" or is_there or one.origin not in _ASKED_OF:
             continue
-        if not (isinstance(one.value, str) and any(_says(text, one.value) for text in setting.said)):
+        if not (isinstance(one.value, str) and any(_has_words(text, one.value) for text in setting.said)):
             yield Disagreement(one.path, f"{one.path} {as_text(one.value)[:_SHOWN]}: this part says nothing of it")
 
 
@@ -242,7 +244,7 @@ def _present_values(given: Sequence[SaidArgument], facts: Sequence[Fact]) -> fro
 
 
 @lru_cache(maxsize=4096)
-def _places(said: str, text: str) -> tuple[int, ...]:
+def _find_places(said: str, text: str) -> tuple[int, ...]:
     """Where the words stand in a text: also ``on_hold`` as "on hold"."""
     if said.strip()[:1].casefold() not in text.casefold():
         return ()
@@ -260,7 +262,7 @@ def _find_spoken(value: Json, quoted: Mentions, setting: PartWords) -> int | Non
         at
         for said in (text, *setting.titles.get(text.casefold(), ()))
         if said.strip()
-        for at in _places(said, quoted.text)
+        for at in _find_places(said, quoted.text)
     }
     if number is not None:
         found |= {one.start for one in quoted.numbers if number in one.values}
@@ -322,7 +324,7 @@ def _known_words(tool: Tool, path: str, facts: Sequence[Fact]) -> Iterator[str]:
             yield str(field.value)
 
 
-def _says(text: Mentions, value: str) -> bool:
+def _has_words(text: Mentions, value: str) -> bool:
     """Whether the text has the words: also ``on_hold`` as "on hold"."""
     return text.has_words(value.replace("_", " "))
 
@@ -330,19 +332,19 @@ def _says(text: Mentions, value: str) -> bool:
 def _find_other_tool(tool: Tool, setting: PartWords) -> Iterator[Disagreement]:
     """A tool of whose name the part says nothing, where it says the whole name of exactly one that is not called."""
     said = {stem(word) for word in words_of(setting.quote)}
-    if has_condition(setting.quote) or said & _stems(words_of_tool(tool.name)):
+    if has_condition(setting.quote) or said & _stem_words(words_of_tool(tool.name)):
         return
     meant = [name for name in setting.part.writes if name != tool.name and _is_said(words_of_tool(name), said)]
     if len(meant) == 1 and meant[0] not in {name for name, _ in setting.part.calls}:
         yield Disagreement("", f"{tool.name}: this part speaks of what {meant[0]} does")
 
 
-def _stems(named: ToolWords) -> set[str]:
+def _stem_words(named: ToolWords) -> set[str]:
     return {stem(named.verb), *named.nouns}
 
 
 def _is_said(named: ToolWords, said: set[str]) -> bool:
-    return bool(named.nouns) and _stems(named) <= said
+    return bool(named.nouns) and _stem_words(named) <= said
 
 
 def _name_of(path: str) -> str:

@@ -68,7 +68,7 @@ async def ask_objections(ctx: TurnContext, progress: Progress, plan: WritePlan, 
         return Objections()
     try:
         known = frozenset(part.number for part in progress.dossier.parts)
-        question = _question(ctx, progress, plan, key)
+        question = _build_question(ctx, progress, plan, key)
         answer, asked = await ask_checked(ctx, question, Coverage, partial(_check_answer, known))
     except Unanswered as unusable:
         reason = f"whether the plan does what the task asks was not judged, so nothing was written: {unusable.reason}"
@@ -95,7 +95,7 @@ def _check_answer(parts: Container[int], said: Coverage) -> Coverage:
     return said
 
 
-def _question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> ModelQuestion:
+def _build_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> ModelQuestion:
     parts: list[Json] = [part.as_json() for part in progress.dossier.parts]
     calls: list[Json] = [{"part": call.part, "tool": call.tool, "arguments": call.arguments} for call in plan.calls]
     values: list[Json] = [
@@ -134,7 +134,7 @@ def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
     for call in plan.calls:
         if call.tool_class is ToolClass.CHANGE:
             asks = any(one.part == call.part and one.compensation for one in calls)
-            undo = _compensation(call, toolbox)
+            undo = _build_compensation(call, toolbox)
             call = call.model_copy(  # noqa: PLW2901  # the same call, completed
                 update={"compensation": undo, "on_failure": "compensate" if asks else call.on_failure}
             )
@@ -142,7 +142,7 @@ def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
     return plan.model_copy(update={"calls": tuple(calls)})
 
 
-def _compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
+def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | None:
     """The call that takes the change back; None if the catalogue names no tool for it that the server has and that
     changes something.
     """

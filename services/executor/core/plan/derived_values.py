@@ -63,7 +63,9 @@ class DerivedValues:
     def _is_moved_day(self, day: date, call: PlannedCall) -> bool:
         """Whether a day lies as far from one of a record that the call names as the task says: "3 weeks later"."""
         task = self._sources.task
-        lengths = {length for number in task.numbers if (length := duration_of(number) or _nights(number, task.text))}
+        lengths = {
+            length for number in task.numbers if (length := duration_of(number) or _read_nights(number, task.text))
+        }
         return bool(lengths) and not lengths.isdisjoint(abs(day - one) for one in self._days_of_named(call))
 
     def _days_of_named(self, call: PlannedCall) -> Iterator[date]:
@@ -87,18 +89,18 @@ class DerivedValues:
         """Whether a moment is as far from one that has a source as two moments of the named record are from each
         other.
         """
-        moment = self._moment(value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
+        moment = self._read_moment(value_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
         if moment is None:
             return False
         values = (value_at(call.arguments, one.path) for one in leaves if one.origin is not OriginKind.NONE)
-        distances = {moment - other for one in values if (other := self._moment(one)) is not None}
+        distances = {moment - other for one in values if (other := self._read_moment(one)) is not None}
         named = texts_in(call)
         shown = [one for (owner, _), given in self.by_record.items() if owner in named for one in given]
-        moments = [one for given in shown if (one := self._moment(given)) is not None]
+        moments = [one for given in shown if (one := self._read_moment(given)) is not None]
         apart = {one - other for one in moments for other in moments if one != other}
         return not apart.isdisjoint(distances)
 
-    def _moment(self, value: Json) -> datetime | None:
+    def _read_moment(self, value: Json) -> datetime | None:
         """The day and hour of a value that has both; else None."""
         read = read_machine_moment(value, self._sources.now.tzinfo) if isinstance(value, str) else None
         return datetime.combine(read.day, read.hour) if read and read.day and read.hour is not None else None
@@ -167,7 +169,7 @@ def _place_of_named(field: ReadField, named: Container[str]) -> str | None:
     return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in named else None
 
 
-def _nights(number: NumberMention, text: str) -> timedelta | None:
+def _read_nights(number: NumberMention, text: str) -> timedelta | None:
     """The length of a stay that a number gives: "1 more night"; else None."""
     is_of_nights = _NIGHTS.match(text, number.end) and number.values[0] in range(1, _LONGEST_TERM)
     return timedelta(days=int(number.values[0])) if is_of_nights else None

@@ -57,14 +57,14 @@ def _lists_in(text: str) -> Iterator[list[str]]:
     found = sorted(set(find_codes(text)))
     listed: list[WrittenIdentifier] = []
     for one in found:
-        if listed and not _continues(text, listed, one):
+        if listed and not _continues_list(text, listed, one):
             yield [each.text for each in listed]
             listed = []
         listed.append(one)
     yield [each.text for each in listed]
 
 
-def _continues(text: str, listed: Sequence[WrittenIdentifier], following: WrittenIdentifier) -> bool:
+def _continues_list(text: str, listed: Sequence[WrittenIdentifier], following: WrittenIdentifier) -> bool:
     joint = _JOINT.fullmatch(text, listed[-1].end, following.start)
     if joint is None:
         return False

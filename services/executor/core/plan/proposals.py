@@ -75,7 +75,7 @@ def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: Propo
     """
     parts, corrections, reply = setting.parts, setting.corrections, setting.reply
     said, sources = _read_reserved(use.input.get(CALL))
-    part = _part(said, parts)
+    part = _find_part(said, parts)
     given: JsonObject = {name: value for name, value in use.input.items() if name != CALL}
     arguments = _in_present_names(given, tool, corrections)
     arguments = _with_sources(arguments, sources, [one for one in before if one.reply == reply])
@@ -129,7 +129,7 @@ def _read_reserved(said: Json) -> tuple[int | None, Mapping[str, str]]:
     return number if isinstance(number, int) and not isinstance(number, bool) else None, named
 
 
-def _part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
+def _find_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
     """The part that a call carries out: the one that it names, or the only one to do. Raises ``NotProposed``."""
     to_do = parts_to_do(parts)
     if not to_do:

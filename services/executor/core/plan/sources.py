@@ -170,8 +170,10 @@ class SourceFinder:
             *self._find_other_days(doubtful, call, part),
         )
         whys = {one.argument or leaves[0].path: one.why for one in reversed(against) if leaves}
-        origins = tuple(_origin(leaf, is_untold=leaf in untold, against=whys.get(leaf.path, "")) for leaf in leaves)
-        doubts = tuple(_doubt(leaf, call, tool) for leaf in doubtful if leaf.path not in whys)
+        origins = tuple(
+            _build_origin(leaf, is_untold=leaf in untold, against=whys.get(leaf.path, "")) for leaf in leaves
+        )
+        doubts = tuple(_describe_doubt(leaf, call, tool) for leaf in doubtful if leaf.path not in whys)
         doubts += tuple(_doubt_record(leaf, call) for leaf in untold)
         doubts += tuple(
             f"{one.why}: propose what it says; if it is right as it is, a person is asked" for one in against
@@ -426,7 +428,7 @@ def _is_small(value: Json) -> bool:
     return not is_code or all(int(digits) <= _MOST_CHOSEN for digits in _DIGITS.findall(str(value)))
 
 
-def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
+def _describe_doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
     value = _format_value(value_at(call.arguments, leaf.path))
     return (
         f"{leaf.path} {value} of {tool.name} stands neither in the task nor in a result, and is not calculated: "
@@ -450,7 +452,7 @@ def _why_unsourced(leaf: Trace, call: PlannedCall) -> str:
     )
 
 
-def _origin(leaf: Trace, *, is_untold: bool, against: str = "") -> Origin:
+def _build_origin(leaf: Trace, *, is_untold: bool, against: str = "") -> Origin:
     sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
     free = leaf.free_text_only and leaf.kind in _FOR_A_PERSON
     marks = {"free_text": free, "untold": is_untold, "against": against}

@@ -158,7 +158,7 @@ def _find_other_amount(
     if value is None:
         return
     operands = [operand for _, operand in trace_operands(value, setting.values)]
-    is_from_part = any(_writes(operand, mention) for operand in operands for mention in quoted.numbers)
+    is_from_part = any(_is_mention(operand, mention) for operand in operands for mention in quoted.numbers)
     if not is_from_part or any(_is_share_of(value, mention, quoted, setting) for mention in stated):
         yield Disagreement(one.path, f"{one.path} {as_text(one.value)}: this part says {told}")
 
@@ -250,11 +250,11 @@ def _is_share_of(value: NamedValue, mention: NumberMention, quoted: Mentions, se
         return False
     found = [*trace_operands(value, setting.values)]
     leaves = [operand for _, operand in found if operand.source != "value"]
-    others = [operand for operand in leaves if not _writes(operand, mention)]
+    others = [operand for operand in leaves if not _is_mention(operand, mention)]
     number, operations = value.number, {operation for operation, _ in found}
     if number is None or not others or len(others) == len(leaves) or not operations <= _ARITHMETIC:
         return False
-    if any(_writes(operand, one) for operand in others for one in quoted.numbers):
+    if any(_is_mention(operand, one) for operand in others for one in quoted.numbers):
         return False
     wholes = [Fraction(whole) for whole in mention.values if 0 < number < whole]
     is_by_constants = all(operand.source == "constant" for operand in others)
@@ -276,7 +276,7 @@ def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Itera
                 reached.append(inner)
 
 
-def _writes(operand: Operand, mention: NumberMention) -> bool:
+def _is_mention(operand: Operand, mention: NumberMention) -> bool:
     """Whether an operand is the task's own number."""
     amount = read_amount(operand.literal) if operand.source == "task" else None
     return amount is not None and amount.number in mention.values

@@ -95,7 +95,7 @@ class BoundFields(NamedTuple):
 
 def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact]) -> "CallView":
     """The records around a call of this tool. Planning reads, judging and asking for rules all use the same view."""
-    return _view(record_graph(tuple(facts)), tool, dumps(arguments))
+    return _build_view(record_graph(tuple(facts)), tool, dumps(arguments))
 
 
 def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
@@ -118,7 +118,7 @@ def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
 
 
 @lru_cache(maxsize=8)
-def _view(graph: RecordGraph, tool: str, arguments_json: str) -> "CallView":
+def _build_view(graph: RecordGraph, tool: str, arguments_json: str) -> "CallView":
     return CallView(graph, tool, loads_object(arguments_json))
 
 

@@ -234,7 +234,7 @@ def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequenc
             asked = AskedRead(reader, loads_object(fact.arguments_json))
             about = write.holder or write.words.nouns
             order = (not write.ids[found.rank].noun & about, found.rank, found.records, -place)
-            ranked.append((order, _ShowingRead(asked, found.is_own, _selects(asked.arguments, write))))
+            ranked.append((order, _ShowingRead(asked, found.is_own, _asks_beyond_ids(asked.arguments, write))))
     return [shown for _, shown in sorted(ranked, key=lambda one: one[0])]
 
 
@@ -316,7 +316,7 @@ def _index_ids(result_json: str) -> _ShownIds:
     return _ShownIds({value: frozenset(keys) for value, keys in found.items()}, len(nodes))
 
 
-def _selects(asked: JsonObject, write: NamedWrite) -> bool:
+def _asks_beyond_ids(asked: JsonObject, write: NamedWrite) -> bool:
     """Whether a read asked by more than the named record, such as a state or a date, which the write itself may
     change.
     """
@@ -514,18 +514,18 @@ def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[To
     fitting = [tool for tool in readers if agree(kind, noun_of_tool(tool.name))]
     exact = sorted(fitting, key=lambda tool: (noun_of_tool(tool.name) != kind, len(noun_of_tool(tool.name)), tool.name))
     for tool in exact:
-        if name := _identifier(tool, kind):
+        if name := _find_identifier(tool, kind):
             return ReadCall(tool, {name: as_typed(reference.value, tool, name)})
     whole = next((tool for tool in exact if not tool.required), None)
     return ReadCall(whole, {}) if whole else None
 
 
-def _identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
+def _find_identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
     """The argument by which the tool asks for one record of the kind, if it needs no other; else None."""
-    own = [name for name in tool.parameters if _identifies(name, kind) and tool.required <= {name}]
+    own = [name for name in tool.parameters if _identifies_kind(name, kind) and tool.required <= {name}]
     return next((name for name in own if name in tool.required), own[0] if own else None)
 
 
-def _identifies(name: str, kind: tuple[str, ...]) -> bool:
+def _identifies_kind(name: str, kind: tuple[str, ...]) -> bool:
     found = reference_of(name, "x-1", kind)
     return found is not None and agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])

@@ -72,8 +72,8 @@ class RecordGraph:
     """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
-        self.nodes = _latest(
-            [_node(record) for record in find_records([one for one in facts if not says_not_found(one)])]
+        self.nodes = _keep_latest(
+            [_build_node(record) for record in find_records([one for one in facts if not says_not_found(one)])]
         )
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
@@ -153,7 +153,7 @@ def record_graph(facts: tuple[Fact, ...]) -> RecordGraph:
     return RecordGraph(facts)
 
 
-def _node(record: Seen) -> GraphNode:
+def _build_node(record: Seen) -> GraphNode:
     kind = next((name for name in record.names if name), ())
     asked = tuple(references_in(loads_object(record.fact.arguments_json), noun_of_tool(record.fact.tool)))
     names: tuple[set[str], set[str], set[str]] = (set(), set(), set())
@@ -179,7 +179,7 @@ def _requested_id(record: Seen, kind: Noun, own: set[str], asked: Sequence[Recor
     return texts.pop() if len(texts) == 1 else None
 
 
-def _latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:
+def _keep_latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:
     """The records; of several sights of one record by the same read, only the last."""
     found: dict[tuple[str, ...], GraphNode] = {}
     for node in nodes:
@@ -213,7 +213,7 @@ def fields_of(record: JsonObject) -> Fields:
 
 def arguments_of(arguments: JsonObject) -> Fields:
     """The arguments of a call by name, nested ones also by path; an outer name hides the same name within."""
-    every = [*_arguments("", arguments)]
+    every = [*_list_arguments("", arguments)]
     within = [(path, value) for path, value in every if "." in path]
     below = [(path.rpartition(".")[2], value) for path, value in within]
     return [*every, *((name, value) for name, value in below if name not in arguments)]
@@ -264,16 +264,16 @@ def _agree(value: Said, first: Said) -> bool:
     return value == first or same(value, first)
 
 
-def _arguments(path: str, value: JsonObject) -> Iterator[tuple[str, Said]]:
+def _list_arguments(path: str, value: JsonObject) -> Iterator[tuple[str, Said]]:
     for key, inner in value.items():
         here = f"{path}.{key}" if path else key
         if [*references(inner)]:
             yield here, UNKNOWN
         elif isinstance(inner, dict):
-            yield from _arguments(here, inner)
+            yield from _list_arguments(here, inner)
         elif is_sayable(inner):
             yield here, inner
         elif isinstance(inner, list):
             for item in inner:
                 if isinstance(item, dict):
-                    yield from _arguments(here, item)
+                    yield from _list_arguments(here, item)

@@ -42,7 +42,7 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonO
         direct |= {
             place
             for place, node in enumerate(nodes)
-            if _shows(node.record, names) or (alone and not _is_another(node, arguments, result))
+            if _shows_id(node.record, names) or (alone and not _is_another(node, arguments, result))
         }
     in_scope = any(same(value, name) for value in asked.values() for name in names.values())
     records = {id(nodes[place].record) for place in direct}
@@ -77,7 +77,7 @@ def _matches_of_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> lis
     return [same(record[key], names[name]) for key, name in keys]
 
 
-def _shows(record: JsonObject, names: Mapping[str, Json]) -> bool:
+def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
     """Whether one of the ids stands under some other field; a number does not count, since it may stand anywhere."""
     return any(
         figure(name) is None and same(value, name) for value in record.values() for name in names.values() if name
@@ -104,23 +104,23 @@ def leaf_for(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
     """The record's field of the claim's own name; of several the one whose path is most like the claim's; None if
     unclear.
     """
-    wanted = _words(claim)
-    found = [leaf for leaf in leaves if _words(leaf)[-1] == wanted[-1]]
+    wanted = _split_names(claim)
+    found = [leaf for leaf in leaves if _split_names(leaf)[-1] == wanted[-1]]
     if claim.items:
         found = [leaf for leaf in found if leaf.items == claim.items] or found
     if not found:
         return None
-    best = max(_likeness(claim, leaf) for leaf in found)
-    closest = [leaf for leaf in found if _likeness(claim, leaf) == best]
+    best = max(_rate_likeness(claim, leaf) for leaf in found)
+    closest = [leaf for leaf in found if _rate_likeness(claim, leaf) == best]
     return closest[0] if len(closest) == 1 or all(one.value == closest[0].value for one in closest) else None
 
 
 def is_near(claim: Leaf, leaf: Leaf) -> bool:
     """Whether a field may be what the call set under another name: ``newAmount``, ``amount``."""
     one, other = claim.name, leaf.name
-    if may_be(one, other) or _bare(one) == _bare(other) or _is_alias(one, other) or _is_same_but_for_id(one, other):
+    if may_be(one, other) or _strip(one) == _strip(other) or _is_alias(one, other) or _is_same_but_for_id(one, other):
         return True
-    return len(leaf.names) > 1 and _bare(one) == _bare(" ".join(leaf.names[-2:]))
+    return len(leaf.names) > 1 and _strip(one) == _strip(" ".join(leaf.names[-2:]))
 
 
 def says_the_same(claim: Leaf, leaf: Leaf) -> bool:
@@ -135,7 +135,9 @@ def says_the_same(claim: Leaf, leaf: Leaf) -> bool:
 
 def is_listed_under(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field is a list of such things: ``tags`` for a ``tag``."""
-    return isinstance(leaf.value, list) and tuple(map(stem, _words(leaf)[-1])) == tuple(map(stem, _words(claim)[-1]))
+    return isinstance(leaf.value, list) and [*map(stem, _split_names(leaf)[-1])] == [
+        *map(stem, _split_names(claim)[-1])
+    ]
 
 
 def _in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
@@ -160,7 +162,7 @@ def _is_percent(leaf: Leaf) -> bool:
     return not _PERCENT.isdisjoint(words_of(leaf.name)) or "%" in str(leaf.value)
 
 
-def _bare(name: str) -> frozenset[str]:
+def _strip(name: str) -> frozenset[str]:
     words = words_of(name)
     kept = [word for word in words if word not in _ADDED] or words
     return frozenset(map(stem, [word for word in kept if word not in _UNITS] or kept))
@@ -177,13 +179,13 @@ def _is_same_but_for_id(one: str, other: str) -> bool:
     return bool(left) and left == right
 
 
-def _words(leaf: Leaf) -> tuple[tuple[str, ...], ...]:
+def _split_names(leaf: Leaf) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(words_of(name)) for name in leaf.names)
 
 
-def _likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
+def _rate_likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
     """How many names their paths share from the end, then how near the field is to its record's top."""
-    pairs = zip(reversed(_words(claim)), reversed(_words(leaf)), strict=False)
+    pairs = zip(reversed(_split_names(claim)), reversed(_split_names(leaf)), strict=False)
     shared = 0
     for one, other in pairs:
         if one != other:

@@ -32,11 +32,11 @@ def find_made_id(answer: Json, name: str) -> Json:
 
     Several different ones are none: nothing is guessed.
     """
-    words = _stems(name)
+    words = _stem_words(name)
     noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _NUMBERING else words
     if not isinstance(answer, dict | list):
         return answer if _looks_like_id(answer) else None
-    found = _ids_under([*_levels(answer)], words, noun)
+    found = _ids_under([*_walk_levels(answer)], words, noun)
     return _take_single(found) if found else _plain_id(answer)
 
 
@@ -45,10 +45,10 @@ def find_named_id(answer: Json, name: str) -> Json:
 
     None for a name that is no id's, and if there are several different ones.
     """
-    words = _stems(name)
+    words = _stem_words(name)
     if not words_of(name) or words_of(name)[-1] not in _NUMBERING:
         return None
-    every = [record for level in _levels(answer) for record in level]
+    every = [record for level in _walk_levels(answer) for record in level]
     return _take_single(_ids_under([every], words, words[:-1] or words))
 
 
@@ -68,7 +68,7 @@ def _take_single(found: Sequence[Json]) -> Json:
     return found[0] if found and all(value == found[0] for value in found) else None
 
 
-def _levels(answer: Json) -> Iterator[list[JsonObject]]:
+def _walk_levels(answer: Json) -> Iterator[list[JsonObject]]:
     """Yields the objects of an answer level by level, outermost first; a list counts only with a single item."""
     level = _objects_in(answer)
     while level:
@@ -83,7 +83,7 @@ def _objects_in(value: Json) -> list[JsonObject]:
 
 
 def _by_full_name(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
-    return [value for key, value in record.items() if _stems(key) == words]
+    return [value for key, value in record.items() if _stem_words(key) == words]
 
 
 def _by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
@@ -95,7 +95,7 @@ def _by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
 
 def _by_other_numbering(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     numbered = ((key, value) for key, value in record.items() if {*words_of(key)[-1:]} & {*_NUMBERING})
-    return [value for key, value in numbered if _stems(key)[:-1] == noun]
+    return [value for key, value in numbered if _stem_words(key)[:-1] == noun]
 
 
 def _plain_id(answer: Json) -> Json:
@@ -125,7 +125,7 @@ def _looks_like_id(value: Json) -> bool:
     return _may_be_id(value) and any(mark.isdigit() for mark in str(value))
 
 
-def _stems(key: str) -> tuple[str, ...]:
+def _stem_words(key: str) -> tuple[str, ...]:
     return tuple(map(stem, words_of(key))) or ("",)
 
 

@@ -117,7 +117,7 @@ def end_unread(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadEn
         reason=_REASON,
         answer=_REASON,
     )
-    outcome = _outcome(record, {}, is_applied=False)
+    outcome = _build_outcome(record, {}, is_applied=False)
     return UnreadEnd(letter, outcome, _ended_record(unread.record, record, letter), events)
 
 
@@ -198,7 +198,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     return TurnEnd(
         record=record,
         session=await _remember_calls(record, store, entries, ended=not waits),
-        events=(_status(record),),
+        events=(_build_status(record),),
         timer=doubts_deadline(doubts) if waits else None,
         outcome=None if waits else await known_outcome(record, store),
     )
@@ -246,7 +246,7 @@ def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool
     return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
 
 
-def _status(record: TaskRecord) -> TaskEvent:
+def _build_status(record: TaskRecord) -> TaskEvent:
     told = without_marks({"state": record.state.value, "reason": record.reason}, marked_values(record.request.text))
     return TaskEvent(kind="status", at=record.updated_at, data=told)
 
@@ -285,10 +285,10 @@ def _begun_writes(ended: TaskRecord) -> Iterator[str]:
 async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from what is stored of it."""
     is_applied = record.state is not TaskState.CANCELED and not is_dry_run(record)
-    return _outcome(record, await store.ledger(), is_applied=is_applied)
+    return _build_outcome(record, await store.ledger(), is_applied=is_applied)
 
 
-def _outcome(record: TaskRecord, ledger: Mapping[str, LedgerEntry], *, is_applied: bool) -> TaskOutcome:
+def _build_outcome(record: TaskRecord, ledger: Mapping[str, LedgerEntry], *, is_applied: bool) -> TaskOutcome:
     """``is_applied``: whether its strategy was, which then takes credit or blame."""
     hidden, started = marked_values(record.request.text), record.started_at or record.accepted_at
     return TaskOutcome(
@@ -302,7 +302,7 @@ def _outcome(record: TaskRecord, ledger: Mapping[str, LedgerEntry], *, is_applie
         strategy_applied=is_applied,
         dry_run=is_dry_run(record),
         practice=is_practice(record),
-        quality=_quality(record),
+        quality=_read_quality(record),
         summary=redact_text(record.reason or record.request.text, hidden)[:200],
         tool_calls=0,
         model_calls=0,
@@ -314,7 +314,7 @@ def _outcome(record: TaskRecord, ledger: Mapping[str, LedgerEntry], *, is_applie
     )
 
 
-def _quality(record: TaskRecord) -> float:
+def _read_quality(record: TaskRecord) -> float:
     """The measured quality of a completed task; 0 for any other."""
     measured = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
     return float(measured) if isinstance(measured, (int, float)) else 0.0

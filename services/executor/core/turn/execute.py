@@ -107,7 +107,7 @@ async def _carry_conversation(conversation: Conversation) -> Finished | WaitsFor
         except ModelRests as away:
             if conversation.may_end_by_ledger:
                 return await _finished_by_ledger(conversation)
-            return await _rest(conversation, away)
+            return await _begin_rest(conversation, away)
         if isinstance(event, AnswerFound):
             return await _finish(conversation)
         if is_dry_run(ctx.record):
@@ -155,7 +155,7 @@ def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
     return (why,) if why else ()
 
 
-async def _rest(conversation: Conversation, away: ModelRests) -> Resting:
+async def _begin_rest(conversation: Conversation, away: ModelRests) -> Resting:
     """The wait until the model is asked again; raises ``Failed`` in practice and past the deadline."""
     ctx = conversation.ctx
     pause = None if is_practice(ctx.record) else await rest_for_model(ctx, conversation.key, away)

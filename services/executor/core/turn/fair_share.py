@@ -38,7 +38,7 @@ class FairShareSlots:
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
         """The tenants whose sessions may be taken, and how many, with so many places free here."""
-        return FreeSlotsByTenant(free, share(0, free), {**self._shares(free), **dict.fromkeys(self._still_full(), 0)})
+        return FreeSlotsByTenant(free, share(0, free), self._list_shares(free) | dict.fromkeys(self._still_full(), 0))
 
     async def take(self, tenant: str, session_id: str) -> bool:
         """Whether the session got a slot; if not, its tenant's cap is reached, and it is woken when a slot is free."""
@@ -74,7 +74,7 @@ class FairShareSlots:
                 log.warning("slots_not_kept", error=str(error))
 
     async def _take_slot(self, tenant: str, session_id: str) -> bool:
-        cap = await self._cap(tenant)
+        cap = await self._find_cap(tenant)
         if cap is None:
             return True
         if not await self._store.take(tenant, session_id, cap, self._slot_seconds):
@@ -87,7 +87,7 @@ class FairShareSlots:
         if not self._here[tenant]:
             del self._here[tenant]
 
-    def _shares(self, free: int) -> Mapping[str, int]:
+    def _list_shares(self, free: int) -> dict[str, int]:
         return {tenant: share(here, free) for tenant, here in self._here.items()}
 
     def _still_full(self) -> Mapping[str, float]:
@@ -95,7 +95,7 @@ class FairShareSlots:
         self._full = {tenant: until for tenant, until in self._full.items() if until > now}
         return self._full
 
-    async def _cap(self, tenant: str) -> int | None:
+    async def _find_cap(self, tenant: str) -> int | None:
         cap, until = self._caps.get(tenant, (None, 0.0))
         now = asyncio.get_running_loop().time()
         if now < until:

@@ -49,8 +49,8 @@ class LocalFirstWakes(SessionWakes):
 
     async def _take(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """The sessions that were taken here, offered side by side."""
-        took = await side_by_side(self._takes(one) for one in sessions)
+        took = await side_by_side(self._offer_session(one) for one in sessions)
         return [one for one, is_taken in zip(sessions, took, strict=True) if is_taken]
 
-    async def _takes(self, session: tuple[str, str]) -> bool:
+    async def _offer_session(self, session: tuple[str, str]) -> bool:
         return self._runner.running < FEW_SESSIONS and await self._runner.offer(*session)

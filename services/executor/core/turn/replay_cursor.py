@@ -49,12 +49,12 @@ def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
     ledgers = [*(one.ledger for one in begun[1:]), task.ledger]
     turns = [*(one.turn.turn_id for one in begun[1:]), ""]
     return tuple(
-        _attempt(one, entries, start, end, ledger, following != one.turn.turn_id)
+        _build_attempt(one, entries, start, end, ledger, following != one.turn.turn_id)
         for one, start, end, ledger, following in zip(begun, marks, ends, ledgers, turns, strict=True)
     )
 
 
-def _attempt(
+def _build_attempt(
     begun: AttemptStart,
     entries: Sequence[JournalEntry],
     start: int,
@@ -141,7 +141,7 @@ class ReplayCursor:
         self.ledger = Writes(attempt)
         self.taken: list[StepTaken] = []
         self._seen: set[str] = set()
-        self._fields = _overlaid(attempt.before)
+        self._fields = _overlay_fields(attempt.before)
         self.stops = given_up or not attempt.is_last
 
     def take(self, key: str, asked: str = "") -> JournalEntry:
@@ -186,7 +186,7 @@ class ReplayCursor:
             raise self.absent(key, "this was not stored then")
         if kind == CHECKPOINT:
             was, now = {**self._fields, **_stable_fields(entry.data_json)}, {**self._fields, **_stable_fields(data)}
-            different = sorted(name for name in was if _text(was, name) != _text(now, name))  # the rest is newer
+            different = sorted(name for name in was if _dump(was, name) != _dump(now, name))  # the rest is newer
             if different:
                 raise Differs(key, f"the checkpoint says something else of {', '.join(different)}")
             self._fields = now
@@ -203,7 +203,7 @@ class ReplayCursor:
         """The exception to raise if the archived attempt has nothing under ``key``."""
         ended = self.attempt.ending
         if ended is not None and (ended.step is None or _can_have_stood(ended.step, key)):
-            return self._ending(ended.ending)
+            return self._check_ending(ended.ending)
         return StoppedHere() if self.stops else Differs(key, how)
 
     def so_far(self) -> tuple[JournalEntry, ...]:
@@ -220,7 +220,7 @@ class ReplayCursor:
         own = self.attempt.own
         return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
 
-    def _ending(self, ending: RunEnds) -> Exception:
+    def _check_ending(self, ending: RunEnds) -> Exception:
         left = self.untaken()
         return ending if left is None else Differs(left, "this step would not be taken")
 
@@ -244,7 +244,7 @@ def writes_begin(key: str) -> bool:
     return bool(_WRITING.match(key))
 
 
-def _overlaid(entries: tuple[JournalEntry, ...]) -> JsonObject:
+def _overlay_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
     fields: JsonObject = {}
     for entry in entries:
         if entry.kind == CHECKPOINT:
@@ -260,7 +260,7 @@ def _stable_fields(checkpoint: str) -> JsonObject:
     return fields
 
 
-def _text(fields: JsonObject, name: str) -> str | None:
+def _dump(fields: JsonObject, name: str) -> str | None:
     """A field as text for comparing, since to Python 1 and true are equal."""
     missing: Json = None
     return dumps(fields.get(name, missing))

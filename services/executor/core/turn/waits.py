@@ -283,12 +283,12 @@ async def end_with_question(ctx: TurnContext, progress: Progress, why: tuple[str
     )
     asked: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
     ctx.journal.tell("approval", status="waiting", level=approval.level, **asked)
-    return await _waiting(ctx.store, approval, progress, note=""), approval
+    return await _finish_waiting(ctx.store, approval, progress, note=""), approval
 
 
 async def end_still_waiting(opened: OpenedTurn, waiting: StillWaiting) -> FinishedRun:
     """The end of a run that asks the same question as before, with the reason why the turn did not answer it."""
-    return await _waiting(opened.store, waiting.approval, opened.checkpoints.latest, waiting.note)
+    return await _finish_waiting(opened.store, waiting.approval, opened.checkpoints.latest, waiting.note)
 
 
 async def end_in_doubt(opened: OpenedTurn, note: str = "") -> FinishedRun:
@@ -343,7 +343,7 @@ def _store_waiting(at: TurnContext | OpenedTurn, progress: Progress, label: str)
     return progress
 
 
-async def _waiting(store: TurnStore, approval: Approval, progress: Progress | None, note: str) -> FinishedRun:
+async def _finish_waiting(store: TurnStore, approval: Approval, progress: Progress | None, note: str) -> FinishedRun:
     """The end of a run that asks a person about a plan; earlier plans of the task may have written something."""
     text = "\n\n".join(part for part in (note, approver_brief(approval)) if part)
     asked, writes = describe_approval(approval), tuple((await store.ledger()).values())

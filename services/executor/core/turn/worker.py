@@ -143,7 +143,7 @@ class Worker:
         opened = OpenedTurn(work, store, journal, Checkpoints(journal, known))
         try:
             ended, now_asked = await self._run_phases(opened, known, approval)
-            charges = _charges(work, entries, journal.spending.uncounted)
+            charges = _list_charges(work, entries, journal.spending.uncounted)
             await self._store_end(opened, ended, now_asked, approval, charges)
         except (LeaseLost, StoreUnavailable):
             raise
@@ -154,7 +154,7 @@ class Worker:
     async def _count_spending(self, work: Work, earlier: Sequence[JournalEntry]) -> None:
         """Adds what the attempts at a turn that is given up cost to the tenant's days."""
         try:
-            for day, charges in _charges(work, earlier):
+            for day, charges in _list_charges(work, earlier):
                 await self._ports.daily.settle(work.record.tenant, day, charges)
         except StoreUnavailable as error:  # the writes are to be settled all the same
             log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
@@ -271,7 +271,9 @@ class Worker:
         opened.journal.counts.count_end(end, asked_before)
 
 
-def _charges(work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()) -> tuple[DayCharges, ...]:
+def _list_charges(
+    work: Work, earlier: Sequence[JournalEntry], new: Sequence[Settlement] = ()
+) -> tuple[DayCharges, ...]:
     """What a turn cost by the tenant's days, its earlier attempts included."""
     settlements = sorted((*settlements_of_turn(earlier, work.turn.turn_id), *new), key=attrgetter("day"))
     return tuple(

@@ -266,7 +266,9 @@ def _find_by_value(claim: Leaf, changed: Sequence[Leaf], old: Mapping[tuple[str,
         return None
     told = [leaf for leaf in changed if leaf.items or _is_telling(claim.value)]
     alike = [leaf for leaf in told if says_the_same(claim, leaf)]
-    moved = [leaf for leaf in told if says_the_same(claim, leaf._replace(value=_distance(old.get(leaf.path), leaf)))]
+    moved = [
+        leaf for leaf in told if says_the_same(claim, leaf._replace(value=_compute_distance(old.get(leaf.path), leaf)))
+    ]
     found = alike or moved
     return found[0] if found and len({leaf.path[-1] for leaf in found}) == 1 else None
 
@@ -276,7 +278,7 @@ def _is_telling(value: Json) -> bool:
     return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_MARKS
 
 
-def _distance(old: Json, leaf: Leaf) -> Json:
+def _compute_distance(old: Json, leaf: Leaf) -> Json:
     """How far a figure of the record moved; None if it was or is none."""
     before, now = figure(old), figure(leaf.value)
     return None if before is None or now is None else abs(now - before)
@@ -319,13 +321,13 @@ def _compare_new_record(
         [one for one in (*side.direct, *side.within) if not named or same(one.own, node.own)]
         for side in (after, before)
     )
-    more = sum(_agrees(one, fields) for one in now) - sum(_agrees(one, fields) for one in then)
+    more = sum(_has_fields(one, fields) for one in now) - sum(_has_fields(one, fields) for one in then)
     if more != 1:
         return ProofFinding(too_many=max(more, 0))
     return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim, _ in ids])
 
 
-def _agrees(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
+def _has_fields(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
     shown = {leaf.path: leaf.value for leaf in leaves_of(node.record)}
     return all(path in shown and (shown[path] == value or same(shown[path], value)) for path, value in fields.items())
 
@@ -339,15 +341,15 @@ class _EarlierRecords:
 
     def __init__(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
         self._pairs: dict[int, RecordNode] = {}
-        rest = self._pair(before, after, lambda node: (_identity(node), dumps(node.record)))
-        rest = self._pair(*rest, _identity)
+        rest = self._pair_by_key(before, after, lambda node: (_identify_node(node), dumps(node.record)))
+        rest = self._pair_by_key(*rest, _identify_node)
         self._pair_by_shared(*rest)
 
     def find(self, node: RecordNode) -> RecordNode | None:
         """The record as it was before, or None."""
         return self._pairs.get(id(node.record))
 
-    def _pair(
+    def _pair_by_key(
         self, before: Sequence[RecordNode], after: Sequence[RecordNode], key: Callable[[RecordNode], object]
     ) -> tuple[list[RecordNode], list[RecordNode]]:
         """Pairs the records that agree in the key; returns those of both reads that are left."""
@@ -384,7 +386,7 @@ def _ids_of(node: RecordNode) -> frozenset[str]:
     return frozenset(f"{key}={value}" for key, value in node.record.items() if names_a_record(key))
 
 
-def _identity(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
+def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
     """The record's place, and its own id or else all its ids."""
     return node.place, _ids_of(node) if node.own is None else frozenset({str(node.own).strip().casefold()})
 
@@ -397,10 +399,10 @@ def _repeats_question(node: RecordNode, asked: JsonObject, claims: _Claims) -> b
     """Whether a record shows only what the read asked for: a server may repeat that without knowing anything."""
     wanted = {claim.name for claim in claims.own}
     beside = [key for key in node.record if key not in asked]
-    return not any(names_a_record(key) or key in wanted or _tells(node.record[key]) for key in beside)
+    return not any(names_a_record(key) or key in wanted or _says_something(node.record[key]) for key in beside)
 
 
-def _tells(value: Json) -> bool:
+def _says_something(value: Json) -> bool:
     """Whether a value can tell something: not an empty one, nor a yes or no such as ``found``."""
     return value not in (None, "", [], {}) and not isinstance(value, bool)
 

@@ -208,10 +208,12 @@ def _with_frozen_sentence(call: PlannedCall, plan: WritePlan, tools: Mapping[tup
 
 
 def _describe_unproved(changes: Sequence[PlannedCall], ledger: Mapping[str, LedgerEntry]) -> str:
-    return ", ".join(f"{change.call_id} {change.tool} is {_status(ledger.get(change.call_id))}" for change in changes)
+    return ", ".join(
+        f"{change.call_id} {change.tool} is {_describe_status(ledger.get(change.call_id))}" for change in changes
+    )
 
 
-def _status(entry: LedgerEntry | None) -> str:
+def _describe_status(entry: LedgerEntry | None) -> str:
     if entry is None:
         return "not made"
     return "contradicted by its read-back" if entry.contradicted else entry.status.value.replace("_", " ")
@@ -270,16 +272,16 @@ def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
     """The texts that stand in facts under the party's name: who they are, and where they are reached."""
     for fact in facts:
         if fact.ok:
-            yield from _texts(fact.result, party, under=says(fact.tool, party))
+            yield from _list_texts(fact.result, party, under=says(fact.tool, party))
 
 
-def _texts(value: Json, party: str, *, under: bool) -> Iterator[str]:
+def _list_texts(value: Json, party: str, *, under: bool) -> Iterator[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _texts(inner, party, under=under or says(name, party))
+            yield from _list_texts(inner, party, under=under or says(name, party))
     elif isinstance(value, list):
         for inner in value:
-            yield from _texts(inner, party, under=under)
+            yield from _list_texts(inner, party, under=under)
     elif under and isinstance(value, str) and any(mark.isalpha() for mark in value):
         yield value.strip().casefold()
 
@@ -295,7 +297,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
         if any(call.call_id in known and known[call.call_id].status in DONE for call in notices):
             untold, reasons = False, []
         else:
-            untold, reasons = untold or _changes_anything(plan), [*reasons, *_why(ctx, plan, notices, known)]
+            untold, reasons = untold or _changes_anything(plan), [*reasons, *_list_reasons(ctx, plan, notices, known)]
     if not untold:
         return ""
     offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
@@ -303,7 +305,7 @@ async def _missing_notice(ctx: TurnContext, progress: Progress) -> str:
     return f"The {party} was not told: {reasons[0] if reasons else none}."
 
 
-def _why(
+def _list_reasons(
     ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], known: Mapping[str, LedgerEntry]
 ) -> list[str]:
     reasons = {one.call.call_id: one.why for one in left_out_calls(ctx, plan)}
