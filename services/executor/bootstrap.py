@@ -76,13 +76,13 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
         trusts_requests=settings.profile == "embedded",
         journal=bounds,
         lists=ListBounds(settings.list_pages, settings.list_rows, settings.list_bytes),
-        ceilings=_ceilings(settings),
+        ceilings=_build_ceilings(settings),
         file_characters=settings.file_characters,
         practice_servers=settings.practice_servers,
     )
     refuse_bad_files()
     policy = HttpPolicy(settings.policy_url, tracer=tracer)
-    model = _model(settings, tracer)
+    model = _build_model(settings, tracer)
     metrics = Metrics("executor")
     redis = connect(settings.redis_url)
     try:
@@ -95,7 +95,7 @@ async def carry_out_turns(settings: ExecutorSettings, worker: MakesWorker = Work
         ):
             stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
-            counted = CountedModel(model, _tiers(settings), metrics)
+            counted = CountedModel(model, _build_tiers(settings), metrics)
             ports = Ports(counted, tools, PatientPolicy(policy, metrics), stored(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
             for build_part in map(PartGroup[BuildPart]("executor").load, settings.parts):
@@ -144,7 +144,7 @@ def show_tools(arguments: Sequence[str]) -> int:
 
 
 async def _discover_tools(wanted: WantedTools) -> ServerListing:
-    connection = _connection(wanted)
+    connection = _find_connection(wanted)
     async with (
         open_credentials(CredentialSettings().credentials_dir) as credentials,
         open_servers(Reach(), credentials) as servers,
@@ -153,7 +153,7 @@ async def _discover_tools(wanted: WantedTools) -> ServerListing:
         return ServerListing(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
 
 
-def _connection(wanted: WantedTools) -> Connection:
+def _find_connection(wanted: WantedTools) -> Connection:
     """The connection as a tenant's record describes it, with its catalogue, or one of the endpoint alone."""
     plain = Connection.model_validate({"id": "default", "url": wanted.endpoint, "protocol": wanted.protocol})
     if wanted.tenant_file is None:
@@ -163,7 +163,7 @@ def _connection(wanted: WantedTools) -> Connection:
     return next(known, plain)
 
 
-def _ceilings(settings: ExecutorSettings) -> Ceilings:
+def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
     """The ceilings of a task. A call may be served by the tier's model or by its fallback, so the dearer one counts."""
     tiers = {
         Tier.HAIKU: (settings.haiku_model, settings.fallback_model),
@@ -181,16 +181,16 @@ def fallbacks(settings: ExecutorSettings) -> dict[Tier, str]:
     return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.SONNET)}
 
 
-def _tiers(settings: ExecutorSettings) -> dict[Tier, str]:
+def _build_tiers(settings: ExecutorSettings) -> dict[Tier, str]:
     return {Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model}
 
 
-def _model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
+def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LateModel:
     def load() -> ClosableModel:
         from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
         return AnthropicModel(
-            tiers=_tiers(settings),
+            tiers=_build_tiers(settings),
             fallbacks=fallbacks(settings),
             api_key=settings.anthropic_api_key,
             base_url=settings.anthropic_base_url or None,

@@ -65,10 +65,12 @@ async def run_sessions(
         sessions = RedisSessions(state, owner, settings.lease_seconds, memories, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
-        heartbeat = heartbeat_in_thread(lambda: _leases(settings, owner))
+        heartbeat = heartbeat_in_thread(lambda: _open_leases(settings, owner))
         news = upkeep_loop.ArchiveNews()
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
-        runner = Runner(sessions, wakes, worker, _limits(settings), mended, slots, heartbeat, (news.tell, plan.tell))
+        runner = Runner(
+            sessions, wakes, worker, _build_limits(settings), mended, slots, heartbeat, (news.tell, plan.tell)
+        )
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
         app = health_app(sessions.ping, runner, mended, lambda: reaper.outcomes_behind, servers, page)
@@ -98,7 +100,7 @@ class _Beside(NamedTuple):
 
 
 @asynccontextmanager
-async def _leases(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessions]:
+async def _open_leases(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessions]:
     """The leases of this process over a connection that belongs to the caller."""
     redis = connect(settings.redis_url)
     try:
@@ -107,7 +109,7 @@ async def _leases(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessi
         await redis.aclose()
 
 
-def _limits(settings: RunSettings) -> RunnerLimits:
+def _build_limits(settings: RunSettings) -> RunnerLimits:
     return RunnerLimits(
         settings.lease_seconds,
         settings.executor_capacity,

@@ -73,11 +73,11 @@ def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
 def format_report(wanted: WantedConnections, source: str, tried: Sequence[ConnectionTrial]) -> str:
     """The trials as text, or as JSON if wanted. ``source``: where the record was found."""
     if not wanted.as_json:
-        return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_line, tried)])
-    return dumps({"tenant": wanted.tenant, "source": source, "connections": [_row(one) for one in tried]})
+        return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_format_line, tried)])
+    return dumps({"tenant": wanted.tenant, "source": source, "connections": [_build_row(one) for one in tried]})
 
 
-def _row(one: ConnectionTrial) -> Json:
+def _build_row(one: ConnectionTrial) -> Json:
     counted = Counter(tool.tool_class.value for tool in one.tools)
     classes: JsonObject = {kind.value: counted[kind.value] for kind in ToolClass if counted[kind.value]}
     credential = one.connection.credential
@@ -94,7 +94,7 @@ def _row(one: ConnectionTrial) -> Json:
     }
 
 
-def _line(one: ConnectionTrial) -> str:
+def _format_line(one: ConnectionTrial) -> str:
     said = one.credential or one.listing or f"speaks {one.protocol}, {len(one.tools)} tools"
     return f"{'good' if one.is_good else 'BAD ':<4} {one.connection.id} {one.connection.url}: {said}"
 
@@ -132,7 +132,7 @@ def try_connections(arguments: Sequence[str]) -> int:
 async def _try_connections(
     wanted: WantedConnections, settings: TryingSettings
 ) -> tuple[str, Sequence[ConnectionTrial]]:
-    source, record = await _record(wanted, settings)
+    source, record = await _read_record(wanted, settings)
     chosen = [one for one in record.connections if wanted.only in ("", one.id)]
     if wanted.only and not chosen:
         raise CannotStart(f"Tenant {wanted.tenant} has no connection {wanted.only!r} ({source}).")
@@ -162,7 +162,7 @@ async def _try(
         return ConnectionTrial(connection, None, None, servers.protocol_of(connection), tools)
 
 
-async def _record(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, TenantRecord]:
+async def _read_record(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, TenantRecord]:
     if wanted.tenant_file:
         document = loads_object(wanted.tenant_file.read_text("utf-8"))
         record = read_owned_record(document, wanted.tenant)

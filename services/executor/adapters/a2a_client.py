@@ -44,7 +44,7 @@ _DID_NOTHING = frozenset(_NO_RESULT) - {types.TaskState.TASK_STATE_CANCELED}
 
 def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool, ...]:
     """A tool for each skill, in the order of their names; each dropped one is logged with its reason."""
-    named = [(_name(skill), skill) for skill in list(card.skills)[:MAX_SKILLS]]
+    named = [(_name_skill(skill), skill) for skill in list(card.skills)[:MAX_SKILLS]]
     times = Counter(name for name, _ in named)
     if len(card.skills) > MAX_SKILLS:
         log.warning("skills_dropped", connection=connection.id, listed=len(card.skills), kept=MAX_SKILLS)
@@ -53,15 +53,15 @@ def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool,
         if not name or times[name] > 1:
             log.warning("tool_dropped", connection=connection.id, tool=name, reason="its name is empty or not its own")
         else:
-            usable.append(_tool(connection, name, skill, card.name))
+            usable.append(_build_tool(connection, name, skill, card.name))
     return tuple(usable)
 
 
 def answer_of(said: types.Task | types.Message) -> ports.ToolAnswer:
     """The answer that a task stands for now, or the message that an agent sent in place of a task."""
     if isinstance(said, types.Message):
-        return ports.ToolAnswer(_content(said.parts))
-    state, words = said.status.state, _text(said.status.message.parts)
+        return ports.ToolAnswer(_read_content(said.parts))
+    state, words = said.status.state, _join_texts(said.status.message.parts)
     if state in _AT_WORK:
         return ports.ToolAnswer("the agent is at work", unfinished=ports.Unfinished(said.id))
     if state == types.TaskState.TASK_STATE_INPUT_REQUIRED:
@@ -72,18 +72,18 @@ def answer_of(said: types.Task | types.Message) -> ports.ToolAnswer:
         told = f"the agent's task {how}{f': {words}' if words else ''}"
         return ports.ToolAnswer(told, is_error=True, not_begun=state in _DID_NOTHING)
     parts = [part for artifact in said.artifacts for part in artifact.parts]
-    return ports.ToolAnswer(_content(parts or said.status.message.parts))
+    return ports.ToolAnswer(_read_content(parts or said.status.message.parts))
 
 
 def is_done(task: types.Task) -> bool:
     return answer_of(task).unfinished is None
 
 
-def _content(parts: Iterable[types.Part]) -> Json:
+def _read_content(parts: Iterable[types.Part]) -> Json:
     """The text alone if there is nothing else, else texts, data and the names of files; files are not fetched."""
     parts = list(parts)
-    text = _text(parts)
-    data: list[Json] = [_exact(part) for part in parts if part.WhichOneof("content") == "data"]
+    text = _join_texts(parts)
+    data: list[Json] = [_read_data(part) for part in parts if part.WhichOneof("content") == "data"]
     sent = (part for part in parts if part.WhichOneof("content") in ("raw", "url"))
     files: list[Json] = [part.filename or part.url or "a file" for part in sent]
     if not data and not files:
@@ -91,32 +91,32 @@ def _content(parts: Iterable[types.Part]) -> Json:
     return {"text": text, **({"data": data} if data else {}), **({"files": files} if files else {})}
 
 
-def _text(parts: Iterable[types.Part]) -> str:
+def _join_texts(parts: Iterable[types.Part]) -> str:
     return "\n".join(part.text for part in parts if part.WhichOneof("content") == "text")[:_TEXT_MOST]
 
 
-def _exact(part: types.Part) -> Json:
+def _read_data(part: types.Part) -> Json:
     """The data of a part; whole doubles, which the protocol carries, become whole numbers again."""
-    return _whole(plain(MessageToDict(part)["data"]))
+    return _restore_integers(plain(MessageToDict(part)["data"]))
 
 
-def _whole(value: Json) -> Json:
+def _restore_integers(value: Json) -> Json:
     match value:
         case dict():
-            return {name: _whole(inner) for name, inner in value.items()}
+            return {name: _restore_integers(inner) for name, inner in value.items()}
         case list():
-            return [_whole(inner) for inner in value]
+            return [_restore_integers(inner) for inner in value]
         case None | bool() | int() | str():
             return value
         case _:
             return int(value) if value == value.to_integral_value() else value
 
 
-def _name(skill: types.AgentSkill) -> str:
+def _name_skill(skill: types.AgentSkill) -> str:
     return _NOT_IN_NAMES.sub("_", skill.id).strip("_")[:MAX_NAME]
 
 
-def _tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:
+def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:
     """A skill as a tool. It counts as a change whatever its name says, unless the catalogue calls it a read: an agent
     decides itself what it does.
     """
@@ -126,7 +126,7 @@ def _tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str
         connection_id=connection.id,
         name=name,
         description=_describe(skill, agent),
-        input_schema=_schema(entry),
+        input_schema=_build_schema(entry),
         tool_class=entry.tool_class or ToolClass.CHANGE,
         why_class="the operator's catalogue says so" if by_catalogue else "an agent decides itself what it does",
         catalogue=entry,
@@ -140,7 +140,7 @@ def _describe(skill: types.AgentSkill, agent: str) -> str:
     return f'A remote agent ({agent[:80]!r}) does this, told in plain words. Its card says: "{said}"'
 
 
-def _schema(entry: CatalogueEntry) -> JsonObject:
+def _build_schema(entry: CatalogueEntry) -> JsonObject:
     told: JsonObject = {"type": "string", "minLength": 1, "description": "what the agent is to do, with all it needs"}
     data: JsonObject = {"type": "object", "description": "values that belong to it, exactly as they are"}
     own: JsonObject = {entry.idempotency_field: {"type": "string"}} if entry.idempotency_field else {}

@@ -48,14 +48,14 @@ class BrainOS(orchestrators.Orchestrator):
         except (httpx.TimeoutException, TimeoutError) as error:
             raise orchestrators.OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _unusable(f"cannot be reached ({type(error).__name__})", str(error)) from error
+            raise _report_unusable(f"cannot be reached ({type(error).__name__})", str(error)) from error
 
     async def close(self) -> None:
         await self._client.aclose()
 
     async def _post_saying(self, saying: orchestrators.Saying) -> orchestrators.OrchestratorReply:
         headers = {"content-type": "application/json"}
-        content = dumps(_body(saying)).encode()
+        content = dumps(_build_body(saying)).encode()
         async with aconnect_sse(self._client, "POST", self._url, content=content, headers=headers) as source:
             status = source.response.status_code
             if status != httpx.codes.OK:
@@ -63,7 +63,7 @@ class BrainOS(orchestrators.Orchestrator):
             return await _read_reply(source)
 
 
-def _body(saying: orchestrators.Saying) -> JsonObject:
+def _build_body(saying: orchestrators.Saying) -> JsonObject:
     body: JsonObject = {"message": saying.message, "conversationId": saying.conversation_id}
     if saying.context:
         body["extraParams"] = {"systemContext": saying.context}
@@ -75,42 +75,42 @@ def _body(saying: orchestrators.Saying) -> JsonObject:
 async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
     """The reply in one stream: ``answer`` replaces the text, ``text`` appends to it. A stream ends with its mark."""
     text, calls, size = "", list[orchestrators.ToolAsked](), 0
-    async for data in _data(source):
+    async for data in _read_data(source):
         if data == _DONE:
             return orchestrators.OrchestratorReply(text, tuple(calls))
         size += len(data)
         if size > _MOST:
             raise orchestrators.OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")
-        event = _event(data)
+        event = _parse_event(data)
         if "error" in event:
-            raise _unusable("reports an error", dumps(event["error"]))
+            raise _report_unusable("reports an error", dumps(event["error"]))
         if "answer" in event:
-            text = _text(event["answer"])
-        text += _text(event.get("text", ""))
+            text = _read_text(event["answer"])
+        text += _read_text(event.get("text", ""))
         if "tool_call" in event:
             calls.append(_parse_call(event["tool_call"]))
     raise orchestrators.OrchestratorUnavailable("BrainOS's stream was cut off")
 
 
-async def _data(source: EventSource) -> AsyncIterator[str]:
+async def _read_data(source: EventSource) -> AsyncIterator[str]:
     try:
         async for event in source.aiter_sse():
             yield event.data
     except SSEError as error:
-        raise _unusable("answered no event stream", str(error)) from error
+        raise _report_unusable("answered no event stream", str(error)) from error
 
 
-def _event(data: str) -> JsonObject:
+def _parse_event(data: str) -> JsonObject:
     try:
         return loads_object(data)
     except ValueError as error:
-        raise _unusable("sent an event that cannot be read", data) from error
+        raise _report_unusable("sent an event that cannot be read", data) from error
 
 
-def _text(value: Json) -> str:
+def _read_text(value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise _unusable("sent an answer that is no text", dumps(value))
+    raise _report_unusable("sent an answer that is no text", dumps(value))
 
 
 def _parse_call(value: Json) -> orchestrators.ToolAsked:
@@ -119,10 +119,10 @@ def _parse_call(value: Json) -> orchestrators.ToolAsked:
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
             return orchestrators.ToolAsked(name, params)
-    raise _unusable("sent a tool call that is none", dumps(value))
+    raise _report_unusable("sent a tool call that is none", dumps(value))
 
 
-def _unusable(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
+def _report_unusable(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
     """An error with a sentence for clients; what BrainOS said itself goes into the operator's log."""
     log.warning("brainos_unusable", what=what, said=said[:300])
     return orchestrators.OrchestratorUnavailable(f"BrainOS {what}")

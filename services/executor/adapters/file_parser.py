@@ -160,7 +160,7 @@ def _read_document(content: bytes) -> Iterator[str]:
 
     for block in Document(io.BytesIO(content)).iter_inner_content():
         if isinstance(block, Table):
-            yield from (_cells(cell.text for cell in row.cells) for row in block.rows)
+            yield from (_join_cells(cell.text for cell in row.cells) for row in block.rows)
         else:
             yield block.text
 
@@ -187,7 +187,7 @@ def _shape_lines(shape: "BaseShape") -> Iterator[str]:
     elif isinstance(shape, Shape):
         yield shape.text_frame.text
     elif isinstance(shape, GraphicFrame) and shape.has_table:
-        yield from (_cells(cell.text for cell in row.cells) for row in shape.table.rows)
+        yield from (_join_cells(cell.text for cell in row.cells) for row in shape.table.rows)
 
 
 def _read_sheets(content: bytes) -> Iterator[str]:
@@ -197,7 +197,7 @@ def _read_sheets(content: bytes) -> Iterator[str]:
     for name in book.sheet_names:
         yield f"# {name}"
         for row in book.get_sheet_by_name(name).iter_rows():
-            if line := _cells(_cell_text(cell) for cell in row).rstrip("\t"):
+            if line := _join_cells(_cell_text(cell) for cell in row).rstrip("\t"):
                 yield line
 
 
@@ -206,7 +206,7 @@ def _cell_text(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
 
 
-def _cells(texts: Iterator[str]) -> str:
+def _join_cells(texts: Iterator[str]) -> str:
     return "\t".join(" ".join(text.split()) for text in texts)
 
 

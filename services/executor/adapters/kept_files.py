@@ -58,7 +58,7 @@ class KeptFiles(TaskFiles):
     async def read(self, tenant: str, file: SentFile) -> ReadFile:
         known = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
         try:
-            content = await self._content(tenant, file)
+            content = await self._read_content(tenant, file)
             known = known.model_copy(update={"size": len(content), "file_id": content_id(content)})
             async with self._at_once:
                 parsed = await parse_apart(content)
@@ -74,7 +74,7 @@ class KeptFiles(TaskFiles):
         except ArchiveUnavailable:
             return None
 
-    async def _content(self, tenant: str, file: SentFile) -> bytes:
+    async def _read_content(self, tenant: str, file: SentFile) -> bytes:
         if not file.file_id:
             content = await self._fetch(file.url or "")
             await self._archive.put(tenant, content_id(content), content)
@@ -107,7 +107,7 @@ class KeptFiles(TaskFiles):
                 client.max_redirects = _MOST_REDIRECTS
                 headers = {"Accept-Encoding": "identity", "User-Agent": "purple-agent"}
                 async with client.stream("GET", url, headers=headers, follow_redirects=True) as response:
-                    return await self._body(response)
+                    return await self._read_body(response)
         except RefusedConnection as refused:
             raise FileFailed(str(refused)) from refused
         except (TimeoutError, httpx.TimeoutException) as error:
@@ -117,7 +117,7 @@ class KeptFiles(TaskFiles):
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise FileFailed(f"its address does not answer ({type(error).__name__})") from error
 
-    async def _body(self, response: httpx.Response) -> bytes:
+    async def _read_body(self, response: httpx.Response) -> bytes:
         if response.status_code != 200:
             raise FileFailed(f"its address answers with status {response.status_code}")
         if response.headers.get("content-encoding", "identity") != "identity":

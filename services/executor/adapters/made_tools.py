@@ -71,7 +71,7 @@ class MontySandbox(Sandbox):
         except (MontyCrashedError, TimeoutError, OSError) as error:
             raise _late_or_gone(error) from error
         except (MontyError, ValueError, TypeError) as error:
-            raise CodeFailed(_short(error)) from error
+            raise CodeFailed(_shorten_error(error)) from error
         if not isinstance(result, str) or len(result) > _LONGEST:
             raise CodeFailed("it came to no decimal")
         return result
@@ -100,7 +100,7 @@ def _late_or_gone(error: Exception) -> CodeFailed | SandboxUnavailable:
     return SandboxUnavailable(f"{type(error).__name__}: {str(error)[:200]}")
 
 
-def _short(error: Exception) -> str:
+def _shorten_error(error: Exception) -> str:
     """The last line of what was raised: the kind of error and its limit, without the code around it."""
     lines = str(error).strip().splitlines()
     return (lines[-1] if lines else type(error).__name__)[:200]

@@ -64,7 +64,7 @@ class TokenEndpoints:
 
     def cached_token(self, owner: str, credential: Credential, refused: str = "") -> str | None:
         """A cached token that is still good, and not the refused one; None if there is none."""
-        token = self._kept.get(_name(owner, credential))
+        token = self._kept.get(_name_token(owner, credential))
         if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
             return None
         return token.value
@@ -74,7 +74,7 @@ class TokenEndpoints:
 
         Raises ``CredentialUnavailable``.
         """
-        name = _name(owner, credential)
+        name = _name_token(owner, credential)
         async with self._asking.setdefault(name, asyncio.Lock()):
             if kept := self.cached_token(owner, credential, refused):
                 return kept
@@ -108,13 +108,13 @@ class TokenEndpoints:
                 status, body = await _read_answer(client, _request(client, credential, secret))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
             why = f"its token endpoint does not answer ({type(error).__name__})"
-            raise CredentialUnavailable(_sentence(credential, why)) from None
-        answer = _object(body)
+            raise CredentialUnavailable(_say_why(credential, why)) from None
+        answer = _parse_object(body)
         if status == 200 and answer:
             return _read(credential, answer, began)
         said = str(answer.get("error", ""))
         code = f", {said}" if _CODE.fullmatch(said) else ""
-        sentence = _sentence(credential, f"its token endpoint refused with HTTP {status}{code}")
+        sentence = _say_why(credential, f"its token endpoint refused with HTTP {status}{code}")
         raise (_ClientRefused if status == 401 or said == "invalid_client" else CredentialUnavailable)(sentence)
 
 
@@ -150,9 +150,9 @@ def _request(client: httpx.AsyncClient, credential: Credential, secret: str) -> 
 def _read(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
     value, kind, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
     if not isinstance(value, str) or not _TOKEN.fullmatch(value):
-        raise CredentialUnavailable(_sentence(credential, "its token endpoint answered without a usable access_token"))
+        raise CredentialUnavailable(_say_why(credential, "its token endpoint answered without a usable access_token"))
     if str(kind).lower() != "bearer":
-        raise CredentialUnavailable(_sentence(credential, "its token endpoint gave a token that is no bearer token"))
+        raise CredentialUnavailable(_say_why(credential, "its token endpoint gave a token that is no bearer token"))
     seconds = read_lifetime(life)
     return AccessToken(value, began + seconds - min(EARLY, seconds / 10))
 
@@ -168,16 +168,16 @@ def read_lifetime(life: object) -> float:
     return USUAL_LIFE if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)
 
 
-def _object(body: bytes) -> JsonObject:
+def _parse_object(body: bytes) -> JsonObject:
     try:
         return loads_object(body)
     except ValueError:
         return {}
 
 
-def _sentence(credential: Credential, why: str) -> str:
+def _say_why(credential: Credential, why: str) -> str:
     return f"no token for the credential {credential.reference}: {why} ({credential.token_url})"
 
 
-def _name(owner: str, credential: Credential) -> str:
+def _name_token(owner: str, credential: Credential) -> str:
     return f"{owner} {credential.model_dump_json()}"

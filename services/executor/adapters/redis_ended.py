@@ -37,11 +37,11 @@ class RedisEndedTasks(EndedTasks):
         each = max(1, most // max(1, len(partitions)))
         calls = [([keys.partition_keys(number).unarchived], [each, _AGAIN_MS, int(whole)]) for number in partitions]
         rows = cast("list[list[_Taken]]", await self._scripts.run_many("take_ended", calls))
-        found = [await self._content(*row) for taken in rows for row in taken]
+        found = [await self._read_content(*row) for taken in rows for row in taken]
         tasks = tuple(one for one in found if one is not None)
         return TakenTasks(tasks, more=any(len(taken) >= each for taken in rows))
 
-    async def _content(self, member: str, problem: str, found: list[object]) -> EndedContent | None:
+    async def _read_content(self, member: str, problem: str, found: list[object]) -> EndedContent | None:
         """The task's content for the archive; None if it cannot be read."""
         task = EndedTask(*keys.unpack(keys.EndedMember, member))
         if problem != "ok":
@@ -50,7 +50,7 @@ class RedisEndedTasks(EndedTasks):
         if not found:
             return EndedContent(task)
         try:
-            return EndedContent(task, await self._envelope(task.tenant, found))
+            return EndedContent(task, await self._build_envelope(task.tenant, found))
         except StoreUnavailable:
             raise
         except Exception as error:  # the outer edge of one task: one that cannot be read must not hold up the others
@@ -71,22 +71,22 @@ class RedisEndedTasks(EndedTasks):
             if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving
                 log.warning("ended_task_stays", script=script, error=str(reply))
 
-    async def _envelope(self, tenant: str, found: list[object]) -> bytes:
+    async def _build_envelope(self, tenant: str, found: list[object]) -> bytes:
         """The ``ArchivedTask`` as JSON; parts that are JSON already are put together unread."""
         record, journal, ledger, approvals, events = found
-        read = read_rows((row_id, _pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
+        read = read_rows((row_id, _read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
         own = {step.key: step.data({}) for step in read if step.kind == OWN_TEXT}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
-        steps = _encode([_step(step, texts) for step in read if step.kind != OWN_TEXT])
-        writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in _pairs(ledger).items()]
-        asked = [row for key, row in _pairs(approvals).items() if key != "latest"]
-        told = [events_json(_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
+        steps = _encode([_fill_step(step, texts) for step in read if step.kind != OWN_TEXT])
+        writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in _read_pairs(ledger).items()]
+        asked = [row for key, row in _read_pairs(approvals).items() if key != "latest"]
+        told = [events_json(_read_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
         parts = [f'"v":{VERSION}', f'"record":{record_json(str(record))}', f'"journal":{steps}']
         parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]']
         return ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
 
 
-def _step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
+def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
     """A step with each shared text in its place, so that the envelope needs nothing else; and the names of texts that
     are lost.
     """
@@ -96,6 +96,6 @@ def _step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | l
     return {**said, "at_ms": step.at_ms, **({"lost": lost} if lost else {})}
 
 
-def _pairs(flat: object) -> dict[str, str]:
+def _read_pairs(flat: object) -> dict[str, str]:
     listed = cast("list[str]", flat)
     return dict(zip(listed[::2], listed[1::2], strict=True))

@@ -70,19 +70,19 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
             session_id=session.session_id,
             owner=owner,
             memory=json.loads(state),
-            last_task=await self._last(session, last),
+            last_task=await self._read_last_task(session, last),
             idle_since=datetime.now(UTC),
         )
         return SessionMemory(archived.model_dump_json().encode(), state)
 
     async def evict(self, session: IdleSession, mark: str) -> bool:
-        return await self._scripts.run("evict_idle", _names(session), [_member(session), mark]) == 1
+        return await self._scripts.run("evict_idle", _list_keys(session), [_pack_member(session), mark]) == 1
 
     async def take_off_idle_list(self, sessions: Sequence[IdleSession]) -> None:
-        names = ((_names(session)[0], _member(session)) for session in sessions)
+        names = ((_list_keys(session)[0], _pack_member(session)) for session in sessions)
         await asyncio.gather(*(self._scripts.command("ZREM", idle, member) for idle, member in names))
 
-    async def _last(self, session: IdleSession, task_id: str) -> LastTask | None:
+    async def _read_last_task(self, session: IdleSession, task_id: str) -> LastTask | None:
         """The newest task by its record; None once that has left."""
         name = keys.task_keys(session.tenant, session.session_id, task_id).record
         stored = await self._scripts.command("HGET", name, "json") if task_id else None
@@ -120,10 +120,10 @@ async def restore_session(archive: Archive | None, session: IdleSession, owner: 
         raise StoreUnavailable(f"what the session remembers cannot be read from the archive: {error}") from error
 
 
-def _names(session: IdleSession) -> list[str]:
+def _list_keys(session: IdleSession) -> list[str]:
     names, partition = keys.session_keys(*session), keys.partition_keys_of(*session)
     return [partition.idle, names.session, names.open, names.inbox, names.signals, names.lease]
 
 
-def _member(session: IdleSession) -> str:
+def _pack_member(session: IdleSession) -> str:
     return keys.pack(keys.Member(*session))

@@ -56,7 +56,7 @@ class RedisLearned(Learned):
             "tuple[list[str | None], list[str], list[str], list[str], list[str | None], list[str]]", found
         )
         return Experience(
-            _arms(numbers),
+            _read_arms(numbers),
             self._lessons.read(CaseEntry, tenant, cases),
             self._lessons.read(KnownFact, tenant, facts),
             self._lessons.read(KnownEntity, tenant, entities[:ENTITIES_KEPT]),
@@ -108,7 +108,7 @@ class RedisLearned(Learned):
         return text if kept is None else str(kept)
 
 
-def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
+def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
     """The pulls and rewards of each strategy, from numbers in turn."""
     try:
         return {

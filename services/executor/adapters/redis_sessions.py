@@ -108,23 +108,23 @@ class RedisSessions(Sessions):
         return Work(turn, record, *begun, claimed, record.state.is_terminal and not outcome)
 
     async def extend_all(self, leases: Sequence[Lease]) -> Beat:
-        chunks = list(_chunks(leases))
-        calls = [self._extending(partition, chunk) for partition, chunk in chunks]
+        chunks = list(_split_leases(leases))
+        calls = [self._pack_extension(partition, chunk) for partition, chunk in chunks]
         replies = await self._scripts.run_many("extend", calls) if calls else []
         pairs = tuple(zip(chunks, cast("list[list[list[int]]]", replies), strict=True))
         lost, called = (tuple(chunk[place - 1] for (_, chunk), told in pairs for place in told[n]) for n in (0, 1))
         return Beat(lost, called)
 
-    def _extending(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
+    def _pack_extension(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
         names = [partition, *(name for lease in leases for name in _beat_keys(lease))]
-        rows: list[Argument] = [part for lease in leases for part in (lease.fence, _member(lease))]
+        rows: list[Argument] = [part for lease in leases for part in (lease.fence, _pack_member(lease))]
         return names, [self._owner, self._lease_ms, *rows]
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         session, partition = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
         names += [session.session, session.open, partition.idle]
-        arguments: list[Argument] = [_member(lease), int(retry_in * 1000), int(handed_over), error[:_ERROR]]
+        arguments: list[Argument] = [_pack_member(lease), int(retry_in * 1000), int(handed_over), error[:_ERROR]]
         arguments.append(keys.SESSION_RETENTION_SECONDS)
         self._claimed.pop(lease, None)
         await self._run_fenced("abandon", lease, names, arguments)
@@ -201,7 +201,7 @@ def _beat_keys(lease: Lease) -> tuple[str, str, str]:
     return session.lease, session.signals, keys.stopped_key(lease.tenant, lease.session_id)
 
 
-def _chunks(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
+def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
     """Yields the leases by the partition's ``leased`` set, not too many for one step."""
     of_partition: defaultdict[str, list[Lease]] = defaultdict(list)
     for lease in leases:
@@ -212,7 +212,7 @@ def _chunks(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
             yield leased, chunk
 
 
-def _member(lease: Lease) -> str:
+def _pack_member(lease: Lease) -> str:
     return keys.pack(keys.Member(lease.tenant, lease.session_id))
 
 

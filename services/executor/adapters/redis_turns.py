@@ -116,7 +116,7 @@ class RedisTurnStore(ports.TurnStore):
         self._partition = keys.partition_keys_of(lease.tenant, lease.session_id)
         self._member = keys.pack(keys.Member(lease.tenant, lease.session_id))
         if claimed is not None:
-            self._pulse(claimed.pulse)
+            self._read_pulse(claimed.pulse)
 
     async def journal(self) -> tuple[ports.JournalEntry, ...]:
         if (claimed := self._claimed_with) is not None and claimed.task:
@@ -262,7 +262,8 @@ class RedisTurnStore(ports.TurnStore):
 
     async def _store(self, batch: ports.JournalBatch, write: Sequence[Argument] = _NO_WRITE) -> ports.Pulse:
         """Stores one step of the turn: see ``append.lua``."""
-        pulse = self._pulse(cast(list[str], await self._scripts.run("append", *await self._step(batch, write))))
+        reply = await self._scripts.run("append", *await self._pack_step(batch, write))
+        pulse = self._read_pulse(cast(list[str], reply))
         self._version += batch.record is not None
         if batch != ports.NOTHING or write is not _NO_WRITE:
             self._claimed_with = None
@@ -270,17 +271,19 @@ class RedisTurnStore(ports.TurnStore):
 
     async def _store_confirmed(self, batch: ports.JournalBatch, write: Sequence[Argument]) -> tuple[ports.Pulse, bool]:
         """Stores a step with an intent; returns also whether enough replicas have it."""
-        words, replicas = await self._step(batch, write), self._intents.to_confirm
+        words, replicas = await self._pack_step(batch, write), self._intents.to_confirm
         if replicas:
             reply, confirmed = await self._scripts.run_confirmed("append", *words, replicas)
         else:
             reply, confirmed = await self._scripts.run("append", *words), True
-        pulse = self._pulse(cast(list[str], reply))
+        pulse = self._read_pulse(cast(list[str], reply))
         self._version += batch.record is not None and not pulse.held
         self._claimed_with = None
         return pulse, confirmed
 
-    async def _step(self, batch: ports.JournalBatch, write: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
+    async def _pack_step(
+        self, batch: ports.JournalBatch, write: Sequence[Argument]
+    ) -> tuple[list[str], list[Argument]]:
         record = batch.record
         row = await self._journal.pack(batch.entries)
         stored = (self._version, pack_record(record), record.state.value) if record else ("", "", "")
@@ -321,14 +324,14 @@ class RedisTurnStore(ports.TurnStore):
             row = await self._journal.pack(end.entries)
         else:
             row = self._journal.pack_with_texts(end.entries)
-        words = self._fenced_arguments(names, self._ending(end, row, release=release))
+        words = self._fenced_arguments(names, self._pack_end(end, row, release=release))
         reply = cast(list[str], await self._scripts.run("finish", *words))
         self._claimed_with = self._memory = None
         if reply[0] != "ok":
-            self._pulse(reply)
+            self._read_pulse(reply)
         return reply[-1] == "released"
 
-    def _ending(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> list[Argument]:
+    def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> list[Argument]:
         record, turn = end.record, self._work.turn
         said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if end.timer is not None:
@@ -343,7 +346,7 @@ class RedisTurnStore(ports.TurnStore):
             record.state.value,
             int(record.state.is_terminal),
             "" if end.session is None else _SESSION.dump_json(end.session).decode(),
-            *self._optional(end),
+            *self._pack_optional(end),
             keys.pack(keys.EndedMember(self._lease.tenant, self._lease.session_id, turn.task_id)),
             keys.DETAIL_SECONDS,
             end.settled.approval_id if end.settled else "",
@@ -369,7 +372,7 @@ class RedisTurnStore(ports.TurnStore):
         for one in end.notices:
             yield keys.pack(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
 
-    def _optional(self, end: ports.TurnEnd) -> list[Argument]:
+    def _pack_optional(self, end: ports.TurnEnd) -> list[Argument]:
         approval, timer, outcome = end.approval, end.timer, end.outcome
         subject = timer and keys.TimerMember(
             self._lease.tenant, self._lease.session_id, self._work.turn.task_id, timer.subject
@@ -391,7 +394,7 @@ class RedisTurnStore(ports.TurnStore):
         names = [*common, *names, keys.stopped_key(self._lease.tenant, self._lease.session_id)]
         return names, [self._lease.owner, str(self._lease.fence), *arguments]
 
-    def _pulse(self, reply: list[str]) -> ports.Pulse:
+    def _read_pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:
             case ["ok" | "held" as word, _, stopped, *signals]:
                 pulse = ports.Pulse(moment_of(reply), self._cancel(signals), stopped or None)

@@ -32,7 +32,7 @@ class OwnerPlace(NamedTuple):
 
 def name_owner(pid: int | None = None) -> str:
     """A name for this process that no other process ever has, not even a later one."""
-    return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}:{uuid4().hex[:8]}{_machine()}"
+    return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}:{uuid4().hex[:8]}{_identify_machine()}"
 
 
 def place_of(owner: str) -> OwnerPlace:
@@ -47,10 +47,10 @@ def is_dead(owner: str, own: str) -> bool:
     machine, pid = place_of(owner)
     if owner == own or not machine or machine != place_of(own).machine:
         return False
-    return pid == os.getpid() or not _runs(pid)
+    return pid == os.getpid() or not _is_running(pid)
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -59,7 +59,7 @@ def _runs(pid: int) -> bool:
 
 
 @cache
-def _machine() -> str:
+def _identify_machine() -> str:
     """An id for one start of a machine and one space of process ids, which each container has for itself; empty without
     /proc.
     """
@@ -95,13 +95,15 @@ class RedisUpkeep(Upkeep):
         if len(partitions) == len(self._calls) and await self._is_idle():
             return OverdueWork()
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
-        rows = [_row(reply) for reply in replies]
-        waiting = [(_waiting(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)]
+        rows = [_read_row(reply) for reply in replies]
+        waiting = [
+            (_read_waiting(member), score % 1 > 0) for row in rows for member, score in _member_scores(row.waiting)
+        ]
         return OverdueWork(
             unwoken=tuple(session for session, meant in waiting if not meant),
             due=tuple(session for session, meant in waiting if meant),
-            orphaned=tuple(_waiting(member) for row in rows for member in row.expired),
-            timers=tuple(timer for row in rows for timer in _timers(row.now_ms, row.due)),
+            orphaned=tuple(_read_waiting(member) for row in rows for member in row.expired),
+            timers=tuple(timer for row in rows for timer in _read_timers(row.now_ms, row.due)),
             soonest={
                 number: row.soonest_ms / 1000
                 for number, row in zip(partitions, rows, strict=True)
@@ -176,13 +178,13 @@ class _PartitionRow(NamedTuple):
     due: Sequence[str] = ()
 
 
-def _row(reply: Reply) -> _PartitionRow:
+def _read_row(reply: Reply) -> _PartitionRow:
     soonest, *found = cast("list[int | str]", reply)
     now_ms, *members = cast("tuple[str, list[str], list[str], list[str]]", found or ("0", [], [], []))
     return _PartitionRow(int(soonest), int(now_ms), *members)
 
 
-def _waiting(member: str) -> WaitingSession:
+def _read_waiting(member: str) -> WaitingSession:
     return WaitingSession(*keys.unpack(keys.Member, member))
 
 
@@ -191,12 +193,13 @@ def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
     return zip(row[::2], map(float, row[1::2]), strict=True)
 
 
-def _timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
-    now = _moment(now_ms)
+def _read_timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
+    now = _read_moment(now_ms)
     return (
-        DueTimer(*keys.unpack(keys.TimerMember, member), now, _moment(score)) for member, score in _member_scores(due)
+        DueTimer(*keys.unpack(keys.TimerMember, member), now, _read_moment(score))
+        for member, score in _member_scores(due)
     )
 
 
-def _moment(milliseconds: float) -> datetime:
+def _read_moment(milliseconds: float) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)

@@ -132,7 +132,7 @@ class TaskJournal:
         """The row that stores these steps; the texts that it names are stored before."""
         names = await self._shared.store(self._tenant, (text for entry in entries for text in entry.shared))
         self._named.update({name: text for text, name in names.items()})
-        return pack_row([_step(entry, names) for entry in entries])
+        return pack_row([_build_step(entry, names) for entry in entries])
 
     def pack_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
         """The row of these steps with its own copy of each text that it names, for a task that will wait for an unknown
@@ -140,7 +140,7 @@ class TaskJournal:
         """
         new = {text: name for name, text in self._named.items() if name not in self._own}
         texts = [StoredStep(name, OWN_TEXT, (text,)) for text, name in new.items()]
-        return pack_row([*(_step(entry, {}) for entry in entries), *texts])
+        return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])
 
     async def _learn_texts(self, steps: Sequence[StoredStep]) -> None:
         own = {step.key: step.data({}) for step in steps if step.kind == OWN_TEXT}
@@ -150,6 +150,6 @@ class TaskJournal:
         self._named.update(await self._shared.read(self._tenant, names - self._named.keys()))
 
 
-def _step(entry: JournalEntry, names: Mapping[str, str]) -> StoredStep:
+def _build_step(entry: JournalEntry, names: Mapping[str, str]) -> StoredStep:
     known = {text: names[text] for text in entry.shared if text in names}
     return StoredStep(entry.key, entry.kind, split(entry.data_json, known))

@@ -99,7 +99,7 @@ class StoredTenants(Tenants):
         if version.startswith(_OF_THE_FILE):
             return await self._from_file(tenant, version)
         found = await self._records.version(tenant, int(version)) if version.isdecimal() else None
-        return None if found is None else self._readable(tenant, found)
+        return None if found is None else self._read_record(tenant, found)
 
     async def _from_file(self, tenant: str, version: str) -> TenantRecord | None:
         try:
@@ -114,13 +114,13 @@ class StoredTenants(Tenants):
         found = await self._records.version(tenant, number)
         if found is None:
             raise UnknownTenant(f"version {number} of the record of tenant {tenant!r} is not there")
-        return await self._of_file(tenant) if found.withdrawn else self._readable(tenant, found)
+        return await self._of_file(tenant) if found.withdrawn else self._read_record(tenant, found)
 
     async def _of_file(self, tenant: str) -> TenantRecord:
         record = await self._default.get(tenant)
         return record.model_copy(update={"version": f"{_OF_THE_FILE}{record.version}"})
 
-    def _readable(self, tenant: str, found: TenantVersion) -> TenantRecord:
+    def _read_record(self, tenant: str, found: TenantVersion) -> TenantRecord:
         try:
             record = found.record(tenant)
         except (BadRecord, ValueError) as error:

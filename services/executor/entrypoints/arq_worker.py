@@ -86,7 +86,7 @@ class WakeWorker(Worker):
     @override
     async def start_jobs(self, job_ids: list[bytes]) -> None:
         """Starts those of the waiting jobs for which there is room here."""
-        fitting = list(_fitting(job_ids, self._runner.free_slots))
+        fitting = list(_select_fitting(job_ids, self._runner.free_slots))
         await super().start_jobs(fitting)
         names = [job_id.decode() for job_id in fitting]
         self._claims = [self.tasks[name] for name in names if name in self.tasks]
@@ -129,12 +129,12 @@ class WakeWorker(Worker):
             await self._runner.has_free_slot.wait()
             try:
                 async with answering(_BELL_SECONDS + 5.0):
-                    if await self._ring():
+                    if await self._wait_for_bell():
                         self._runner.changed.set()
             except StoreUnavailable as error:
                 await self._complain(error)
 
-    async def _ring(self) -> bool:
+    async def _wait_for_bell(self) -> bool:
         ring = self.pool.blpop([BELL], _BELL_SECONDS)
         return bool(await cast("Awaitable[object]", ring))
 
@@ -166,7 +166,7 @@ class WakeWorker(Worker):
             self._release_sem_dec_counter_on_complete()
 
 
-def _fitting(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
+def _select_fitting(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
     """Yields the first jobs for whose tenants there is room."""
     left, started = min(free_slots.of_all, _AT_ONCE), Counter[str]()
     for job_id in job_ids:

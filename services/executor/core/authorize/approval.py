@@ -42,20 +42,20 @@ def approval_grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds
     """
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()
-    sources = tuple(source for call in calls for source in _sources(call))
+    sources = tuple(source for call in calls for source in _find_sources(call))
     found = compute_figures(progress.template, dossier.facts, task)
     return Grounds(
-        rules=tuple(map(_rule, verdict.triggered_rules)),
+        rules=tuple(map(_build_rule, verdict.triggered_rules)),
         policy_hash=verdict.policy_hash,
         policy_versions=progress.policy_versions,
         arguments=sources,
         reads=tuple(_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
-        figures=tuple(map(_figure, dossier.values)),
+        figures=tuple(map(_build_figure, dossier.values)),
         not_known=(*not_known(progress.template, dossier, found), *filter(None, (unanswered_concern(progress),))),
     )
 
 
-def _rule(rule: TriggeredRule) -> RuleFound:
+def _build_rule(rule: TriggeredRule) -> RuleFound:
     return RuleFound(
         rule_id=rule.rule_id,
         policy_id=rule.policy_id,
@@ -69,15 +69,15 @@ def _rule(rule: TriggeredRule) -> RuleFound:
     )
 
 
-def _sources(call: PlannedCall) -> Iterator[ArgumentSource]:
+def _find_sources(call: PlannedCall) -> Iterator[ArgumentSource]:
     for argument, value in call.arguments.items():
         inside = (f"{argument}.", f"{argument}[")
         origins = [one for one in call.origins if one.argument == argument or one.argument.startswith(inside)]
-        found = {"call_id": call.call_id, "argument": argument, **_source(value, origins)}
+        found = {"call_id": call.call_id, "argument": argument, **_find_source(value, origins)}
         yield ArgumentSource.model_validate(found)
 
 
-def _source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
+def _find_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
     """Where the value comes from; of one with several values inside, the first that has a source."""
     if calls := [*references(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
@@ -107,7 +107,7 @@ def _read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedV
     )
 
 
-def _figure(value: NamedValue) -> FigureFound:
+def _build_figure(value: NamedValue) -> FigureFound:
     operands = tuple(
         f"{one.ref}.{one.path}".rstrip(".")
         if one.source == "result"
@@ -230,15 +230,18 @@ def approver_brief(approval: Approval) -> str:
     silence = f"then it goes on to {decider(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
     return "\n".join(
         [
-            f"{_question_title(approval)} needed from {_who(approval)} before these calls are made.",
+            f"{_question_title(approval)} needed from {_describe_approvers(approval)} before these calls are made.",
             *(f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in confirmed),
-            *(f"Not decided by {decider(one.level)} before {_time(one.deadline)}." for one in approval.escalations),
+            *(
+                f"Not decided by {decider(one.level)} before {_format_time(one.deadline)}."
+                for one in approval.escalations
+            ),
             "Proposed calls:",
             *calls,
             f"The plan's hash: {approval.plan_hash}",
             *(["Because:", *why] if why else []),
             *(["Not known:", *unknown] if unknown else []),
-            f"Answer with exactly 'approve' or 'reject' before {_time(approval.deadline)}; {silence}",
+            f"Answer with exactly 'approve' or 'reject' before {_format_time(approval.deadline)}; {silence}",
         ]
     )
 
@@ -276,12 +279,12 @@ def describe_approval(approval: Approval) -> JsonObject:
 def approval_refusal(approval: Approval) -> str:
     """A sentence on why an approval was refused."""
     asked = approval.confirmation
-    return f"{_question_title(approval)}: {_refusal(approval)}" if asked else _refusal(approval)
+    return f"{_question_title(approval)}: {_describe_refusal(approval)}" if asked else _describe_refusal(approval)
 
 
-def _refusal(approval: Approval) -> str:
+def _describe_refusal(approval: Approval) -> str:
     if approval.status is ApprovalStatus.EXPIRED:
-        return f"not approved: no decision before {_time(approval.deadline)}; nothing was written"
+        return f"not approved: no decision before {_format_time(approval.deadline)}; nothing was written"
     no = next(decision for decision in approval.decisions if not decision.approve)
     comment = f": {no.comment}" if no.comment else ""
     return f"rejected by {no.by.id}{comment}; nothing was written"
@@ -292,7 +295,7 @@ def _question_title(approval: Approval) -> str:
     return f"Confirmation {asked.number} of {asked.of} ({asked.about})" if asked else "Approval"
 
 
-def _who(approval: Approval) -> str:
+def _describe_approvers(approval: Approval) -> str:
     who = decider(approval.level)
     if approval.needed == 1:
         return who
@@ -301,7 +304,7 @@ def _who(approval: Approval) -> str:
     return f"{who} ({approval.needed} different people{so_far})"
 
 
-def _time(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 

@@ -137,16 +137,16 @@ def unproven(
     """The arguments that are the request's word alone: no record around the call gives them, and no calculation about
     it.
     """
-    shown = {name: _plain(value) for name, value in bound.recorded.items()}
-    computed = {_plain(value.value) for value in values if speaks_about(value, values, view)}
+    shown = {name: _spell(value) for name, value in bound.recorded.items()}
+    computed = {_spell(value.value) for value in values if speaks_about(value, values, view)}
     return tuple(
         name
         for name, value in arguments.items()
-        if shown.get(name) != _plain(value) and _plain(value) not in computed and not view.has_read(name, value)
+        if shown.get(name) != _spell(value) and _spell(value) not in computed and not view.has_read(name, value)
     )
 
 
-def _plain(value: Json) -> str:
+def _spell(value: Json) -> str:
     """A figure in one spelling, however it is written; anything else as text."""
     return normal(value if isinstance(value, str) else dumps(value))
 
@@ -173,7 +173,7 @@ def _fields_of_policy(policy: Policy) -> Iterator[str]:
 
 async def verdict_on(ctx: TurnContext, template: ProcessTemplate, dossier: Dossier) -> Verdict:
     """A fresh verdict on the plan. Raises ``Failed`` if the service is away or answers about another plan."""
-    request = request_for(ctx, template, dossier, await _history(ctx, dossier))
+    request = request_for(ctx, template, dossier, await _read_history(ctx, dossier))
     try:
         verdict = await ctx.ports.policy.evaluate(request)
     except PolicyUnavailable as error:
@@ -238,11 +238,11 @@ def request_for(
         binding=bool(plan.calls),
         history=history,
         text=ctx.task if plan.calls else None,
-        confirmations=_confirmations(dossier),
+        confirmations=_list_confirmations(dossier),
     )
 
 
-async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
+async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
     """The session's calls before the plan: its own do not count against it, however often its verdict is renewed."""
     if not has_tool_rules(ctx.policies):
         return ()
@@ -255,7 +255,7 @@ async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
     )
 
 
-def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
+def _list_confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
     """A confirmation for each call, if a person approved the plan as it stands; else empty."""
     plan = dossier.plan
     if plan is None or dossier.approved_hash != plan.hash or not dossier.by_person:

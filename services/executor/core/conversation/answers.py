@@ -70,11 +70,11 @@ class AnswerChecks:
             self._told.setdefault(name, []).append(stand)
             return problem
         writes = tuple((await self._ctx.store.ledger()).values())
-        self._untraced = self._strangers(reply.text, progress, writes)
+        self._untraced = self._find_untraced(reply.text, progress, writes)
         checks = (
-            ("cut", self._form(reply, progress)),
+            ("cut", self._check_form(reply, progress)),
             ("unread", self._ask_to_read(reply, progress) if lacking is not None else _ask_for_calls(reply)),
-            ("lacking", self._lacking(progress, lacking or ())),
+            ("lacking", self._describe_lacking(progress, lacking or ())),
             ("unnamed", _ask_for_listed(unnamed)),
             ("untraced", _ask_to_trace(self._untraced)),
             ("unanswered", self._ask_to_leave(reply.text, progress, lacking, writes)),
@@ -94,18 +94,18 @@ class AnswerChecks:
     async def is_traced(self, key: str, text: str, progress: Progress) -> bool:
         """Whether each figure and identifier of a text has a source; decided once, under the key."""
         writes = tuple((await self._ctx.store.ledger()).values())
-        return not self._ctx.journal.decide_once(key, lambda: " ".join(self._strangers(text, progress, writes)))
+        return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
-    def _strangers(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
+    def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
         """The figures and identifiers for which neither of the two searches finds a source in what is known."""
         known = collect_found(self._ctx.task, progress.dossier, writes)
         strange = untraced_tokens(text, known)
         if not strange:
             return ()
-        others = " ".join(self._finder(progress).strange_figures(text))
+        others = " ".join(self._build_finder(progress).strange_figures(text))
         return tuple(token for token in strange if token in others)
 
-    def _finder(self, progress: Progress) -> SourceFinder:
+    def _build_finder(self, progress: Progress) -> SourceFinder:
         return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
     def with_answer(
@@ -123,14 +123,14 @@ class AnswerChecks:
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
         if is_exact_match(text):
             return progress.update_dossier(answer=text)
-        finder = cache(lambda: self._finder(progress))  # few answers have an address
+        finder = cache(lambda: self._build_finder(progress))  # few answers have an address
         text = without_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ends = f" ... {_ENDS_EARLY}" if is_cut else ""
-        text = f"{text.rstrip()}{ends}{self._caveat(progress, text, missing)}"
+        text = f"{text.rstrip()}{ends}{self._build_caveat(progress, text, missing)}"
         text += f"\n\n{NOTHING_WRITTEN}" if was_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
-    def _form(self, reply: ModelReply, progress: Progress) -> str:
+    def _check_form(self, reply: ModelReply, progress: Progress) -> str:
         if reply.is_cut:
             return "The answer was cut off: answer more briefly."
         if not reply.text.strip():
@@ -154,7 +154,7 @@ class AnswerChecks:
             else ""
         )
 
-    def _lacking(self, progress: Progress, lacking: Sequence[int]) -> str:
+    def _describe_lacking(self, progress: Progress, lacking: Sequence[int]) -> str:
         quotes = [f"{part.number} ({part.quote[:80]})" for part in progress.dossier.parts if part.number in lacking]
         if not quotes:
             return ""
@@ -194,13 +194,13 @@ class AnswerChecks:
             )
         return ""
 
-    def _caveat(self, progress: Progress, text: str, missing: Sequence[str]) -> str:
+    def _build_caveat(self, progress: Progress, text: str, missing: Sequence[str]) -> str:
         strange = [token for token in self._untraced if token in text]
         said = [f"Not verified: {', '.join(strange[:_NAMED])}."] if strange else []
         if self._told.get("unread") and not progress.dossier.facts:
             said.append("Nothing was read for this answer.")
         left = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
-        said += [f"Not done: {part.quote}: {part.unmet}." for part in left if not _tells(text, part.unmet)]
+        said += [f"Not done: {part.quote}: {part.unmet}." for part in left if not _tells_reason(text, part.unmet)]
         said += [f"Not taken up: {sentence}" for sentence in missing]
         said += filter(None, [unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)
@@ -237,7 +237,7 @@ def why_unanswered(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in read))}"
 
 
-def _tells(text: str, because: str) -> bool:
+def _tells_reason(text: str, because: str) -> bool:
     """Whether the answer gives the reason for which a part was left, or at least its last clause, which says what was
     found.
 

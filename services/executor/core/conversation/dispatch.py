@@ -169,7 +169,7 @@ class LocalTools:
             return self._leave(use.input, facts)
         if use.name == FIND_TOOLS.name:
             return find_tools(str(use.input.get("words", "")), self.ctx.toolbox)
-        return await self._policy(key, use.input, facts)
+        return await self._ask_policy(key, use.input, facts)
 
     def _understand(self, given: JsonObject) -> Json:
         """Stores the parts of the task. Only the first call counts: what was understood before any result was read is
@@ -233,7 +233,7 @@ class LocalTools:
             self.unmet.pop(part.number, None)
         return {}
 
-    async def _policy(self, key: str, given: JsonObject, facts: Sequence[Fact]) -> Json:
+    async def _ask_policy(self, key: str, given: JsonObject, facts: Sequence[Fact]) -> Json:
         if self.hypothetical >= _MOST_HYPOTHETICAL:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
         self.hypothetical += 1
@@ -364,7 +364,7 @@ class ReplyDispatch:
             if use.name != UNDERSTAND:
                 shown.append(_said_as_data(use, results[use.id]))
         for use in calls.unknown:
-            results[use.id] = _error(use, f"There is no tool named {use.name!r}.")
+            results[use.id] = _build_error(use, f"There is no tool named {use.name!r}.")
             shown.append(_said_as_data(use, results[use.id]))
         proposed = heard
         if heard.use_ids:
@@ -509,7 +509,7 @@ def _present_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
     """A read as the result of its call, and as data for a history that begins anew."""
     asked: dict[str, Json] = {"tool": use.name, "arguments": use.input}
     if isinstance(made, str):
-        return _error(use, made), {**asked, "error": made}
+        return _build_error(use, made), {**asked, "error": made}
     seen, note = shorten_result(made.result)
     said = " ".join(filter(None, (made.note, note)))
     told: dict[str, Json] = {"note": said} if said else {}
@@ -517,7 +517,7 @@ def _present_read(use: ToolUse, made: Fact | str) -> tuple[ToolResult, Json]:
     return ToolResult(use.id, text, is_error=not made.ok), {"ref": made.ref, **asked, "result": seen, **told}
 
 
-def _error(use: ToolUse, why: str) -> ToolResult:
+def _build_error(use: ToolUse, why: str) -> ToolResult:
     return ToolResult(use.id, why, is_error=True)
 
 

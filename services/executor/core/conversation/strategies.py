@@ -60,28 +60,28 @@ def find_difference(first: str, second: str) -> str:
     """
     if is_exact_match(first) or is_exact_match(second):
         return "" if first == second else "the lists are not the same"
-    if differing := _marks(first) ^ _marks(second):
+    if differing := _find_marks(first) ^ _find_marks(second):
         return f"figures or identifiers differ: {', '.join(sorted(differing))}"
-    if _denies(first) != _denies(second):
+    if _has_negation(first) != _has_negation(second):
         return "one denies what the other does not"
     # Jaccard's measure on words without stop-words; two texts without any are alike.
-    one, other = _words(first) - _STOP, _words(second) - _STOP
+    one, other = _split_words(first) - _STOP, _split_words(second) - _STOP
     overlap = len(one & other) / len(one | other) if one | other else 1.0
     return "" if overlap >= THRESHOLD else "too few words in common"
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
-def _marks(text: str) -> frozenset[str]:
+def _find_marks(text: str) -> frozenset[str]:
     """The amounts, dates and identifiers of a text, however written, in which two drafts must not differ."""
     return frozenset(normal(token) for token in number_bearing_tokens(text))
 
 
-def _denies(text: str) -> bool:
+def _has_negation(text: str) -> bool:
     """Whether a text has a negation: a sentence shares most words with its opposite."""
-    return any(word in _DENIALS or word.endswith("n't") for word in _words(text))
+    return any(word in _DENIALS or word.endswith("n't") for word in _split_words(text))
 
 
 _MOST_OF_FACTS, _LEAST_OF_FACT = 8_000, 500  # characters of what was read, that the answer's writer sees
@@ -149,7 +149,7 @@ class FivePhases(SingleDraft):
 
     async def write_artifact(self, ctx: TurnContext, key: str, progress: Progress) -> str:
         """The answer from a short request to the smaller model; empty if it cannot be had or used."""
-        reply = await self._ask_beside(ctx, key, key, await _artifact(ctx, progress), BudgetShare.WHOLE)
+        reply = await self._ask_beside(ctx, key, key, await _build_request(ctx, progress), BudgetShare.WHOLE)
         return reply.text if reply else ""
 
 
@@ -217,7 +217,7 @@ def drafting_for(ctx: TurnContext, progress: Progress) -> SingleDraft:
     return FivePhases() if progress.thinks is Strategy.FIVE_PHASE else TwoDrafts(ctx)
 
 
-async def _artifact(ctx: TurnContext, progress: Progress) -> ModelRequest:
+async def _build_request(ctx: TurnContext, progress: Progress) -> ModelRequest:
     dossier = progress.dossier
     writes = tuple((await ctx.store.ledger()).values())
     parts: list[Json] = [part.as_json() for part in dossier.parts]
@@ -242,7 +242,7 @@ def _shorten_fact(fact: Fact, most: int) -> Json:
 
 def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
     """Whether both replies have the same writes with the same arguments; without writes, whether the texts agree."""
-    writes = [sorted(_calls(reply, ctx)) for reply in (first, second)]
+    writes = [sorted(_list_calls(reply, ctx)) for reply in (first, second)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
     return not find_difference(first.text, second.text)
@@ -253,7 +253,7 @@ def _find_proposals(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     return [use for use in map(unwrap, reply.tool_uses) if use.name in tools and tools[use.name].tool_class in WRITES]
 
 
-def _calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
+def _list_calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
     return [
         dumps([use.name, {name: value for name, value in use.input.items() if name != CALL}])
         for use in _find_proposals(reply, ctx)
@@ -306,58 +306,58 @@ class OrchestratorModel(Model):
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        saying = self._saying(request)
+        saying = self._build_saying(request)
         try:
             said = await self._orchestrator.say(saying)
         except OrchestratorUnavailable as error:
             raise ModelUnavailable(str(error)) from error
-        return _reply(request, saying, said)
+        return _build_reply(request, saying, said)
 
-    def _saying(self, request: ModelRequest) -> Saying:
+    def _build_saying(self, request: ModelRequest) -> Saying:
         """What to send in this round. ``unanswered`` ends with this very round, for which money was reserved
         already.
         """
         *lost, now = [key for key in self._spending.unanswered if f":{MARK}" in key]
         name = f"{self._id}-{len(lost) + 1}" if lost else self._id
         if len(request.messages) == 1 or now in lost:
-            return _opening(name, request)
+            return _build_opening(name, request)
         last = request.messages[-1]
-        names = {use.id: use.name for use in _uses(request)}
+        names = {use.id: use.name for use in _list_uses(request)}
         results = [block for block in last.blocks if isinstance(block, ToolResult)]
-        told = tuple(ToolTold(names[result.tool_use_id], _result(result)) for result in results)
+        told = tuple(ToolTold(names[result.tool_use_id], _read_result(result)) for result in results)
         text = "\n\n".join(block.text for block in last.blocks if isinstance(block, TextBlock) and block.text)
         return Saying(name, "Tool results:" if told else text, results=told)
 
 
-def _opening(name: str, request: ModelRequest) -> Saying:
+def _build_opening(name: str, request: ModelRequest) -> Saying:
     """The first message: the task as its text; the role, what is known and the tools as its context."""
-    first, *others = _texts(request.messages[0])
+    first, *others = _list_texts(request.messages[0])
     tools: list[Json] = [
         {"name": tool.name, "description": tool.description, "input_schema": plain(tool.input_schema)}
         for tool in request.tools
     ]
     so_far = _so_far(request)
-    last = [] if len(request.messages) == 1 else _texts(request.messages[-1])
+    last = [] if len(request.messages) == 1 else _list_texts(request.messages[-1])
     parts = (*request.system, *others, render({"read_tools": tools, "so_far": so_far}), *last)
     return Saying(name, first, "\n\n".join(filter(None, parts)))
 
 
 def _so_far(request: ModelRequest) -> list[Json]:
     blocks = [block for message in request.messages[1:] for block in message.blocks]
-    came = {block.tool_use_id: _result(block) for block in blocks if isinstance(block, ToolResult)}
-    uses = [use for use in _uses(request) if use.id in came]
+    came = {block.tool_use_id: _read_result(block) for block in blocks if isinstance(block, ToolResult)}
+    uses = [use for use in _list_uses(request) if use.id in came]
     return [{"tool": use.name, "arguments": use.input, "result": came[use.id]} for use in uses]
 
 
-def _uses(request: ModelRequest) -> list[ToolUse]:
+def _list_uses(request: ModelRequest) -> list[ToolUse]:
     return [block for message in request.messages for block in message.blocks if isinstance(block, ToolUse)]
 
 
-def _texts(message: Message) -> list[str]:
+def _list_texts(message: Message) -> list[str]:
     return [block.text for block in message.blocks if isinstance(block, TextBlock)]
 
 
-def _result(result: ToolResult) -> Json:
+def _read_result(result: ToolResult) -> Json:
     try:
         content = loads(result.content)
     except ValueError:
@@ -365,16 +365,16 @@ def _result(result: ToolResult) -> Json:
     return {"error": content} if result.is_error else content
 
 
-def _reply(request: ModelRequest, saying: Saying, said: OrchestratorReply) -> ModelReply:
-    began = len(_uses(request))
+def _build_reply(request: ModelRequest, saying: Saying, said: OrchestratorReply) -> ModelReply:
+    began = len(_list_uses(request))
     uses = [ToolUse(f"b{began + place}", call.name, call.params) for place, call in enumerate(said.calls)]
     blocks = (*((TextBlock(said.text),) if said.text else ()), *uses)
     sent = len(saying.message) + sum(len(dumps(told.result)) for told in saying.results)
-    sent += sum(len(text) for text in _texts(request.messages[0])[1:]) if saying.context else 0
+    sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if saying.context else 0
     heard = len(said.text) + sum(len(call.name) + len(dumps(call.params)) for call in said.calls)
-    usage = Usage(_tokens(sent), _tokens(heard), cache_read=max(0, size_of(request).whole - _tokens(sent)))
+    usage = Usage(_to_tokens(sent), _to_tokens(heard), cache_read=max(0, size_of(request).whole - _to_tokens(sent)))
     return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, MARK)
 
 
-def _tokens(characters: int) -> int:
+def _to_tokens(characters: int) -> int:
     return -(-characters // _CHARACTERS_A_TOKEN)

@@ -153,17 +153,17 @@ def sentences_not_taken_up(task: str, parts: Sequence[PartOfTask], tools: Iterab
     """
     verbs = _VERBS | _MORE_VERBS | {words_of_tool(name).verb for name in tools}
     quoted = [fold_words(piece) for part in parts for piece in _SENTENCE.split(part.quote) if fold_words(piece)]
-    known = {key for part in parts for key in _keys(part.quote)}
+    known = {key for part in parts for key in _find_keys(part.quote)}
     found = [
         sentence.strip()
         for sentence in _SENTENCE.split(task)
         if (folded := fold_words(sentence)) and not any(quote in folded or folded in quote for quote in quoted)
-        if _asks(sentence, verbs) and set(_keys(sentence)) - known
+        if _is_request(sentence, verbs) and set(_find_keys(sentence)) - known
     ]
     return tuple(found[:_MOST])
 
 
-def _asks(sentence: str, verbs: Collection[str]) -> bool:
+def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     words = [word.casefold() for word in _WORD.findall(sentence)]
     if len(words) < _FEWEST_WORDS:
         return False
@@ -179,11 +179,11 @@ def still_missing(sentences: Iterable[str], dossier: Dossier) -> tuple[str, ...]
     """Those of the sentences that name something which no read or write named."""
     asked = [call.arguments_json for plan in dossier.every_plan for call in plan.calls]
     asked += [fact.arguments_json for fact in dossier.facts]
-    named = {key for text in asked for key in _keys(text)}
-    return tuple(sentence for sentence in sentences if set(_keys(sentence)) - named)
+    named = {key for text in asked for key in _find_keys(text)}
+    return tuple(sentence for sentence in sentences if set(_find_keys(sentence)) - named)
 
 
-def _keys(text: str) -> Iterator[tuple[str, ...]]:
+def _find_keys(text: str) -> Iterator[tuple[str, ...]]:
     return (identifier_key(code.text) for code in find_codes(text))
 
 

@@ -251,7 +251,7 @@ _MEASURE = re.compile(
 def formulas(text: str) -> Iterator[Spec]:
     """Yields the calculator that each formula in a text describes."""
     for match in _FORMULA.finditer(text.translate(_SIGNS)):
-        terms = _expression(_TOKEN.findall(match["terms"]))
+        terms = _find_expression(_TOKEN.findall(match["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
         if arguments and _OPERATOR.search(terms):
             name = match["name"].lower()
@@ -266,7 +266,7 @@ def named_gaps(text: str) -> tuple[Spec, ...]:
     return tuple(unique.values())[:MOST]
 
 
-def _expression(parts: list[str]) -> str:
+def _find_expression(parts: list[str]) -> str:
     """The longest beginning of the parts that is a whole expression: what follows it belongs to the sentence."""
     whole, depth, wants_term = 0, 0, True
     for place, part in enumerate(parts, 1):

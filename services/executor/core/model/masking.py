@@ -116,7 +116,7 @@ class _Hidden:
 
     def _make_mask(self, but: MarkKind | None) -> "_Mask":
         names = {name: value for name, value in self.names.items() if but is None or self.kinds.get(value) is not but}
-        return _Mask({form: name for name, value in names.items() for form in _forms(value)}, self.bare)
+        return _Mask({form: name for name, value in names.items() for form in _list_forms(value)}, self.bare)
 
     def _name(self, value: str, kind: str) -> None:
         self.names[f"PROTECTED_{kind}_{len(self.names) + 1}Z"] = value
@@ -136,7 +136,7 @@ class _Mask:
         return any(form in text for form in self._names)
 
     def text(self, text: str) -> str:
-        return self._pattern.sub(self._placeholder, text)
+        return self._pattern.sub(self._write_placeholder, text)
 
     def json(self, value: Json) -> Json:
         match value:
@@ -152,7 +152,7 @@ class _Mask:
             case _:
                 return value
 
-    def _placeholder(self, match: re.Match[str]) -> str:
+    def _write_placeholder(self, match: re.Match[str]) -> str:
         name, text = self._names[match.group()], match.string
         if not _is_bare(text, match.start(), match.end()):
             return name
@@ -223,7 +223,7 @@ def _block_text(block: Block) -> str:
             return ""
 
 
-def _forms(value: str) -> tuple[str, ...]:
+def _list_forms(value: str) -> tuple[str, ...]:
     """The value as it is written in plain text, in JSON, and in JSON within JSON."""
     once = _escape_json(value)
     return tuple(dict.fromkeys((value, once, _escape_json(once))))

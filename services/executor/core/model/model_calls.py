@@ -280,7 +280,7 @@ def parse_reply(reply: ModelReply, shape: type[Shape]) -> Shape:
         raise UnusableAnswer(first_fault(error, "the answer")) from error
 
 
-def _plain(value: object) -> dict[str, object] | str:
+def _encode_value(value: object) -> dict[str, object] | str:
     match value:
         case Decimal():
             return format(value, "f")
@@ -290,7 +290,7 @@ def _plain(value: object) -> dict[str, object] | str:
             raise TypeError(f"{type(value).__name__} is no part of a model request")
 
 
-_text = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_plain).encode  # made once
+_text = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_encode_value).encode  # made once
 # A tool is written as it was before flags, where it has none.
 _tool_text = IdentityCache[ToolDefinition, str](lambda tool: _text(tool[:-1] if tool.strict else tool), 8_192)
 _tools_text = IdentityCache[tuple[ToolDefinition, ...], str](lambda tools: f"[{', '.join(map(_tool_text, tools))}]", 32)

@@ -41,7 +41,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
     async def compose() -> str:
         # The kinds of task that were designed for the tenant keep their names.
         designed = ctx.experience.designed
-        return dumps(_sections(ctx) | ({"process_types": [*designed]} if designed else {}))
+        return dumps(_build_sections(ctx) | ({"process_types": [*designed]} if designed else {}))
 
     opening = loads_object(await ctx.journal.run_step(_KEY, "note", compose))
     came_later = ctx.record.later_files or ctx.turn.files
@@ -53,15 +53,15 @@ def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock] = ()
     return Message("user", (*pictures, TextBlock(render(sections))))
 
 
-def _sections(ctx: TurnContext) -> dict[str, Json]:
+def _build_sections(ctx: TurnContext) -> dict[str, Json]:
     solver = ctx.record.request.solver
-    wanted: dict[str, Json] = {**ctx.sections, "now": _now(ctx), "constraints": _constraints(ctx)}
+    wanted: dict[str, Json] = {**ctx.sections, "now": _describe_now(ctx), "constraints": _describe_constraints(ctx)}
     if solver is not None:
         wanted["answer_format"] = "prose" if solver.expected_format == "single" else "list"
     return {name: wanted[name] for name in _FIRST if wanted.get(name) not in (None, "", [], {})}
 
 
-def _now(ctx: TurnContext) -> Json:
+def _describe_now(ctx: TurnContext) -> Json:
     local, practice = local_now(ctx), ctx.record.request.practice
     told: dict[str, Json] = {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
     if practice and practice.turn:
@@ -75,7 +75,7 @@ def local_now(ctx: TurnContext) -> datetime:
     return ctx.clock or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 
-def _constraints(ctx: TurnContext) -> str:
+def _describe_constraints(ctx: TurnContext) -> str:
     """The constraints in words: what was foreseen, and every standing rule that can concern a tool of the task."""
     foreseen = str(ctx.sections.get("constraints") or "")
     practice = ctx.record.request.practice
@@ -236,7 +236,7 @@ class Exchange:
 
     def is_open(self, use_id: str) -> bool:
         """Whether a call of the last reply has no result yet."""
-        return use_id in self._calls() and use_id not in self._results
+        return use_id in self._list_call_ids() and use_id not in self._results
 
     def answer(self, use_id: str, told: Json) -> None:
         self._results[use_id] = ToolResult(use_id, dumps(told))
@@ -246,7 +246,7 @@ class Exchange:
 
     def close(self, said: str = "") -> None:
         """Answers every call of the last reply, with ``said`` beside; a call without a result is told as not made."""
-        calls = self._calls()
+        calls = self._list_call_ids()
         if not calls:
             return self._talk.say(said or "Go on.")
         missing = ToolResult("", _NOT_MADE, is_error=True)
@@ -254,7 +254,7 @@ class Exchange:
         self._results = {}
         return self._talk.answer_calls(results, said)
 
-    def _calls(self) -> list[str]:
+    def _list_call_ids(self) -> list[str]:
         last = self._talk.messages[-1]
         if last.role != "assistant":
             return []

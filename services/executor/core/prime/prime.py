@@ -67,7 +67,7 @@ async def prime(
     template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
     tenant_id, process_type = work.record.tenant, template.process_type
     tenant, experience = await run_together(
-        _tenant(ports, tenant_id, known.tenant_version if known else "", opened.journal),
+        _read_tenant(ports, tenant_id, known.tenant_version if known else "", opened.journal),
         recall(ports.learned, tenant_id, process_type, opened.journal, request.text),
     )
     tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
@@ -132,7 +132,7 @@ def _idle_rules(policies: tuple[Policy, ...], names: frozenset[str], unread: Ite
     return {"policy_notes": idle} if idle else {}
 
 
-async def _tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
+async def _read_tenant(ports: Ports, tenant: str, begun_with: str, journal: Journal) -> TenantRecord:
     """The tenant's record with the policies that the task began with, noted for a replay; raises ``Failed``."""
     try:
         known = await (ports.tenants.get_at_version(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
@@ -208,8 +208,8 @@ ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server o
 
 def named_tools(text: str, connection: Connection, known: Collection[str]) -> tuple[Tool, ...]:
     """The tools that the text names and nobody knows, classified by their names; a forbidden one is left out."""
-    names = dict.fromkeys(name for name in _names(text) if name not in known)
-    return tuple(_tool(name, connection) for name in sorted(names))
+    names = dict.fromkeys(name for name in _find_names(text) if name not in known)
+    return tuple(_build_tool(name, connection) for name in sorted(names))
 
 
 _names_of: IdentityCache[tuple[Tool, ...], frozenset[str]] = IdentityCache(
@@ -221,7 +221,7 @@ async def discover_tools(
     tools: ToolServers, tenant: TenantRecord, record: TaskRecord, journal: Journal
 ) -> tuple[ServerTools, ...]:
     """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
-    connections = _connections(tenant, record.request.tools_endpoint)
+    connections = _find_connections(tenant, record.request.tools_endpoint)
     listed = await side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
     found = [*zip(connections, listed, strict=True)]
     for connection, offered in found:
@@ -230,7 +230,7 @@ async def discover_tools(
     return _add_named_tools(tools, found, record.request.text, journal)
 
 
-def _names(text: str) -> Iterator[str]:
+def _find_names(text: str) -> Iterator[str]:
     for found in _NAME.finditer(text):
         before = (text, max(0, found.start() - _NEAR), found.start())
         called = _CALLED.search(*before) or _CALL.match(text, found.end())
@@ -241,7 +241,7 @@ def _names(text: str) -> Iterator[str]:
             yield found[0]
 
 
-def _tool(name: str, connection: Connection) -> Tool:
+def _build_tool(name: str, connection: Connection) -> Tool:
     entry = connection.catalogue.get(name, _NO_ENTRY)
     classified = classify(name, None, entry)
     return Tool(
@@ -255,7 +255,7 @@ def _tool(name: str, connection: Connection) -> Tool:
     )
 
 
-def _connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connection]:
+def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connection]:
     """The tenant's tool servers, or the one that the request names."""
     if endpoint is None:
         return tenant.connections

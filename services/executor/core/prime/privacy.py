@@ -105,7 +105,7 @@ def refuse_protected(text: str) -> None:
 def find_asked(text: str) -> ProtectedRequest | None:
     """The first protected thing that the text asks to be handed over, if there is one."""
     for sentence in _undisguised_sentences(text):
-        for found in _mentions(sentence.words):
+        for found in _find_mentions(sentence.words):
             if _is_asked_for(sentence, found):
                 term = " ".join(sentence.words[found.start : found.end])
                 return ProtectedRequest(term, found.group)
@@ -189,7 +189,7 @@ def _undisguised_sentences(text: str) -> Iterator[_Sentence]:
             yield _Sentence(found)
 
 
-def _mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
+def _find_mentions(sentence: Sequence[str]) -> Iterator[_ThingMention]:
     """Yields the longest protected term at each place of the sentence."""
     place = 0
     while place < len(sentence):
@@ -276,7 +276,7 @@ def _is_governed(before: Sequence[str], moves: bool, sentence: _Sentence, end: i
         if word in _ASKING and previous not in words.TURNING:
             return not _asks_for_no_value(word, rest, moves)
         listed = listed or (word in ("of", "with") and previous in words.DOCUMENTS)
-        if word in words.TURNING and not _carries(word, previous, following):
+        if word in words.TURNING and not _carries_on(word, previous, following):
             return False
         if _is_noun(word, previous):
             continue
@@ -330,16 +330,16 @@ def _asks_for_no_value(question: str, between: Sequence[str], moves: bool) -> bo
     return list(between[-2:]) in (["is", "a"], ["is", "an"], ["are"]) or (question != "what" and moves)
 
 
-def _carries(turning: str, previous: str, following: str) -> bool:
+def _carries_on(turning: str, previous: str, following: str) -> bool:
     return previous in words.CARRIERS.get(turning, ()) or (turning == "with" and following in words.INCLUDING)
 
 
-def _requests(verbs: Iterable[str]) -> frozenset[str]:
+def _list_request_forms(verbs: Iterable[str]) -> frozenset[str]:
     """The verb forms that ask for something, which the past tense does not: "she emailed her password"."""
     return frozenset(form for verb in verbs for form in _forms_of(verb) if form == verb or form.endswith("ing"))
 
 
-def _forms(verbs: Iterable[str]) -> frozenset[str]:
+def _list_forms(verbs: Iterable[str]) -> frozenset[str]:
     """The verbs with all their regular forms."""
     return frozenset(form for verb in verbs for form in _forms_of(verb))
 
@@ -352,6 +352,6 @@ def _forms_of(verb: str) -> Iterator[str]:
         yield from (f"{verb[:-1]}ies", f"{verb[:-1]}ied", f"{verb}ing")
 
 
-_HANDLING = _forms(words.HANDLING) | words.IRREGULAR
-_DISCLOSING = _requests(words.DISCLOSING)
-_READING = _requests(words.READING)
+_HANDLING = _list_forms(words.HANDLING) | words.IRREGULAR
+_DISCLOSING = _list_request_forms(words.DISCLOSING)
+_READING = _list_request_forms(words.READING)

@@ -55,7 +55,7 @@ _TELLING = re.compile(  # a sentence that tells how things are begins with what 
 
 def binding_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
     """The sentences that command or forbid: all but those that plainly describe something, or are about the tone."""
-    return tuple(sentence for sentence in sentences if _binds(sentence.replace("’", "'")))
+    return tuple(sentence for sentence in sentences if _is_binding(sentence.replace("’", "'")))
 
 
 def say_unenforced(text: str, untranslated: Sequence[str], enforced: bool) -> str:
@@ -78,7 +78,7 @@ def unenforced_sentence(ctx: TurnContext) -> str:
     return said if isinstance(said, str) else ""
 
 
-def _binds(sentence: str) -> bool:
+def _is_binding(sentence: str) -> bool:
     said = _PAST.sub("", sentence.strip())
     if (_TONE.match(said) or _TONED.match(said)) and not _COMMANDS.search(said.replace("always", "")):
         return False
@@ -120,7 +120,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
     became no rule. A policy that only advises stays prose; what of a request's own policy is not enforced is noted for
     the answer.
     """
-    sources = _sources(ctx)
+    sources = _list_sources(ctx)
     if not sources:
         return ctx
     enforced = ctx.tenant.enforce_prose
@@ -154,7 +154,7 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
     )
 
 
-def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
+def _list_sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
     """The tenant's prose policies, and the request's own if it brought one in plain words."""
     advice = ctx.sections.get("policy_advice")
     own = (ProsePolicy(id=_REQUEST, text=advice),) if isinstance(advice, str) and advice.strip() else ()
@@ -163,7 +163,7 @@ def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
 
 async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswer:
     """The translation of a policy: from the journal, from an earlier task of the tenant, or made and checked now."""
-    tools = [KnownTool(name=tool.name, fields=_fields(tool)) for tool in ctx.toolbox.tools.values()]
+    tools = [KnownTool(name=tool.name, fields=_list_fields(tool)) for tool in ctx.toolbox.tools.values()]
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
     key = digest([_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
 
@@ -180,7 +180,7 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswe
 
 async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
     described: list[Json] = [
-        {"name": tool.name, "class": tool.tool_class.value, "fields": [*_fields(tool)]}
+        {"name": tool.name, "class": tool.tool_class.value, "fields": [*_list_fields(tool)]}
         for tool in ctx.toolbox.tools.values()
     ]
     question = ModelQuestion(
@@ -191,14 +191,14 @@ async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[Know
         max_tokens=4096,
     )
     proposals, _ = await ask_checked(ctx, question, Proposals, lambda found: found)
-    candidates = tuple(_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
+    candidates = tuple(_build_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
     fields = tuple(sorted({field for tool in tools for field in tool.fields}))
     return await ctx.ports.policy.check_prose(
         ProseRequest(source=source.text, candidates=candidates, tools=tuple(tools), fields=fields)
     )
 
 
-def _candidate(number: int, said: ProposedRule) -> Candidate:
+def _build_candidate(number: int, said: ProposedRule) -> Candidate:
     """The proposal as a rule; whether it is valid is for the policy service to say."""
     rule_id, reason = f"P{number}", said.reason or said.quote
     if said.kind == _VALUES:
@@ -237,6 +237,6 @@ def _describe_translation(source: ProsePolicy, answer: ProseAnswer, enforced: bo
     return cast(JsonValue, {**said, "untranslated": list(answer.untranslated)})
 
 
-def _fields(tool: Tool) -> tuple[str, ...]:
+def _list_fields(tool: Tool) -> tuple[str, ...]:
     properties = tool.input_schema.get("properties")
     return tuple(sorted(properties)) if isinstance(properties, dict) else ()  # the archive keeps no order of them

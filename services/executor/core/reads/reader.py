@@ -42,7 +42,7 @@ class ReadRules:
         if bar is not None:
             journal.add(f"{key}:barred", "verdict", f"{bar.rule_id}: {bar.reason}")
             return f"{bar.rule_id}: {bar.reason}"
-        return await self._verdict(key, tool, arguments, since) if allowance.ask else None
+        return await self._ask_verdict(key, tool, arguments, since) if allowance.ask else None
 
     def barring_rule(self, tool: str) -> str | None:
         """The rule, with its reason, that forbids every call of the tool, whatever was called before; None if there is
@@ -51,7 +51,7 @@ class ReadRules:
         bars = self._tools[tool].bars if tool in self._tools else ()
         return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
 
-    async def _verdict(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
+    async def _ask_verdict(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
         """Why policy forbids this call, from a verdict of its own, for rules that look at the arguments; None if it
         does not.
         """
@@ -88,7 +88,7 @@ async def read_rules(ctx: TurnContext, step: str, classes: Iterable[ToolClass]) 
     wanted = frozenset(classes)
 
     async def ask() -> str:
-        return (await _allowances(ctx, wanted)).to_json()
+        return (await _ask_allowances(ctx, wanted)).to_json()
 
     found = Allowances.from_json(await ctx.journal.run_step(f"{step}:{ctx.turn.turn_id}:rules", "verdict", ask))
     if found.problems:
@@ -97,7 +97,7 @@ async def read_rules(ctx: TurnContext, step: str, classes: Iterable[ToolClass]) 
     return ReadRules(ctx, found)
 
 
-async def _allowances(ctx: TurnContext, classes: frozenset[ToolClass]) -> Allowances:
+async def _ask_allowances(ctx: TurnContext, classes: frozenset[ToolClass]) -> Allowances:
     offered = tuple(
         OfferedTool(tool=tool.name, tool_class=tool.tool_class)
         for tool in ctx.toolbox.tools.values()
@@ -196,7 +196,7 @@ class TaskReader:
             return known
         self._reserved += 1
         ref = f"r{self._reserved}"
-        self._facts[ref] = _unread(ref, tool, dumps(use.input))
+        self._facts[ref] = _build_unread(ref, tool, dumps(use.input))
         return ref
 
     def restore(self, use: ToolUse) -> str:
@@ -230,7 +230,7 @@ class TaskReader:
         await self._refuse_by_rule(key, use, tool, mine)
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
         self.corrections = self.corrections.with_renames(tool, use.input, reading.learned)
-        fact = _unread(ref, tool, dumps(use.input)).model_copy(
+        fact = _build_unread(ref, tool, dumps(use.input)).model_copy(
             update={
                 "result_json": dumps(reading.answer.content),
                 "ok": reading.tells,
@@ -279,7 +279,7 @@ class TaskReader:
         return next((fact for fact in self.fresh_facts if _fact_key(fact) == _call_key(tool, arguments)), None)
 
 
-def _unread(ref: str, tool: Tool, arguments: str) -> Fact:
+def _build_unread(ref: str, tool: Tool, arguments: str) -> Fact:
     return Fact(ref=ref, connection_id=tool.connection_id, tool=tool.name, arguments_json=arguments, result_json="")
 
 

@@ -214,7 +214,7 @@ class ServerRead:
         await other.send()
         await other.correct_names()
         if has_failed(other.answer):
-            tried.append(_failure(call.tool, other.answer))
+            tried.append(_describe_failure(call.tool, other.answer))
             return None
         said = f"{self.tool.name} is gone; {call.tool.name} answered instead."
         self._adopt(other)
@@ -227,7 +227,7 @@ class ServerRead:
         for number, call in enumerate(calls, 1):
             one = (await send_call(self._ctx, f"{self._key}:single{number}", *call, {})).answer
             if has_failed(one):
-                missing.append(_failure(call.tool, one))
+                missing.append(_describe_failure(call.tool, one))
             else:
                 rows.append(one.content)
         if not rows:
@@ -327,7 +327,7 @@ def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) 
     return instead
 
 
-def _failure(tool: Tool, answer: ToolAnswer) -> str:
+def _describe_failure(tool: Tool, answer: ToolAnswer) -> str:
     return f"{tool.name}: {dumps(answer.content)[:_SHOWN]}"
 
 
@@ -345,7 +345,7 @@ class _Columns(NamedTuple):
 
 def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[ReadCall]:
     """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
-    tables = list(dict.fromkeys(_tables(asked, arguments, error)))
+    tables = list(dict.fromkeys(_guess_tables(asked, arguments, error)))
     beside = [tool for tool in tools if tool.connection_id == asked.connection_id and tool.name != asked.name]
     found = [
         ReadCall(tool, given)
@@ -357,7 +357,7 @@ def inquiries(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: 
     return found[:_MOST]
 
 
-def _tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
+def _guess_tables(asked: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
     """Yields possible names of the table: from the call, from the error, from the tool's name."""
     for named in (schema_drift.table_of(arguments), table_in(error)):
         if named:

@@ -63,10 +63,10 @@ def templates() -> Mapping[str, DocumentTemplate]:
     """The document templates by type, in alphabetical order."""
     folder = files(__package__) / "templates"
     found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
-    return {name.removesuffix(".toml"): _template(name, (folder / name).read_text("utf-8")) for name in found}
+    return {name.removesuffix(".toml"): _read_template(name, (folder / name).read_text("utf-8")) for name in found}
 
 
-def _template(name: str, text: str) -> DocumentTemplate:
+def _read_template(name: str, text: str) -> DocumentTemplate:
     given = tomllib.loads(text)
     sections = [{**section, "filled_from": section.get("from", ())} for section in given["sections"]]
     return DocumentTemplate.model_validate({**given, "type": name.removesuffix(".toml"), "sections": sections})
@@ -85,18 +85,18 @@ _AND = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"  # between t
 
 def asking_words(task: str) -> tuple[str, ...]:
     """The phrases of a task that ask for documents, as they are written there."""
-    found = [match for name in asked_documents(task) for match in _asking(name).finditer(task)]
+    found = [match for name in asked_documents(task) for match in _compile_request(name).finditer(task)]
     return tuple(dict.fromkeys(match[0] for match in found if _is_wanted(match, task)))
 
 
 @cache
-def _asking(name: str) -> re.Pattern[str]:
-    every = _either(tuple(phrase for one in templates().values() for phrase in one.asked))
-    words = _either(templates()[name].asked)
+def _compile_request(name: str) -> re.Pattern[str]:
+    every = _join_phrases(tuple(phrase for one in templates().values() for phrase in one.asked))
+    words = _join_phrases(templates()[name].asked)
     return re.compile(rf"\b(?:{_PRODUCE}){_BETWEEN}(?:{every}{_AND})*{words}s?\b(?!-)", re.I)
 
 
-def _either(phrases: tuple[str, ...]) -> str:
+def _join_phrases(phrases: tuple[str, ...]) -> str:
     """A regular expression for any of the phrases, the longest first, with any white space between their words."""
     longest = sorted(phrases, key=len, reverse=True)
     return f"(?:{'|'.join(re.escape(phrase).replace(_SPACE, _WHITE) for phrase in longest)})"
@@ -113,7 +113,9 @@ def own_documents(process_type: str) -> tuple[str, ...]:
 
 def asked_documents(task: str) -> tuple[str, ...]:
     """The types of document that the task wants written, in order; one that is only spoken of is not asked for."""
-    return tuple(name for name in templates() if any(_is_wanted(match, task) for match in _asking(name).finditer(task)))
+    return tuple(
+        name for name in templates() if any(_is_wanted(match, task) for match in _compile_request(name).finditer(task))
+    )
 
 
 MARK = "[unverified: "
@@ -160,7 +162,7 @@ def fill_source(source: str, material: Material) -> Json:
     """The data that a source has, empty if none. ``records: a b`` gives the records that one of the words names."""
     kind, _, words = source.partition(":")
     if kind == "records":
-        return _records(material, stems_of(words))
+        return _select_records(material, stems_of(words))
     return _SOURCES[kind](material)
 
 
@@ -189,15 +191,15 @@ def _call(call: PlannedCall) -> JsonObject:
     }
 
 
-def _policy(material: Material) -> Json:
+def _describe_policy(material: Material) -> Json:
     verdict = material.dossier.verdict
     if verdict is None:
         return []
     rules = dict.fromkeys((*verdict.reasons, *(refusal.sentence for refusal in verdict.refusals)))
-    return [_status(verdict), *rules] if material.plan.calls or rules else []
+    return [_describe_status(verdict), *rules] if material.plan.calls or rules else []
 
 
-def _status(verdict: Verdict) -> str:
+def _describe_status(verdict: Verdict) -> str:
     if verdict.blocked:
         return "Blocked by policy."
     if verdict.escalate or verdict.requires_approval:
@@ -205,7 +207,7 @@ def _status(verdict: Verdict) -> str:
     return "Passed." if verdict.passed else "Not passed."
 
 
-def _risk(material: Material) -> Json:
+def _describe_risk(material: Material) -> Json:
     """Sentences on what a plan can do wrong; empty without calls."""
     calls = material.plan.calls
     if not calls:
@@ -228,7 +230,7 @@ def _count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _decision(material: Material) -> Json:
+def _describe_decision(material: Material) -> Json:
     """Sentences on who decides, or did, and why; empty where nobody is asked."""
     approval = material.approval
     if approval is None:
@@ -260,7 +262,7 @@ def _describe_read(fact: Fact) -> str:
     return " ".join(filter(None, (f"{asked}: {f'{len(page.rows)} rows' if page and page.rows else empty}", fact.note)))
 
 
-def _gaps(material: Material) -> Json:
+def _list_gaps(material: Material) -> Json:
     """The reads that failed or found nothing, and the fields that rules needed and nobody knew."""
     facts, verdict = material.dossier.facts, material.dossier.verdict
     said = [_describe_read(fact) for fact in facts if not fact.ok or found_nothing(fact.result)]
@@ -268,7 +270,7 @@ def _gaps(material: Material) -> Json:
     return [*dict.fromkeys(said)]
 
 
-def _dates(material: Material) -> Json:
+def _list_dates(material: Material) -> Json:
     """Every date that was read, with its field and record, and when each write was sent; ordered by time."""
     rows = {
         (str(value), key, _name_of(record))
@@ -282,20 +284,20 @@ def _dates(material: Material) -> Json:
     return [{"when": when, "what": what.replace("_", " "), "of": of} for when, what, of in ordered]
 
 
-def _records(material: Material, words: frozenset[str]) -> Json:
+def _select_records(material: Material, words: frozenset[str]) -> Json:
     """At most fifty records that were read, of which a field or the tool is named by one of the words."""
     chosen: list[JsonObject] = []
     for fact in material.dossier.facts:
         by_tool = bool(stems_of(fact.tool) & words)
         for record in _find_objects(fact.result) if fact.ok else ():
             if by_tool or any(stems_of(key) & words for key in record):
-                flat = _flat(record)
+                flat = _flatten_record(record)
                 if flat not in chosen:
                     chosen.append(flat)
     return [*chosen[:_ROWS]]
 
 
-def _flat(record: JsonObject) -> JsonObject:
+def _flatten_record(record: JsonObject) -> JsonObject:
     """The scalar fields of a record, its ids first."""
     ordered = sorted(record, key=lambda key: (key.lower() != "id", not key.lower().endswith("id")))
     return {key: record[key] for key in ordered if not isinstance(record[key], dict | list)}
@@ -327,12 +329,12 @@ _SOURCES: Mapping[str, Callable[[Material], Json]] = {
         {"name": value.name, "value": value.value, "by": value.operation} for value in material.dossier.values
     ],
     "calls": _planned_calls,
-    "policy": _policy,
-    "risk": _risk,
-    "decision": _decision,
+    "policy": _describe_policy,
+    "risk": _describe_risk,
+    "decision": _describe_decision,
     "reads": lambda material: [*map(_describe_read, material.dossier.facts)],
-    "gaps": _gaps,
-    "dates": _dates,
+    "gaps": _list_gaps,
+    "dates": _list_dates,
 }
 SOURCES = frozenset({*_SOURCES, "records"})
 MARKDOWN = "text/markdown"
@@ -383,15 +385,15 @@ def document(
         "complete": not missing,
     }
     text = markdown(template, sections, created_at)
-    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _exact(data)), media_type=MARKDOWN)
+    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _write_exact(data)), media_type=MARKDOWN)
 
 
 def _block(value: Json) -> str:
     if not isinstance(value, list):
-        return _text(value)
+        return _format_value(value)
     rows = [item for item in value if isinstance(item, dict)]
-    lines = [f"- {_text(item)}" for item in value if not isinstance(item, dict)]
-    return "\n\n".join(filter(None, ("\n".join(lines), *map(_table, _group_rows(rows)))))
+    lines = [f"- {_format_value(item)}" for item in value if not isinstance(item, dict)]
+    return "\n\n".join(filter(None, ("\n".join(lines), *map(_format_table, _group_rows(rows)))))
 
 
 def _group_rows(rows: list[JsonObject]) -> list[list[JsonObject]]:
@@ -406,31 +408,31 @@ def _group_rows(rows: list[JsonObject]) -> list[list[JsonObject]]:
     return kinds
 
 
-def _table(rows: list[JsonObject]) -> str:
+def _format_table(rows: list[JsonObject]) -> str:
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    head = f"| {' | '.join(map(_cell, columns))} |\n|{'---|' * len(columns)}"
-    body = [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+    head = f"| {' | '.join(map(_format_cell, columns))} |\n|{'---|' * len(columns)}"
+    body = [f"| {' | '.join(_format_cell(row.get(column)) for column in columns)} |" for row in rows]
     return "\n".join([head, *body])
 
 
-def _cell(value: Json) -> str:
+def _format_cell(value: Json) -> str:
     """A value as one line of text that does not end the Markdown cell."""
-    return " ".join(_text(value).split()).replace("|", "\\|")
+    return " ".join(_format_value(value).split()).replace("|", "\\|")
 
 
-def _text(value: Json) -> str:
+def _format_value(value: Json) -> str:
     return "-" if value is None else as_text(value)
 
 
-def _exact(value: Json) -> Json:
+def _write_exact(value: Json) -> Json:
     """The value with each decimal as text, so that no reader makes a binary fraction of it (I8)."""
     match value:
         case Decimal():
             return str(value)
         case dict():
-            return {key: _exact(item) for key, item in value.items()}
+            return {key: _write_exact(item) for key, item in value.items()}
         case list():
-            return [_exact(item) for item in value]
+            return [_write_exact(item) for item in value]
         case _:
             return value
 

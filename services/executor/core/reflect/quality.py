@@ -79,10 +79,10 @@ def collect_found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = (
         for value in dossier.values
     ]
     calls = dossier.every_call
-    named += [item for call in calls for item in (NamedScalar("", call.call_id), *_scalars(call.arguments))]
+    named += [item for call in calls for item in (NamedScalar("", call.call_id), *_find_scalars(call.arguments))]
     for entry in writes:
-        named += _scalars(loads(entry.arguments_json))
-        named += [*_scalars(loads(entry.result_json or "null")), *_scalars(entry.refusal)]
+        named += _find_scalars(loads(entry.arguments_json))
+        named += [*_find_scalars(loads(entry.result_json or "null")), *_find_scalars(entry.refusal)]
     verdict = dossier.verdict
     said = [rule.reason for rule in verdict.triggered_rules] if verdict else []
     named += [NamedScalar("", text) for text in (*said, dossier.approval_note or "") if text]
@@ -98,8 +98,8 @@ class _FactContent(NamedTuple):
 
 def _read_fact(fact: Fact) -> _FactContent:
     result = fact.result if fact.ok else None
-    named = (NamedScalar("", fact.ref), *_scalars(loads(fact.arguments_json)), *_scalars(result))
-    return _FactContent(named, frozenset(str(len(rows)) for rows in _tables(result)))
+    named = (NamedScalar("", fact.ref), *_find_scalars(loads(fact.arguments_json)), *_find_scalars(result))
+    return _FactContent(named, frozenset(str(len(rows)) for rows in _find_tables(result)))
 
 
 _of_fact = IdentityCache(_read_fact, 64)  # a fact stays what it is while the answer, the review and the score ask
@@ -109,7 +109,7 @@ def untraced_tokens(text: str, known: FoundSources) -> tuple[str, ...]:
     """The figures and identifiers of a text that stand nowhere in task and findings; major units and counts may."""
     sources = _tokens_of(known)
     tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
-    return tuple(dict.fromkeys(token for token in tokens if not _spellings(token) & sources))
+    return tuple(dict.fromkeys(token for token in tokens if not _list_spellings(token) & sources))
 
 
 def says_something(text: str, known: FoundSources) -> bool:
@@ -148,7 +148,7 @@ def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
     value = item.value
     if value is None or isinstance(value, bool):
         return False
-    figures = _figures(item)
+    figures = _spell_number(item)
     if figures:
         return bool(figures & tokens)
     text = str(value)
@@ -156,11 +156,11 @@ def _is_said(item: NamedScalar, plain: str, tokens: set[str]) -> bool:
 
 
 def _tokens_in(text: str) -> set[str]:
-    return {spelling for token in number_bearing_tokens(text) for spelling in _spellings(token)}
+    return {spelling for token in number_bearing_tokens(text) for spelling in _list_spellings(token)}
 
 
 def _collect_group(group: tuple[NamedScalar, ...]) -> set[str]:
-    tokens = {spelling for item in group for spelling in _figures(item)}
+    tokens = {spelling for item in group for spelling in _spell_number(item)}
     return tokens.union(*(_tokens_in(item.value) for item in group if isinstance(item.value, str)))
 
 
@@ -170,7 +170,7 @@ _tokens_of = IdentityCache[FoundSources, set[str]](
 )
 
 
-def _figures(item: NamedScalar) -> set[str]:
+def _spell_number(item: NamedScalar) -> set[str]:
     """A number in each way it may be written; the empty set for anything else."""
     number = figure(item.value)
     if number is None:
@@ -181,7 +181,7 @@ def _figures(item: NamedScalar) -> set[str]:
     return {normal(format(one, "f")) for one in written}
 
 
-def _spellings(token: str) -> set[str]:
+def _list_spellings(token: str) -> set[str]:
     """The forms in which a token is compared: as it is, without its sign, and without a percent sign."""
     plain = normal(token)
     return {plain, plain.removeprefix("-"), normal(token.rstrip("%"))}
@@ -192,7 +192,7 @@ def _is_numbering(token: str, text: str) -> bool:
     return token.isdigit() and re.search(rf"(?m)^\s*{token}[.)]\s", text) is not None
 
 
-def _scalars(value: Json) -> Iterator[NamedScalar]:
+def _find_scalars(value: Json) -> Iterator[NamedScalar]:
     for name, item in walk_json(value):
         if isinstance(item, dict):  # the keys of a table keyed by id
             keys = (key for key, row in item.items() if isinstance(row, dict) and any(mark.isdigit() for mark in key))
@@ -201,7 +201,7 @@ def _scalars(value: Json) -> Iterator[NamedScalar]:
             yield NamedScalar(name, item)
 
 
-def _tables(value: Json) -> Iterator[list[Json] | JsonObject]:
+def _find_tables(value: Json) -> Iterator[list[Json] | JsonObject]:
     """Yields every list and every table keyed by id; an object without anything in it is such a table, too."""
     for _, item in walk_json(value):
         if isinstance(item, list) or (isinstance(item, dict) and (not item or is_keyed(item))):

@@ -72,7 +72,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
     if quality(evidence(run), formula).value >= WEAK:
         return None
     missing = () if run.idle else answerable_outputs(run.missing, run.known)
-    faults = _faults(run)
+    faults = _find_faults(run)
     return WantedImprovement(missing, faults) if missing or faults else None
 
 
@@ -103,7 +103,7 @@ def refusal(run: ReflectedRun, text: str) -> str | None:
     return None if quality(evidence(better)).value > quality(evidence(run)).value else "it is no better"
 
 
-def _faults(run: ReflectedRun) -> tuple[str, ...]:
+def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
     seen = evidence(run)
     strange = untraced_tokens(run.answer, run.known)
     says_nothing = seen.needs_met and not seen.grounded and not seen.idle

@@ -280,9 +280,9 @@ def outcome(
         escalated=ended.escalated,
         duration_ms=round((now - record.accepted_at).total_seconds() * 1000),
         ended_at=now,
-        worked=without_marks(_tools(ended, worked=True), hidden),
-        failed=without_marks(_tools(ended, worked=False), hidden),
-        thresholds=_thresholds(ended, hidden),
+        worked=without_marks(_list_tools(ended, worked=True), hidden),
+        failed=without_marks(_list_tools(ended, worked=False), hidden),
+        thresholds=_list_thresholds(ended, hidden),
         said=_words_for_learning(ended, record, hidden),
         # What a case is made of beside these fields; all else stands in the task's record.
         details=without_marks({"quality_parts": parts(scored), **fell_back}, hidden),
@@ -301,7 +301,7 @@ def _words_for_learning(ended: FinishedRun, record: TaskRecord, hidden: Mapping[
     )
 
 
-def _thresholds(ended: FinishedRun, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
+def _list_thresholds(ended: FinishedRun, hidden: Mapping[str, MarkKind]) -> tuple[PredictionOutcome, ...]:
     if ended.progress is None:
         return ()
     found = [one for one in threshold_outcomes(ended.progress, ended.writes) if one.actual is not None]
@@ -315,7 +315,7 @@ def _strategy_applied(ended: FinishedRun, record: TaskRecord) -> bool:
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
 
 
-def _tools(ended: FinishedRun, *, worked: bool) -> tuple[str, ...]:
+def _list_tools(ended: FinishedRun, *, worked: bool) -> tuple[str, ...]:
     """The tools that did what they were called for, or those that did not, each once and at most ten."""
     facts = ended.progress.dossier.facts if ended.progress else ()
     read = [fact.tool for fact in facts if fact.ok is worked]
@@ -384,7 +384,7 @@ def final_answer(
     if is_exact_match(text):
         return text
     none = NOTHING_WRITTEN if acts and not writes and NOTHING_WRITTEN not in text else ""
-    blocks = [_policy(verdict), _writes(writes) or none, footer]
+    blocks = [_describe_policy(verdict), _describe_writes(writes) or none, footer]
     said = [block for block in blocks if block]
     return "\n\n".join([text.rstrip(), *said]) if said else text
 
@@ -394,14 +394,14 @@ def without_footer(answer: str) -> str:
     return _FOOTER.sub("", answer)
 
 
-def _policy(verdict: Verdict | None) -> str:
+def _describe_policy(verdict: Verdict | None) -> str:
     """A line that names the triggered rules, each once; empty if there are none."""
     if verdict is None or not verdict.reasons:
         return ""
     return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(verdict.reasons)}"
 
 
-def _writes(writes: Sequence[LedgerEntry]) -> str:
+def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
     told = [f"- {one.call.tool} {one.arguments_json}: {_SAID_OF[one.status]} ({one.note})" for one in writes]
     return "\n".join(["Writes:", *told]) if told else ""
 
@@ -433,22 +433,22 @@ def turn_end(
     run = run_of(ended, work.record)
     scored = quality(evidence(run), rules.formula)
     answer = _compose_answer(work.record, ended, now, rules, scored)
-    record = _record(work, ended, answer, approval, metadata(ended, run, scored), now)
-    record = record.model_copy(update={"artifacts": _artifacts(work.record, ended, approval or over, now)})
+    record = _build_record(work, ended, answer, approval, metadata(ended, run, scored), now)
+    record = record.model_copy(update={"artifacts": _list_artifacts(work.record, ended, approval or over, now)})
     told = without_marks({"state": record.state.value, "reason": record.reason}, hidden)
     status = TaskEvent(kind="status", at=now, data=told)
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
     return TurnEnd(
         record=record,
         session=_remember_turn(_remember_calls(_remember_corrections(session, ended), ended, work), work, answer),
-        events=(*events, *_insight(ended, now, hidden), status),
+        events=(*events, *_build_insight(ended, now, hidden), status),
         approval=approval,
         timer=Timer(approval.deadline, approval.timer_subject) if approval is not None and waits else ended.timer,
         outcome=outcome(record, ended, scored, now, hidden) if record.state.is_terminal else None,
     )
 
 
-def _insight(ended: FinishedRun, now: datetime, hidden: Mapping[str, MarkKind]) -> tuple[TaskEvent, ...]:
+def _build_insight(ended: FinishedRun, now: datetime, hidden: Mapping[str, MarkKind]) -> tuple[TaskEvent, ...]:
     """An event with what the strategy tells of its own course; empty while the task goes on."""
     told = ended.progress.insight if ended.progress and ended.state.is_terminal else {}
     return (TaskEvent(kind="insight", at=now, data=without_marks(told, hidden)),) if told else ()
@@ -484,7 +484,7 @@ def _write_footer(record: TaskRecord, ended: FinishedRun, now: datetime, scored:
     return f"[Process: {process} | Policy: {policy} | Quality: {scored.value:.2f} | Duration: {took} ms]"
 
 
-def _record(
+def _build_record(
     work: Work, ended: FinishedRun, answer: str, approval: Approval | None, told: Mapping[str, JsonValue], now: datetime
 ) -> TaskRecord:
     return work.record.model_copy(
@@ -501,7 +501,7 @@ def _record(
             "history": (
                 *work.record.history,
                 *spoken_messages(work),
-                _message("agent", answer, f"{work.turn.turn_id}:answer", now),
+                _build_message("agent", answer, f"{work.turn.turn_id}:answer", now),
             )[-_HISTORY_KEPT:],
             "later_files": (*work.record.later_files, *work.turn.files),
             "started_at": work.record.started_at or now,
@@ -516,13 +516,13 @@ def spoken_messages(work: Work) -> tuple[HistoryMessage, ...]:
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
-    message = _message("user", _words(turn), turn.message_id or turn.turn_id, turn.received_at)
+    message = _build_message("user", _read_words(turn), turn.message_id or turn.turn_id, turn.received_at)
     message = message.model_copy(update={"parts": turn.parts})
     known = {(one.role, one.message_id, one.at) for one in work.record.history}  # a client may use an id again
     return () if (message.role, message.message_id, message.at) in known else (message,)
 
 
-def _artifacts(
+def _list_artifacts(
     record: TaskRecord, ended: FinishedRun, approval: Approval | None, now: datetime
 ) -> tuple[Artifact, ...]:
     """The task's artifacts with those that this turn adds; of one name only the newest stays."""
@@ -539,7 +539,7 @@ def _remember_turn(session: SessionState, work: Work, answer: str) -> SessionSta
     turn = work.turn
     said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
-        words = _words(turn)[:_TEXT_KEPT]
+        words = _read_words(turn)[:_TEXT_KEPT]
         latest = next((text for role, text in reversed(session.turns) if role == "user"), None)
         said = said if words == latest else (("user", words), *said)
     elif not ends_rest(turn):
@@ -573,11 +573,11 @@ def _remember_calls(session: SessionState, ended: FinishedRun, work: Work) -> Se
     return session._replace(calls=remember_calls(session.calls, made, names, task_id, ended=ended.state.is_terminal))
 
 
-def _words(turn: Turn) -> str:
+def _read_words(turn: Turn) -> str:
     return turn.text or str(turn.data.get("decision", ""))
 
 
-def _message(role: str, text: str, message_id: str, at: datetime) -> HistoryMessage:
+def _build_message(role: str, text: str, message_id: str, at: datetime) -> HistoryMessage:
     return HistoryMessage(role=role, text=text, message_id=message_id, at=at)
 
 

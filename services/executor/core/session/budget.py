@@ -66,7 +66,7 @@ class Thrift(NamedTuple):
 def thrift(tier: Tier, used: Fraction, *, keeps_tier: bool) -> Thrift:
     """The tier and pressure of a call. Above 80 % used it is Haiku's, unless ``keeps_tier`` (it plans writes)."""
     cheap = used > _CHEAP_ABOVE and not keeps_tier
-    return Thrift(Tier.HAIKU if cheap else tier, _pressure(used))
+    return Thrift(Tier.HAIKU if cheap else tier, _find_pressure(used))
 
 
 def longest_answer(left: int, *, undivided: bool) -> int:
@@ -77,7 +77,7 @@ def longest_answer(left: int, *, undivided: bool) -> int:
     return min(left, short) if short is not None else min(_MOST, left // 2)
 
 
-def _pressure(used: Fraction) -> Pressure:
+def _find_pressure(used: Fraction) -> Pressure:
     if used > _CHEAP_ABOVE:
         return Pressure.EMERGENCY
     return Pressure.MILD if used < _MILD_BELOW else Pressure.STRICT
@@ -253,7 +253,7 @@ class TaskSpending:
         left = self._output_left(size, ceilings, price, share)
         affordable = min(output, longest_answer(left, undivided=share is BudgetShare.PLAN))
         if affordable < min(output, FEWEST):
-            raise BudgetSpent(self._reason(estimate_cost(size, 0, price), ceilings, share))
+            raise BudgetSpent(self._describe_refusal(estimate_cost(size, 0, price), ceilings, share))
         self._reserved += 1
         reservation = Reservation(f"reserve:{self._reserved}:{key}", estimate_cost(size, affordable, price), affordable)
         self._open[reservation.name] = reservation.amount
@@ -290,7 +290,7 @@ class TaskSpending:
             left.append(money // price.output if price.output else (0 if money < 0 else _ANY))
         return min(left, default=_ANY)
 
-    def _reason(self, asked: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
+    def _describe_refusal(self, asked: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
         """Why a call does not fit whose request alone costs ``asked``."""
         counted = self.counted
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
@@ -350,13 +350,13 @@ _LEAST = 500  # estimates below it say little: an endpoint has a preamble of its
 
 def size_of(request: ModelRequest, before: ModelRequest | None = None) -> Size:
     """The size of a request, of which what it begins with, and the reply that follows, were counted with ``before``."""
-    blocks = _blocks(request)
+    blocks = _list_blocks(request)
     repeated = _repeated_blocks(request, before)
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)
-    prefix += _length(request.schema)
+    prefix += _measure_schema(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
     known, fresh = _dynamic_length(blocks[:repeated]), _dynamic_length(blocks[repeated:])
-    return Size(_tokens(prefix), _tokens(fresh), _tokens(known))
+    return Size(_to_tokens(prefix), _to_tokens(fresh), _to_tokens(known))
 
 
 def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tuple[CallCost, str]:
@@ -368,15 +368,15 @@ def bill_reply(reply: ModelReply, size: Size, price: Price, longest: int) -> tup
     caches.
     """
     usage = reply.usage
-    if doubt := _doubt(reply, size, longest):
-        return estimate_cost(size, _tokens(sum(map(_block_length, reply.blocks))), price), doubt
+    if doubt := _describe_doubt(reply, size, longest):
+        return estimate_cost(size, _to_tokens(sum(map(_block_length, reply.blocks))), price), doubt
     read = usage.input + usage.cache_read + usage.cache_write
     share = -(-read * size.fresh // size.whole) if size.whole else read
     fresh = min(max(share, size.fresh), usage.input + usage.cache_write)
-    return CallCost(fresh + usage.output, _money(usage, price)), ""
+    return CallCost(fresh + usage.output, _compute_cost(usage, price)), ""
 
 
-def _doubt(reply: ModelReply, size: Size, longest: int) -> str:
+def _describe_doubt(reply: ModelReply, size: Size, longest: int) -> str:
     usage = reply.usage
     read = usage.input + usage.cache_read + usage.cache_write
     if min(usage) < 0:
@@ -394,15 +394,15 @@ def _repeated_blocks(request: ModelRequest, before: ModelRequest | None) -> int:
     """How many blocks at the beginning were counted with ``before``; none if that was for another model."""
     if before is None or before.tier is not request.tier:
         return 0
-    asked = [one for one in _blocks(before) if not isinstance(one[1], PassingText)]
-    blocks = _blocks(request)
+    asked = [one for one in _list_blocks(before) if not isinstance(one[1], PassingText)]
+    blocks = _list_blocks(request)
     pairs = enumerate(zip(asked, blocks, strict=False))
     same = next((place for place, (one, other) in pairs if one != other), min(len(asked), len(blocks)))
     replied = itertools.takewhile(lambda block: block[0] == "assistant", blocks[same:])
     return same + sum(1 for _ in replied)
 
 
-def _blocks(request: ModelRequest) -> list[tuple[str, Block]]:
+def _list_blocks(request: ModelRequest) -> list[tuple[str, Block]]:
     return [(message.role, block) for message in request.messages for block in message.blocks]
 
 
@@ -410,21 +410,21 @@ def _dynamic_length(blocks: Iterable[tuple[str, Block]]) -> int:
     return sum(_block_length(block) for _, block in blocks if not isinstance(block, StableText))
 
 
-def _money(usage: Usage, price: Price) -> int:
+def _compute_cost(usage: Usage, price: Price) -> int:
     cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write
     return usage.input * price.input + usage.output * price.output + cached
 
 
-def _tokens(characters: int) -> int:
+def _to_tokens(characters: int) -> int:
     return -(-characters // _CHARACTERS_A_TOKEN)
 
 
-def _length(schema: Mapping[str, JsonValue] | None) -> int:
+def _measure_schema(schema: Mapping[str, JsonValue] | None) -> int:
     return len(json.dumps(dict(schema))) if schema else 0
 
 
 _tool_length = IdentityCache[ToolDefinition, int](
-    lambda tool: len(tool.name) + len(tool.description) + _length(tool.input_schema), 8_192
+    lambda tool: len(tool.name) + len(tool.description) + _measure_schema(tool.input_schema), 8_192
 )
 _tools_length = IdentityCache[tuple[ToolDefinition, ...], int](lambda tools: sum(map(_tool_length, tools)), 32)
 

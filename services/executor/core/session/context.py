@@ -206,12 +206,12 @@ def files_section(read: Sequence[ReadFile], most: int) -> list[Json]:
 
 def files_as_facts(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files' texts as facts, under the names of the first message; they count as somebody's prose."""
-    return tuple(_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
+    return tuple(_build_fact(number, {FILE: {"body": file.text}}) for number, file in enumerate(read, 1) if file.text)
 
 
 def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The texts of the files as results that ``look`` can show by their lines."""
-    return tuple(_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
+    return tuple(_build_fact(number, file.text) for number, file in enumerate(read, 1) if file.text)
 
 
 def note_files(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
@@ -240,7 +240,7 @@ async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: in
     return ReadFile.model_validate_json(await journal.run_step(f"file:{number}", "note", step))
 
 
-def _fact(number: int, result: Json) -> Fact:
+def _build_fact(number: int, result: Json) -> Fact:
     return Fact(ref=f"file{number}", connection_id="", tool=FILE, arguments_json="{}", result_json=dumps(result))
 
 
@@ -268,7 +268,7 @@ async def side_by_side(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(step) for step in steps]
     except BaseExceptionGroup as several:
-        raise _first(several) from several
+        raise _find_first_error(several) from several
     return [task.result() for task in tasks]
 
 
@@ -279,7 +279,7 @@ async def run_beside(step: Coroutine[object, Never, T], companion: Coroutine[obj
             beside, running = group.create_task(companion), group.create_task(step)
             running.add_done_callback(lambda _: beside.cancel())
     except BaseExceptionGroup as several:
-        raise _first(several) from several
+        raise _find_first_error(several) from several
     return running.result()
 
 
@@ -294,6 +294,6 @@ async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object
     return tuple(await side_by_side(steps))
 
 
-def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
+def _find_first_error(several: BaseExceptionGroup[BaseException]) -> BaseException:
     first = several.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+    return _find_first_error(first) if isinstance(first, BaseExceptionGroup) else first

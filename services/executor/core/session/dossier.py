@@ -145,8 +145,8 @@ def changed_texts(progress: Progress, known: Progress | None) -> dict[str, str]:
     before = known or _AT_DEFAULTS
     changed = (_other_fields(progress, before), _other_fields(progress.dossier, before.dossier))
     alike = [{name for name, is_equal in fields.items() if is_equal} for fields in changed]
-    was = _texts(before, *alike) if any(alike) else {}
-    texts = _texts(progress, set(changed[0]), set(changed[1]))
+    was = _format_fields(before, *alike) if any(alike) else {}
+    texts = _format_fields(progress, set(changed[0]), set(changed[1]))
     template = (
         {} if known else {"template": _template_text(progress.template)}
     )  # other releases may have another default
@@ -160,7 +160,7 @@ def _other_fields(now: Contract, before: Contract) -> dict[str, bool]:
     return {name: mine[name] == theirs[name] for name in others}
 
 
-def _texts(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str, str]:
+def _format_fields(progress: Progress, own: set[str], of_dossier: set[str]) -> dict[str, str]:
     """These fields of the progress and its dossier, exactly: Pydantic would make a text of each ``Decimal``."""
     dated = progress.model_dump(mode="json", include=own & {"confirmed"})  # what has times; it holds no figure
     flat = {**progress.model_dump(include=own - {"confirmed", "template"}), **dated}
@@ -258,19 +258,20 @@ def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple
 
 
 def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
-    rows = [_row(call) for call in plan.calls]
-    parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _HEAD, *rows, "", _policy(verdict)]
+    rows = [_format_row(call) for call in plan.calls]
+    policy = _describe_policy(verdict)
+    parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _HEAD, *rows, "", policy]
     return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
 
 
-def _row(call: PlannedCall) -> str:
+def _format_row(call: PlannedCall) -> str:
     arguments = ", ".join(f"{name}={dumps(value)}" for name, value in call.arguments.items())
     proof = call.read_back.tool if call.read_back else "-"
     cells = (call.call_id, call.tool, arguments, call.tool_class.value, proof, call.on_failure)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _policy(verdict: Verdict | None) -> str:
+def _describe_policy(verdict: Verdict | None) -> str:
     if verdict is None:
         return "Policy: no rule was asked."
     rules = "; ".join(verdict.reasons)

@@ -193,12 +193,12 @@ _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
 def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
     """The calls of other tasks of the session, ended or open; the task's own stand in its dossier and its ledger."""
     others = (call for call in calls if call.open_task != task_id)
-    return tuple(_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others)
+    return tuple(_build_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others)
 
 
 def past_calls_of_facts(facts: Iterable[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls."""
-    return tuple(_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in facts)
+    return tuple(_build_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in facts)
 
 
 def read_outcome(fact: Fact) -> CallOutcome:
@@ -216,7 +216,9 @@ def read_outcome(fact: Fact) -> CallOutcome:
 def past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
     """The writes of this task as past calls, in the order of their intents."""
     ordered = sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
-    return tuple(_past(entry.call.tool, outcome_of(entry), loads_object(entry.arguments_json)) for entry in ordered)
+    return tuple(
+        _build_past(entry.call.tool, outcome_of(entry), loads_object(entry.arguments_json)) for entry in ordered
+    )
 
 
 def outcome_of(entry: LedgerEntry) -> CallOutcome:
@@ -282,7 +284,7 @@ def sayable(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
     return {key: cast(ContextValue, value) for key, value in fields.items() if is_sayable(value)}
 
 
-def _past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
+def _build_past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
     return PastCall(tool=tool, outcome=outcome, fields=sayable(arguments))
 
 

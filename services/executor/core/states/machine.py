@@ -68,10 +68,10 @@ def pattern(text: str) -> Pattern:
     kinds, brackets, fields = match[1], _BRACKET.findall(match[2]), match[3]
     if brackets and brackets[0]:
         raise BadPattern(f"{text!r}: [] comes before what chooses among the rows")
-    choices = tuple(_choice(inner, text) for inner in brackets[1:])
-    if not _names(kinds) or not (fields or brackets):
+    choices = tuple(_parse_choice(inner, text) for inner in brackets[1:])
+    if not _split_names(kinds) or not (fields or brackets):
         raise BadPattern(f"{text!r} names no kind of record, or nothing of it")
-    return Pattern(_names(kinds), _names(fields or ""), bool(brackets), choices)
+    return Pattern(_split_names(kinds), _split_names(fields or ""), bool(brackets), choices)
 
 
 def parse_governed(text: str) -> GovernedArgument:
@@ -79,21 +79,21 @@ def parse_governed(text: str) -> GovernedArgument:
     match = _GOVERNED.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no argument such as amount or credit.amount")
-    return GovernedArgument(_names(match[1] or ""), match[2])
+    return GovernedArgument(_split_names(match[1] or ""), match[2])
 
 
 def kinds(text: str) -> tuple[str, ...]:
-    return _names(text)
+    return _split_names(text)
 
 
-def _choice(inner: str, text: str) -> RouteChoice:
+def _parse_choice(inner: str, text: str) -> RouteChoice:
     match = _CONDITION.fullmatch(inner)
     if match is None:
         raise BadPattern(f"{text!r}: [{inner}] is no condition such as [status=open|held]")
-    return RouteChoice(_names(match[1]), match[2], _names(match[3]))
+    return RouteChoice(_split_names(match[1]), match[2], _split_names(match[3]))
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _split_names(text: str) -> tuple[str, ...]:
     return tuple(name for name in text.split("|") if name)
 
 

@@ -61,14 +61,14 @@ def render(sections: Mapping[str, Json]) -> str:
     defused.
     """
     named = (name for name in ORDER if name in sections)
-    return "\n\n".join(_section(name, sections[name]) for name in named if _has_content(sections[name]))
+    return "\n\n".join(_format_section(name, sections[name]) for name in named if _has_content(sections[name]))
 
 
 def _has_content(value: Json) -> bool:
     return value not in (None, "", [], {})
 
 
-def _section(name: str, value: Json) -> str:
+def _format_section(name: str, value: Json) -> str:
     text = value if isinstance(value, str) else dumps(value)
     defused = text.replace("</", "<\\/")
     return f"<{name}>\n{defused}\n</{name}>"

@@ -98,7 +98,7 @@ def classify(
         return ToolClassification(catalogue.tool_class, "the operator's catalogue says so")
     said, named = annotations or Annotations(), by_name(name)
     only_reads = said.read_only and not said.destructive
-    words = set(_words(name))
+    words = set(_split_words(name))
     if is_own and named is _UNKNOWN and only_reads and name.isascii() and words and words.isdisjoint(CHANGE):
         return ToolClassification(
             ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads"
@@ -118,38 +118,38 @@ def by_name(name: str) -> ToolClassification:
     if not name.isascii():  # letters that only look like those of a known verb
         return _UNKNOWN
     *namespaces, last = _split_name(name)
-    found = [_clause(clause) for clause in _clauses(last)] or [_UNKNOWN]
-    found += [_changes(word) for part in namespaces for word in part if word in CHANGE]
+    found = [_classify(clause) for clause in _split_clauses(last)] or [_UNKNOWN]
+    found += [_build_change(word) for part in namespaces for word in part if word in CHANGE]
     return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
 
 
 def verb_of(name: str) -> str:
     """The verb by which a tool's name is classed: the one that makes it as strict as it is; several such are joined."""
-    clauses = _clauses(_split_name(name)[-1])
-    found = [(STRICTNESS.index(_clause(clause).tool_class), _effect(clause)) for clause in clauses if clause]
+    clauses = _split_clauses(_split_name(name)[-1])
+    found = [(STRICTNESS.index(_classify(clause).tool_class), _find_effect(clause)) for clause in clauses if clause]
     strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
     return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
 
 
 def _split_name(name: str) -> list[list[str]]:
     """The words of a name's namespaces, and last those of the name itself."""
-    return [words for part in _NAMESPACE.split(name) if (words := _words(part))] or [[]]
+    return [words for part in _NAMESPACE.split(name) if (words := _split_words(part))] or [[]]
 
 
-def _effect(clause: Sequence[str]) -> str:
+def _find_effect(clause: Sequence[str]) -> str:
     """The verb for what a clause does: ``refund`` for ``create_refund``."""
     return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
 
 
-def _changes(word: str) -> ToolClassification:
+def _build_change(word: str) -> ToolClassification:
     return ToolClassification(ToolClass.CHANGE, f"{word!r} in its name changes something")
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return [word.casefold() for word in _TOKEN.findall(text)]
 
 
-def _clauses(words: Sequence[str]) -> list[Sequence[str]]:
+def _split_clauses(words: Sequence[str]) -> list[Sequence[str]]:
     """The parts of a name that begin with a verb: "get and delete order" has two, "terms and conditions" one."""
     starts = [0, *(place + 1 for place, word in enumerate(words) if word in CONJUNCTIONS)]
     parts = [words[start : end - 1] for start, end in pairwise([*starts, len(words) + 1])]
@@ -167,23 +167,23 @@ def _is_lone_noun(part: Sequence[str], joint: str, previous: Sequence[str]) -> b
     return len(part) == 1 and part[0] not in _KNOWN and joint != "then" and len(previous) > 1
 
 
-def _clause(words: Sequence[str]) -> ToolClassification:
+def _classify(words: Sequence[str]) -> ToolClassification:
     verb, *rest = words
     if tuple(words[:2]) in PHRASAL:
-        return _changes(" ".join(words[:2]))
+        return _build_change(" ".join(words[:2]))
     for word in rest:
         if word in CHANGE:
-            return _changes(word)
-    if _tells(verb, frozenset(rest)):
+            return _build_change(word)
+    if _tells_somebody(verb, frozenset(rest)):
         return ToolClassification(ToolClass.NOTIFY, f"{verb!r} in its name tells somebody")
     if verb in READ:
         return ToolClassification(ToolClass.READ, f"{verb!r} in its name reads")
     if verb in COMPUTE:
         return ToolClassification(ToolClass.COMPUTE, f"{verb!r} in its name computes")
-    return _changes(verb) if verb in _KNOWN else _UNKNOWN
+    return _build_change(verb) if verb in _KNOWN else _UNKNOWN
 
 
-def _tells(verb: str, rest: frozenset[str]) -> bool:
+def _tells_somebody(verb: str, rest: frozenset[str]) -> bool:
     if verb in NOTIFY:
         return True
     if rest & MONEY:

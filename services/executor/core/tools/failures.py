@@ -151,16 +151,16 @@ def says_absent(error: Json) -> bool:
 
 
 def _collect_text(error: Json) -> str:
-    return " ; ".join(_texts(error)).replace("_", " ")[:_LONGEST]
+    return " ; ".join(_list_texts(error)).replace("_", " ")[:_LONGEST]
 
 
-def _texts(error: Json, name: str = "") -> Iterator[str]:
+def _list_texts(error: Json, name: str = "") -> Iterator[str]:
     if isinstance(error, dict):
         for key, value in error.items():
-            yield from _texts(value, key) if key not in _DATA else ()
+            yield from _list_texts(value, key) if key not in _DATA else ()
     elif isinstance(error, list):
         for item in error:
-            yield from _texts(item, name)
+            yield from _list_texts(item, name)
     elif isinstance(error, str):
         yield error
     elif isinstance(error, int) and not isinstance(error, bool):
@@ -232,11 +232,11 @@ _STRANGE = r"(?:(?:was |is )?(?:unknown|unexpected|not recogni[sz]ed|not support
 _QUOTED = r"""["'`]([A-Za-z_]\w*)["'`]"""
 
 
-def _patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
+def _compile_patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns)
 
 
-_COLUMNS = _patterns(
+_COLUMNS = _compile_patterns(
     rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|nonexistent) {_KIND}(?: name)?:? {_NAME}",
     rf"\binvalid column(?: name)?:? {_NAME}",
     rf"\b{_KIND} {_NAME}{_TABLE_NAME} {_NAME_ABSENT}",
@@ -246,7 +246,7 @@ _COLUMNS = _patterns(
     rf"{_NAME}: invalid identifier\b",
     r"\bKeyError:? ['\"]([A-Za-z_][\w.]*)['\"]",
 )
-_PARAMETERS = _patterns(
+_PARAMETERS = _compile_patterns(
     r"^([A-Za-z_]\w*)\s*\n\s+(?:Extra inputs are not permitted|Unexpected keyword argument)\b",
     rf"\badditional properties are not allowed \({_QUOTED}(?:, '\w+')* (?:was|were) unexpected\)",
     rf"\bunexpected (?:additional )?propert(?:y|ies):? {_NAME}",
@@ -256,7 +256,7 @@ _PARAMETERS = _patterns(
     rf"{_NAME} is (?:not a|no)(?: valid| known)? {_PARAMETER}\b",
     r"\bdoes not (?:take|accept|have)(?: an?| the)? " + _PARAMETER + rf"(?: named| called)? {_NAME}",
 )
-_LACKING = _patterns(
+_LACKING = _compile_patterns(
     rf"{_QUOTED} is a required property",
     rf"\bmust have required property {_QUOTED}",
     rf"\bmissing (?:\d+ )?(?:required )?(?:positional |keyword-only )?{_PARAMETER}s?:? {_NAME}",
@@ -275,11 +275,11 @@ _PLACES = frozenset("body query path params arguments input".split())
 def unknown_name(answer: Json) -> UnknownName | None:
     """The name that an error calls unknown: a column's first, else a parameter's; None for any other error."""
     text = "\n".join(texts(answer))
-    column = _first(_COLUMNS, text)
+    column = _find_first(_COLUMNS, text)
     if column is not None:
         return UnknownName(column)
-    entries = tuple(_entries(answer))
-    extra = next((name for kind, name in entries if kind in _EXTRA), None) or _first(_PARAMETERS, text)
+    entries = tuple(_find_problems(answer))
+    extra = next((name for kind, name in entries if kind in _EXTRA), None) or _find_first(_PARAMETERS, text)
     if extra is None:
         return None
     lacking = [name for kind, name in entries if kind in _REQUIRED]
@@ -305,19 +305,19 @@ def texts(answer: Json) -> Iterator[str]:
             yield from texts(answer.get(key))
 
 
-def _first(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
+def _find_first(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
     found = next((match for pattern in patterns if (match := pattern.search(text))), None)
     return found[1] if found else None
 
 
-def _entries(answer: Json) -> Iterator[tuple[str, str]]:
+def _find_problems(answer: Json) -> Iterator[tuple[str, str]]:
     """Yields kind and name of each problem in a validator's list of problems."""
     if isinstance(answer, list):
         for item in answer:
-            yield from _entries(item)
+            yield from _find_problems(item)
     elif isinstance(answer, dict):
         for key in ("error", "errors", "detail", "details"):
-            yield from _entries(answer.get(key))
+            yield from _find_problems(answer.get(key))
         kind = answer.get("type", answer.get("keyword", answer.get("code")))
         name = _parameter_of(answer)
         if isinstance(kind, str) and name is not None:

@@ -71,7 +71,7 @@ def singular(word: str) -> str:
 
 def similar_names(missing: str, names: Sequence[str]) -> list[str]:
     """The name that is most like the missing one; several if none clearly is; empty if none is like it."""
-    scored = sorted(((_likeness(missing, name), name) for name in names if may_be(missing, name)), reverse=True)
+    scored = sorted(((_rate_likeness(missing, name), name) for name in names if may_be(missing, name)), reverse=True)
     ranked = [(score, name) for score, name in scored if score >= RANKED]
     if not ranked or ranked[0][0] < ACCEPTED:
         return []
@@ -80,7 +80,7 @@ def similar_names(missing: str, names: Sequence[str]) -> list[str]:
 
 def prefix_matches(missing: str, names: Sequence[str]) -> list[str]:
     """The names that begin with the missing one, or with which it begins, by whole words or as a short form."""
-    return [name for name in names if _begins(words_of(missing), words_of(name))]
+    return [name for name in names if _begins_alike(words_of(missing), words_of(name))]
 
 
 def plain_words(name: str) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def may_be(one: str, other: str) -> bool:
     return len(left) == len(right) and all(_is_same_word(a, b) for a, b in zip(left, right, strict=True))
 
 
-def _likeness(one: str, other: str) -> float:
+def _rate_likeness(one: str, other: str) -> float:
     """How alike two names are, from 0 to 100, whatever the order of their words (``date_due``, ``due_date``)."""
     return fuzz.token_sort_ratio(" ".join(_expand_words(one)), " ".join(_expand_words(other)))
 
@@ -114,7 +114,7 @@ def _expand_words(name: str) -> list[str]:
     return [_WRITTEN_OUT.get(word, word) for word in words_of(name)]
 
 
-def _begins(one: list[str], other: list[str]) -> bool:
+def _begins_alike(one: list[str], other: list[str]) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) == len(long) == 1:
         return _is_same_word(short[0], long[0])

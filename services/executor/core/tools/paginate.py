@@ -60,7 +60,7 @@ class ListPage(NamedTuple):
 
     def number(self, *words: PagingWord) -> int | None:
         """The first whole number that the answer gives under these words; None if there is none."""
-        numbers = (_whole(mark.value) for mark in self.marks_of(*words))
+        numbers = (_read_whole(mark.value) for mark in self.marks_of(*words))
         return next((number for number in numbers if number is not None), None)
 
     @property
@@ -76,13 +76,13 @@ class ListPage(NamedTuple):
     def following(self) -> PageMark | None:
         """The mark that leads to the next part; a plain ``cursor``, which may only repeat the call's, counts last."""
         plain = () if self.says_nothing_follows and not self.goes_on else (PagingWord.CURSOR,)
-        return next((mark for mark in self.marks_of(PagingWord.NEXT, *plain) if _leads(mark.value)), None)
+        return next((mark for mark in self.marks_of(PagingWord.NEXT, *plain) if _leads_to_page(mark.value)), None)
 
     @property
     def says_nothing_follows(self) -> bool:
         """Whether the answer has a field for the next part, and it is empty."""
         named = [mark.value for mark in self.marks_of(PagingWord.NEXT)]
-        return bool(named) and not any(_leads(value) for value in named)
+        return bool(named) and not any(_leads_to_page(value) for value in named)
 
     @property
     def total(self) -> int | None:
@@ -115,13 +115,13 @@ def word_of(name: str, parent: str = "") -> PagingWord | None:
     own = words_of(name)
     around = [word for word in words_of(parent) if word not in _KEEPERS]
     if own and own[-1] in _PART_OF_ANOTHER and around:
-        found = _word([*around, *own]) or _word([*own, *around])
+        found = _find_word([*around, *own]) or _find_word([*own, *around])
         if found is not None:
             return found
-    return _word(own)
+    return _find_word(own)
 
 
-def _word(words: list[str]) -> PagingWord | None:
+def _find_word(words: list[str]) -> PagingWord | None:
     if "next" in words and _NEXT.issuperset(words):
         return PagingWord.NEXT
     return _BY_NAME.get(" ".join(words))
@@ -133,9 +133,9 @@ def page_in(content: Json) -> ListPage | None:
         return ListPage((), content, ())
     if not isinstance(content, dict):
         return None
-    place = _place(content)
+    place = _find_place(content)
     rows = value_at(content, place) if place else None
-    return ListPage(place, rows, tuple(_marks(content, place, ()))) if isinstance(rows, list) else None
+    return ListPage(place, rows, tuple(_find_marks(content, place, ()))) if isinstance(rows, list) else None
 
 
 def value_at(content: Json, place: Iterable[str]) -> Json:
@@ -152,7 +152,7 @@ def put(content: Json, place: tuple[str, ...], value: Json) -> Json:
     return {**content, place[0]: put(content[place[0]], place[1:], value)} if place[0] in content else content
 
 
-def _place(content: JsonObject) -> tuple[str, ...]:
+def _find_place(content: JsonObject) -> tuple[str, ...]:
     """The keys to the list: the outermost one, by its usual name if there are several."""
     level: dict[tuple[str, ...], Json] = {(): content}
     for _ in range(_DEPTH):
@@ -167,7 +167,7 @@ def _place(content: JsonObject) -> tuple[str, ...]:
     return ()
 
 
-def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageMark]:
+def _find_marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageMark]:
     """Yields what the answer says beside the rows, in this object and those within it."""
     for key, value in content.items():
         here = (*path, key)
@@ -175,7 +175,7 @@ def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -
         if here == place:
             continue
         if isinstance(value, dict) and len(here) < _DEPTH:
-            yield from _marks(value, place, here)
+            yield from _find_marks(value, place, here)
         elif isinstance(value, list):
             links = [one for one in value if isinstance(one, dict)] if "links" in key.lower() else []
             yield from (PageMark(PagingWord.NEXT, here, one.get("href")) for one in links if one.get("rel") == "next")
@@ -183,11 +183,11 @@ def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -
             yield PageMark(word, here, value)
 
 
-def _leads(value: Json) -> bool:
+def _leads_to_page(value: Json) -> bool:
     return not isinstance(value, bool) and value not in (None, "", 0) and isinstance(value, str | int)
 
 
-def _whole(value: Json) -> int | None:
+def _read_whole(value: Json) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -366,14 +366,14 @@ class CollectedRows:
     def add(self, rows: Sequence[Json], beside: Json = None, *, is_sure: bool = False) -> int:
         """Adds rows; returns how many are new. ``beside``: what tells parts apart; ``is_sure``: it was asked for."""
         if self._is_first:
-            self._id, self._is_first = _identifier(rows, self._noun), False
+            self._id, self._is_first = _find_identifier(rows, self._noun), False
         part = digest([list(rows), beside])
         again = part in self._parts
         self._parts.add(part)
-        if self._id is not None and _identifies(self._id, rows):
+        if self._id is not None and _identifies_rows(self._id, rows):
             before = len(self.all)
             for row in rows:
-                self._keep(row, dumps(_value(row, self._id)))
+                self._keep(row, dumps(_read_value(row, self._id)))
             return len(self.all) - before
         self._id = None
         if again and rows and not is_sure:
@@ -390,7 +390,7 @@ class CollectedRows:
     @property
     def last_id(self) -> Json:
         """The identifier of the last row; None if rows have none."""
-        return _value(self.all[-1], self._id) if self._id and self.all else None
+        return _read_value(self.all[-1], self._id) if self._id and self.all else None
 
     def _keep(self, row: Json, key: str | None = None) -> None:
         if key is not None and key in self._at:
@@ -419,7 +419,7 @@ class Listing:
         self._totals = [page.total] if page.total is not None else []
         self.pages = 1
         self.why_partial = ""
-        self.following = self._next(len(page.rows))
+        self.following = self._find_next(len(page.rows))
 
     def add(self, content: Json) -> None:
         """Takes in the answer to the call with the arguments ``following``."""
@@ -433,7 +433,7 @@ class Listing:
         fresh = self._rows.add(page.rows, _page_position(page), is_sure=self._is_the_one_asked_for(page))
         self._is_in_doubt = self._rows.left_out > probed
         self.pages += 1
-        self.following = self._next(fresh)
+        self.following = self._find_next(fresh)
 
     def note_refusal(self, why: str) -> None:
         """Notes that the call for the next part failed: what was read so far is all there is."""
@@ -459,7 +459,7 @@ class Listing:
             return mark.word in (PagingWord.LAST, PagingWord.PAGES)
         return self.total if mark.word is PagingWord.COUNT and isinstance(mark.value, int) else mark.value
 
-    def _next(self, fresh: int) -> JsonObject | None:
+    def _find_next(self, fresh: int) -> JsonObject | None:
         page = self._last
         if self._is_too_much():
             return None
@@ -625,12 +625,12 @@ def report(found: Listing) -> str:
     return f"All {found.total} rows, from {found.pages} pages." if found.pages > 1 else ""
 
 
-def _identifier(rows: Sequence[Json], noun: str) -> str | None:
+def _find_identifier(rows: Sequence[Json], noun: str) -> str | None:
     """The field that tells the rows apart: an id, or one named after what the list is of; None if there is none."""
     first = rows[0] if rows and isinstance(rows[0], dict) else {}
     named = [key for key in first if identifies(key) and _is_named_after(key, noun)]
     usual = [key for key in first if key.lower() in _IDS]
-    return next((key for key in (*usual, *named) if _identifies(key, rows)), None)
+    return next((key for key in (*usual, *named) if _identifies_rows(key, rows)), None)
 
 
 def _is_named_after(key: str, noun: str) -> bool:
@@ -638,11 +638,11 @@ def _is_named_after(key: str, noun: str) -> bool:
     return bool(noun and head) and (head == noun or noun.endswith(f"_{head}"))
 
 
-def _identifies(key: str, rows: Sequence[Json]) -> bool:
+def _identifies_rows(key: str, rows: Sequence[Json]) -> bool:
     """Whether all rows have a value there, and no two different rows the same."""
     seen: dict[str, JsonObject] = {}
     for row in rows:
-        value = _value(row, key)
+        value = _read_value(row, key)
         if not isinstance(row, dict) or value in (None, "") or isinstance(value, dict | list | bool):
             return False
         if seen.setdefault(dumps(value), row) != row:
@@ -650,7 +650,7 @@ def _identifies(key: str, rows: Sequence[Json]) -> bool:
     return True
 
 
-def _value(row: Json, key: str | None) -> Json:
+def _read_value(row: Json, key: str | None) -> Json:
     return row.get(key) if isinstance(row, dict) and key else None
 
 
@@ -679,7 +679,7 @@ def shorten_content(content: Json, most: int) -> tuple[Json, str]:
             what = f"texts over {text} characters and lists within it over {items} items"
             return cut, f"Not all of it is shown here: of {what} only the beginning; {_COMPUTED}"
     whole = dumps(content)
-    seen = _beginning(whole, most)
+    seen = _cut_beginning(whole, most)
     return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
 
 
@@ -695,7 +695,7 @@ def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
     return seen, " ".join(filter(None, (cut, more)))
 
 
-def _beginning(text: str, most: int) -> str:
+def _cut_beginning(text: str, most: int) -> str:
     """The beginning of the text that fits into ``most`` characters once it is quoted as a JSON string."""
     seen = text[:most]
     while len(dumps(seen)) > most:

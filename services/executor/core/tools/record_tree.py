@@ -58,21 +58,21 @@ class Leaf(NamedTuple):
 
 def nodes_of(value: Json) -> list[RecordNode]:
     """Every record in a value that has fields of its own, outermost first."""
-    return list(_nodes(value, (), None, ()))
+    return list(_walk_nodes(value, (), None, ()))
 
 
 def leaves_of(record: JsonObject) -> list[Leaf]:
-    return list(_leaves(record, (), (), frozenset()))
+    return list(_walk_leaves(record, (), (), frozenset()))
 
 
 def own_id(record: JsonObject) -> Json:
     return next((value for key, value in record.items() if key.lower() == "id"), None)
 
 
-def _nodes(value: Json, place: tuple[str, ...], key: Json, around: tuple[RecordNode, ...]) -> Iterator[RecordNode]:
+def _walk_nodes(value: Json, place: tuple[str, ...], key: Json, around: tuple[RecordNode, ...]) -> Iterator[RecordNode]:
     if isinstance(value, list):
         for item in value:
-            yield from _nodes(item, place, None, around)
+            yield from _walk_nodes(item, place, None, around)
     elif isinstance(value, dict):
         inside = around
         own = own_id(value)
@@ -82,22 +82,22 @@ def _nodes(value: Json, place: tuple[str, ...], key: Json, around: tuple[RecordN
             yield node
         table = is_keyed(value)
         for name, item in value.items():
-            yield from _nodes(item, place if table else (*place, name), name if table else None, inside)
+            yield from _walk_nodes(item, place if table else (*place, name), name if table else None, inside)
 
 
-def _leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], items: frozenset[str]) -> Iterator[Leaf]:
+def _walk_leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], items: frozenset[str]) -> Iterator[Leaf]:
     if isinstance(value, dict):
         table = is_keyed(value)
         for name, inner in value.items():
             if table:
-                yield from _leaves(inner, (*path, name), names, items | {name})
+                yield from _walk_leaves(inner, (*path, name), names, items | {name})
             else:
-                yield from _leaves(inner, (*path, name), (*names, name), items)
+                yield from _walk_leaves(inner, (*path, name), (*names, name), items)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         known_by = item_key(value)
         for item in value:
             own = str(item[known_by]) if known_by and isinstance(item, dict) else _UNNAMED
-            yield from _leaves(item, (*path, own), names, items | {own})
+            yield from _walk_leaves(item, (*path, own), names, items | {own})
     elif names:
         yield Leaf(path, names, items, value)
 

@@ -69,7 +69,7 @@ def may_stand_in(gone: Tool, other: Tool) -> bool:
 def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
     """A few calls of the same read under another name, the most alike first."""
     found = [
-        (_noun(tool) != _noun(gone), tool.name, ReadCall(tool, given))
+        (_find_noun(tool) != _find_noun(gone), tool.name, ReadCall(tool, given))
         for tool in tools
         if may_stand_in(gone, tool)
         and _asks_the_same(gone, tool)
@@ -88,8 +88,8 @@ def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Re
         return []
     others = {key: value for key, value in arguments.items() if key != lists[0]}
     for tool in sorted(tools, key=lambda each: each.name):
-        if may_stand_in(bulk, tool) and _verb(tool) in _ONE and _noun(tool) == _singular(_noun(bulk)):
-            calls = [_single(tool, lists[0], value, others) for value in wanted]
+        if may_stand_in(bulk, tool) and _find_verb(tool) in _ONE and _find_noun(tool) == _singularize(_find_noun(bulk)):
+            calls = [_build_single(tool, lists[0], value, others) for value in wanted]
             made = [call for call in calls if call is not None]
             if len(made) == len(calls):
                 return made
@@ -100,15 +100,15 @@ def check_proposal(gone: Tool, arguments: JsonObject, tool: Tool | None, given: 
     """The proposed call, if it may stand in: every value in it is one of the call that it replaces; else None."""
     if tool is None or not may_be_proposed(gone, tool) or problems_with(given, tool):
         return None
-    known = _values(arguments)
+    known = _list_values(arguments)
     declares = _declared_parameters(tool)
     fits = declares is None or declares.issuperset(given)
-    return ReadCall(tool, given) if fits and known >= _values(given) else None
+    return ReadCall(tool, given) if fits and known >= _list_values(given) else None
 
 
 def may_be_proposed(gone: Tool, other: Tool) -> bool:
     """Whether a tool may be offered to a model as a stand-in: a read about the same kind of record."""
-    kinds = [_singular(_noun(tool))[-1:] for tool in (gone, other)]
+    kinds = [_singularize(_find_noun(tool))[-1:] for tool in (gone, other)]
     return may_stand_in(gone, other) and bool(kinds[0]) and kinds[0] == kinds[1]
 
 
@@ -119,10 +119,10 @@ def _are_opposed(one: str, other: str) -> bool:
 
 
 def _asks_the_same(gone: Tool, other: Tool) -> bool:
-    verbs, noun, another = {_verb(gone), _verb(other)}, _noun(gone), _noun(other)
+    verbs, noun, another = {_find_verb(gone), _find_verb(other)}, _find_noun(gone), _find_noun(other)
     if not any(verbs <= line for line in _ALIKE) or not len(noun) == len(another) > 0:
         return False
-    are_of_one_number = (noun == _singular(noun)) == (another == _singular(another))
+    are_of_one_number = (noun == _singularize(noun)) == (another == _singularize(another))
     return are_of_one_number and (noun == another or may_be("_".join(noun), "_".join(another)))
 
 
@@ -140,10 +140,10 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
     return given if problems_with(given, tool) is None else None
 
 
-def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> ReadCall | None:
+def _build_single(tool: Tool, plural: str, value: Json, others: JsonObject) -> ReadCall | None:
     """The read of one record, its id under the list's own name in the singular or ``id``; None if neither fits."""
-    noun, declared = "_".join(_noun(tool)), _declared_parameters(tool) or set()
-    names = dict.fromkeys(["_".join(_singular(words_of(plural))), f"{noun}_id", "id"])
+    noun, declared = "_".join(_find_noun(tool)), _declared_parameters(tool) or set()
+    names = dict.fromkeys(["_".join(_singularize(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)
     given = {**others, name: value} if name is not None else None
     if given is None or not declared.issuperset(given) or problems_with(given, tool):
@@ -157,19 +157,19 @@ def _declared_parameters(tool: Tool) -> set[str] | None:
     return set(properties) if isinstance(properties, dict) else None
 
 
-def _verb(tool: Tool) -> str:
+def _find_verb(tool: Tool) -> str:
     return next(iter(words_of(tool.name)), "")
 
 
-def _noun(tool: Tool) -> list[str]:
+def _find_noun(tool: Tool) -> list[str]:
     """The words of a tool's name for what it is about."""
     return [word for word in words_of(tool.name)[1:] if word not in _SAYS_NOTHING]
 
 
-def _singular(noun: Sequence[str]) -> list[str]:
+def _singularize(noun: Sequence[str]) -> list[str]:
     """The words with the last one in the singular."""
     return [*noun[:-1], *map(singular, noun[-1:])]
 
 
-def _values(value: Json) -> set[str]:
+def _list_values(value: Json) -> set[str]:
     return {repr(inner) for _, inner in walk_json(value) if not isinstance(inner, dict | list)}

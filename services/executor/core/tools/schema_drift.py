@@ -60,19 +60,19 @@ class ColumnMatch(NamedTuple):
 
 def descriptions_in(described: Json) -> dict[str, str]:
     """The server's description of each column, by its name, from the answer of a describing tool."""
-    return {name: text for name, text in _columns(described) if text}
+    return {name: text for name, text in _list_columns(described) if text}
 
 
 def columns_in(described: Json) -> tuple[str, ...]:
     """The column names in the answer of a describing tool, or in an error that lists them."""
-    return tuple(dict.fromkeys(name for name, _ in _columns(described)))
+    return tuple(dict.fromkeys(name for name, _ in _list_columns(described)))
 
 
 def columns_declared(schema: JsonObject) -> tuple[str, ...]:
     """The columns that a tool's own schema lists for a parameter that takes names; empty if it lists none."""
     declared = schema.get("properties")
     parameters = declared.items() if isinstance(declared, dict) else ()
-    listed = (_choices(shape) for name, shape in parameters if _takes_names(name))
+    listed = (_list_choices(shape) for name, shape in parameters if _takes_names(name))
     return tuple(dict.fromkeys(name for names in listed for name in names))
 
 
@@ -87,7 +87,7 @@ def match(
         return None
     if asked in columns:
         return ColumnMatch(asked, "exact")
-    for tier, candidates in (("described", _naming(described)), *TIERS, ("described", _explaining(described))):
+    for tier, candidates in (("described", _match_names(described)), *TIERS, ("described", _match_words(described))):
         found = candidates(bare, columns)
         if found:
             return ColumnMatch(found[0], tier) if len(found) == 1 else None
@@ -148,14 +148,14 @@ def _same_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
     return [column for column in columns if "".join(words_of(column)) == "".join(words_of(missing))]
 
 
-def _aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
+def _find_aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
     """The columns that are aliases of the missing name: variants of the usual name, or the usual name of a variant."""
     known = "_".join(words_of(missing))
     others = ALIASES.get(known, frozenset()) | {usual for usual, variants in ALIASES.items() if known in variants}
     return [column for column in columns if "_".join(words_of(column)) in others]
 
 
-def _naming(described: Mapping[str, str]) -> Tier:
+def _match_names(described: Mapping[str, str]) -> Tier:
     """A tier that finds columns of which the server says that they had the missing name."""
 
     def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
@@ -166,7 +166,7 @@ def _naming(described: Mapping[str, str]) -> Tier:
     return tier
 
 
-def _explaining(described: Mapping[str, str]) -> Tier:
+def _match_words(described: Mapping[str, str]) -> Tier:
     """A tier for columns that the server explains in the missing name's words: "name of the customer"."""
 
     def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
@@ -180,30 +180,30 @@ def _explaining(described: Mapping[str, str]) -> Tier:
 # The order in which a name is looked for; a tier that is less certain stands later.
 TIERS: tuple[tuple[str, Tier], ...] = (
     ("exact", _same_letters),
-    ("alias", _aliases),
+    ("alias", _find_aliases),
     ("fuzzy", similar_names),
     ("prefix", prefix_matches),
     ("words", same_words),
 )
 
 
-def _columns(described: Json) -> Iterator[tuple[str, str]]:
+def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
     """Yields the name of each column, with its description if there is one."""
     if isinstance(described, list):
-        yield from ((name, _description_of(entry)) for entry in described if (name := _entry(entry)))
+        yield from ((name, _description_of(entry)) for entry in described if (name := _read_entry_name(entry)))
         return
     if not isinstance(described, dict):
         return
     listing = _listing_in(described)
     if listing is not None:
-        inner = tuple(_columns(listing))
+        inner = tuple(_list_columns(listing))
         named = listing.items() if isinstance(listing, dict) else ()
         yield from inner or ((name, _description_of(entry)) for name, entry in named)
     elif described and all(isinstance(kind, str) and _TYPE.match(kind) for kind in described.values()):
         yield from ((name, "") for name in described)
 
 
-def _choices(shape: Json) -> tuple[str, ...]:
+def _list_choices(shape: Json) -> tuple[str, ...]:
     inner = shape.get("items", shape) if isinstance(shape, dict) else None
     choices = inner.get("enum") if isinstance(inner, dict) else None
     return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()
@@ -219,7 +219,7 @@ def _description_of(entry: Json) -> str:
     return " ".join(text for text in texts if isinstance(text, str))
 
 
-def _entry(entry: Json) -> str | None:
+def _read_entry_name(entry: Json) -> str | None:
     if isinstance(entry, dict):
         entry = next((entry[key] for key in _ENTRY_NAMES if isinstance(entry.get(key), str)), None)
     return entry if isinstance(entry, str) and re.fullmatch(r"[\w.]+", entry) else None
@@ -262,7 +262,7 @@ class Corrections(NamedTuple):
     def for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
         """New names by old ones, for one call."""
         found: dict[str, str] = {}
-        for scope in dict.fromkeys((_scope(tool, arguments), _own_scope(tool))):
+        for scope in dict.fromkeys((_build_scope(tool, arguments), _own_scope(tool))):
             known = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
             found |= {old: new for old, new in known.items() if scope == _scope_of(old, tool, arguments)}
         return {old: new for old, new in found.items() if old.removeprefix(PARAMETER) != new}
@@ -290,12 +290,12 @@ def table_of(arguments: JsonObject) -> str | None:
 
 
 def _scope_of(old: str, tool: Tool, arguments: JsonObject) -> str:
-    return _own_scope(tool) if is_parameter(old) else _scope(tool, arguments)
+    return _own_scope(tool) if is_parameter(old) else _build_scope(tool, arguments)
 
 
 def _own_scope(tool: Tool) -> str:
     return f"{tool.connection_id}/{tool.name}:"
 
 
-def _scope(tool: Tool, arguments: JsonObject) -> str:
+def _build_scope(tool: Tool, arguments: JsonObject) -> str:
     return f"{tool.connection_id}/{table_of(arguments) or tool.name}:"

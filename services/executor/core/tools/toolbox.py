@@ -252,7 +252,7 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
     """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; the name of a write that cannot be proposed."""
     writes = tool.tool_class in WRITES
-    schema = _definition(name, tool).input_schema
+    schema = _get_definition(name, tool).input_schema
     properties, required = schema.get("properties"), schema.get("required")
     given = properties if isinstance(properties, dict) else {}
     needed = [str(one) for one in required] if isinstance(required, list) else []
@@ -307,7 +307,7 @@ def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
     ]
     best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
     found = (named or [name for _, name in best])[:_FOUND_MOST]
-    shown = [_definition(name, toolbox.tools[name]) for name in found]
+    shown = [_get_definition(name, toolbox.tools[name]) for name in found]
     return [
         {"name": one.name, "description": one.description, "input_schema": cast(Json, dict(one.input_schema))}
         for one in shown
@@ -325,7 +325,7 @@ def unwrap(use: ToolUse) -> ToolUse:
     return ToolUse(use.id, str(use.input.get("tool", "")), arguments)
 
 
-def _definition(name: str, tool: Tool) -> ToolDefinition:
+def _get_definition(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a tool under a name, the same object each time."""
     made = _definitions(tool)
     if name not in made:
@@ -338,9 +338,9 @@ def _define(name: str, tool: Tool) -> ToolDefinition:
     return ToolDefinition(name, description, _with_call(tool) if tool.tool_class in WRITES else _wire_schema(tool))
 
 
-def _outline(name: str, tool: Tool) -> ToolDefinition:
+def _build_outline(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a tool for a task that can write nothing: a write without the types of its arguments."""
-    whole = _definition(name, tool)
+    whole = _get_definition(name, tool)
     if tool.tool_class not in WRITES:
         return whole
     properties = whole.input_schema.get("properties")
@@ -370,10 +370,10 @@ def _measure(tool: Tool) -> int:
 # A listing is compiled to one toolbox, which many tasks have in common.
 _length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(lambda tools: sum(map(_measure, tools.values())), 64)
 _definitions_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
-    lambda tools: tuple(_definition(name, tool) for name, tool in tools.items()), 64
+    lambda tools: tuple(_get_definition(name, tool) for name, tool in tools.items()), 64
 )
 _outlines_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
-    lambda tools: tuple(_outline(name, tool) for name, tool in tools.items()), 64
+    lambda tools: tuple(_build_outline(name, tool) for name, tool in tools.items()), 64
 )
 _same_definitions = SameTuples[ToolDefinition](
     32
