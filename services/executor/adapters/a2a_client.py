@@ -221,7 +221,7 @@ class A2aAgent:
         if plain(wire(arguments)) != arguments:
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
             return ports.ToolAnswer(said, is_error=True, not_begun=True)
-        request = _request(tool, arguments, context)
+        request = _build_request(tool, arguments, context)
         try:
             async with asyncio.timeout_at(deadline):
                 first = await _translate(tool, self._send_once(request))
@@ -262,7 +262,7 @@ class A2aAgent:
         message = request.message
         if message.task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_HISTORY))
-            if _has(task, message.message_id):
+            if _has_call(task, message.message_id):
                 return task
             message.context_id = task.context_id  # without it, the SDK's server takes the task into a new one
         async for event in self._client.send_message(request):
@@ -288,7 +288,7 @@ class A2aAgent:
             task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_HISTORY))
             return (
                 _TaskSearch(task, certain=True)
-                if _has(task, call_id) or not task.history
+                if _has_call(task, call_id) or not task.history
                 else _TaskSearch(None, certain=True)
             )
         certain = True
@@ -301,18 +301,18 @@ class A2aAgent:
                 )
             except NotImplementedError:  # the SDK's word for a generation without such a method
                 return _TaskSearch(None, certain=False)
-            taken = next((task for task in listed.tasks if _has(task, call_id)), None)
+            taken = next((task for task in listed.tasks if _has_call(task, call_id)), None)
             if taken is not None:
                 return _TaskSearch(taken, certain=True)
             certain = not listed.next_page_token and all(task.history for task in listed.tasks)
         return _TaskSearch(None, certain)
 
 
-def _has(task: types.Task, call_id: str) -> bool:
+def _has_call(task: types.Task, call_id: str) -> bool:
     return not call_id or any(message.message_id == call_id for message in task.history)
 
 
-def _request(tool: str, arguments: JsonObject, context: str) -> types.SendMessageRequest:
+def _build_request(tool: str, arguments: JsonObject, context: str) -> types.SendMessageRequest:
     said = arguments.get(ports.PARTS) or [{"text": str(arguments.get(ports.MESSAGE, ""))}]
     message = ParseDict({"parts": wire(said)}, types.Message(), ignore_unknown_fields=True)
     message.message_id, message.role = str(arguments.get(ports.CALL_ID) or uuid4()), types.Role.ROLE_USER

@@ -105,7 +105,7 @@ class TokenEndpoints:
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(TOKEN_SECONDS):
-                status, body = await _read_answer(client, _request(client, credential, secret))
+                status, body = await _read_answer(client, _build_request(client, credential, secret))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
             why = f"its token endpoint does not answer ({type(error).__name__})"
             raise CredentialUnavailable(_say_why(credential, why)) from None
@@ -135,7 +135,7 @@ async def _read_answer(client: httpx.AsyncClient, request: httpx.Request) -> tup
     return response.status_code, bytes(body)
 
 
-def _request(client: httpx.AsyncClient, credential: Credential, secret: str) -> httpx.Request:
+def _build_request(client: httpx.AsyncClient, credential: Credential, secret: str) -> httpx.Request:
     form = {"grant_type": "client_credentials", "scope": credential.scope, "audience": credential.audience}
     headers = {"accept": "application/json", "accept-encoding": "identity"}
     if credential.client_auth == "post":

@@ -60,7 +60,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedText:
         for block in message.blocks:
             hidden.read(_block_text(block))
         mask = hidden.mask()
-        messages.append(message._replace(blocks=tuple(_block(block, mask) for block in message.blocks)))
+        messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
     sent = request._replace(tools=tools, messages=tuple(messages))
     return MaskedText(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
 
@@ -233,7 +233,7 @@ def _escape_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _block(block: Block, mask: _Mask) -> Block:
+def _mask_block(block: Block, mask: _Mask) -> Block:
     match block:
         case TextBlock(text):
             return block._replace(text=mask.text(text))

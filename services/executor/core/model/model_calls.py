@@ -121,14 +121,14 @@ class Payment:
     async def _reserve_in_day(self, caps: DayCaps) -> bool:
         """Whether the call fits in the tenant's day, where it is reserved; the same step settles earlier calls."""
         over = [settlement.charge(self._task) for settlement in self._journal.take_counted(self._day[1])]
-        return await self._daily.reserve(*self._day, self._charge(), caps, over)
+        return await self._daily.reserve(*self._day, self._build_charge(), caps, over)
 
     async def _give_back(self) -> None:
         if self._caps:
-            nothing = self._charge()._replace(tokens=0, nanos=0, reserved=True)
+            nothing = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
             await self._daily.settle(*self._day, [nothing])
 
-    def _charge(self) -> Charge:
+    def _build_charge(self) -> Charge:
         amount = self._reserved.amount
         return Charge(f"{self._task}:{self._reserved.name}", amount.tokens, amount.nanos)
 
@@ -376,14 +376,14 @@ def _packed_block(block: ReplyBlock) -> JsonObject:
 
 def _unpack_reply(text: str) -> ModelReply:
     packed = loads_object(text)
-    blocks = tuple(_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
+    blocks = tuple(_unpack_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
     usage = Usage(*cast("list[int]", packed["usage"]))
     stop = cast(StopReason, packed["stop"])
     asked, saw_images = str(packed.get("asked", "")), packed.get("saw_images") is not False
     return ModelReply(blocks, stop, usage, str(packed["model"]), asked, saw_images)
 
 
-def _block(packed: JsonObject) -> ReplyBlock:
+def _unpack_block(packed: JsonObject) -> ReplyBlock:
     if "text" in packed:
         return TextBlock(str(packed["text"]))
     if "opaque" in packed:

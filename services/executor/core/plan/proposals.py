@@ -352,7 +352,7 @@ class PlanDraft:
             if self._exchange.is_open(use_id):
                 self._exchange.answer(use_id, outcome)
         self._exchange.close(_told_later(later))
-        return [{**_call(proposals[use_id]), "result": outcome} for use_id, outcome in told.items()]
+        return [{**_describe_call(proposals[use_id]), "result": outcome} for use_id, outcome in told.items()]
 
     async def _is_answered(self, one: Proposal) -> bool:
         made = [entry for plan in self.plans for entry in (await plan_entries(self._ctx.store, plan)).values()]
@@ -380,12 +380,13 @@ def _mark(one: Proposal, why: str) -> Proposal:
 def _told_later(told: Sequence[tuple[Proposal, Json]]) -> str:
     """A text with the outcomes of calls whose own results were given before; empty if there are none."""
     outcomes: list[Json] = [
-        {"proposal": one.name, **_call(one), **(outcome if isinstance(outcome, dict) else {})} for one, outcome in told
+        {"proposal": one.name, **_describe_call(one), **(outcome if isinstance(outcome, dict) else {})}
+        for one, outcome in told
     ]
     return render({"outcomes": outcomes}) if outcomes else ""
 
 
-def _call(one: Proposal) -> JsonObject:
+def _describe_call(one: Proposal) -> JsonObject:
     return {"tool": one.call.tool, "arguments": one.call.arguments}
 
 

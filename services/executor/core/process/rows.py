@@ -188,7 +188,7 @@ def field_path(path: str, field: str) -> str:
 
 def rows_of(pattern: Pattern, around: FigureInputs) -> ChosenRows:
     """The list that the pattern names, and its chosen rows. Raises ``NotThere`` or ``Ambiguous``."""
-    records = _list(pattern, around)
+    records = _find_list(pattern, around)
     if not all(record.is_whole for record in records):
         raise NotThere(f"not all rows of the list of {_describe_kind(pattern)} were read")
     found = [
@@ -266,7 +266,7 @@ def _find_field(rows: ChosenRows) -> str:
     return name
 
 
-def _list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
+def _find_list(pattern: Pattern, around: FigureInputs) -> tuple[Seen, ...]:
     """The rows of the one list of this kind: within the subject's record, else the list that has all rows."""
     of_kind = kind_test(around.links.records, pattern.kinds)
     lists: dict[tuple[str, str], list[Seen]] = {}

@@ -257,7 +257,7 @@ class ServerRead:
         )
 
         def call(advice: Advice) -> ReadCall | None:
-            return _call(advice, gone, arguments, shown.get(advice.tool or ""))
+            return _check_advice(advice, gone, arguments, shown.get(advice.tool or ""))
 
         try:
             return (await ask_checked(ctx, question, Advice, call))[0]
@@ -313,7 +313,7 @@ class Advice(Contract):
     why: str
 
 
-def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) -> ReadCall | None:
+def _check_advice(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) -> ReadCall | None:
     if advice.tool is None:
         return None
     try:

@@ -332,12 +332,12 @@ def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[As
     fitting: list[tuple[int, int, str, AskedRead]] = []
     for reader in readers:
         given = _arguments_for(write, reader)
-        if given and reader.required.issubset(given) and (fit := _fit(write, reader, given)):
+        if given and reader.required.issubset(given) and (fit := _rate_fit(write, reader, given)):
             fitting.append((-fit, len(reader.argument_words), reader.tool.name, AskedRead(reader, given)))
     yield from (found for *_, found in sorted(fitting, key=lambda one: one[:3]))
 
 
-def _fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
+def _rate_fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
     """How well a read with the write's own arguments suits; 0 if not at all."""
     own = reader.words.nouns
     akin = {word for word in own if word in write.words.nouns or write.words.is_akin_to(frozenset({word}))}

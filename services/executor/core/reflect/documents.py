@@ -172,12 +172,12 @@ def _planned_calls(material: Material) -> Json:
     rows: list[Json] = []
     for call in material.plan.calls:
         entry = came.get((material.plan.hash, call.call_id))
-        row = _call(call)
+        row = _describe_call(call)
         rows.append({**row, "status": entry.status.value, "proof": entry.note} if entry else row)
     return rows
 
 
-def _call(call: PlannedCall) -> JsonObject:
+def _describe_call(call: PlannedCall) -> JsonObject:
     proved = call.read_back.tool if call.read_back else None
     taken_back = call.compensation.tool if call.compensation else None
     return {
@@ -344,7 +344,7 @@ def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_a
     """The document as Markdown: a heading a section, lines as bullets, rows of the same fields as a table."""
     parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
     for section in template.sections:
-        parts += [f"## {section.heading}", _block(sections[section.name])]
+        parts += [f"## {section.heading}", _format_block(sections[section.name])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -388,7 +388,7 @@ def document(
     return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _write_exact(data)), media_type=MARKDOWN)
 
 
-def _block(value: Json) -> str:
+def _format_block(value: Json) -> str:
     if not isinstance(value, list):
         return _format_value(value)
     rows = [item for item in value if isinstance(item, dict)]

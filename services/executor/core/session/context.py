@@ -216,11 +216,11 @@ def files_to_look_at(read: Sequence[ReadFile]) -> tuple[Fact, ...]:
 
 def note_files(read: Sequence[ReadFile]) -> dict[str, JsonValue]:
     """What the task's metadata says of its files; empty if it has none."""
-    rows: list[JsonValue] = [_note(file) for file in read]
+    rows: list[JsonValue] = [_note_file(file) for file in read]
     return {"files": rows} if rows else {}
 
 
-def _note(file: ReadFile) -> dict[str, JsonValue]:
+def _note_file(file: ReadFile) -> dict[str, JsonValue]:
     known: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
     return {**known, "file_id": file.file_id, **({"problem": file.problem} if file.problem else {})}
 

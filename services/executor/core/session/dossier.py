@@ -249,7 +249,7 @@ def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple
     dossier, plan = progress.dossier, progress.dossier.plan
     data: JsonObject = {
         "plan_hash": plan.hash,
-        "calls": [_call(call) for call in plan.calls],
+        "calls": [_describe_call(call) for call in plan.calls],
         "why_none": plan.why_none,
         "approval": dossier.approval_note,
     }
@@ -279,7 +279,7 @@ def _describe_policy(verdict: Verdict | None) -> str:
     return f"Policy: {word}. {rules}" if rules else f"Policy: {word}."
 
 
-def _call(call: PlannedCall) -> JsonObject:
+def _describe_call(call: PlannedCall) -> JsonObject:
     read_back = call.read_back
     return {
         "call_id": call.call_id,
@@ -291,5 +291,5 @@ def _call(call: PlannedCall) -> JsonObject:
         if read_back
         else None,
         "on_failure": call.on_failure,
-        "compensation": _call(call.compensation) if call.compensation else None,
+        "compensation": _describe_call(call.compensation) if call.compensation else None,
     }

@@ -277,7 +277,7 @@ def _argument_for(paging: Paging, mark: PageMark) -> str | None:
 
 def _of_link(paging: Paging, link: str) -> JsonObject:
     own = {name: word for word, name in paging.names.items()}
-    query = _query(link)
+    query = _parse_query(link)
     places = {name: _convert_type(value, paging.schemas.get(name, {})) for name, value in query if name in own}
     if paging.is_open:
         words = {name: word_of(name) for name, _ in query}
@@ -287,7 +287,7 @@ def _of_link(paging: Paging, link: str) -> JsonObject:
     return places if any(word_of(name) in _PLACES for name in places) else {}
 
 
-def _query(link: str) -> list[tuple[str, str]]:
+def _parse_query(link: str) -> list[tuple[str, str]]:
     """The names and values of a link's query, unescaped."""
     pairs = (pair.partition("=") for pair in link.partition("?")[2].partition("#")[0].split("&"))
     return [(_unescape(name), _unescape(value)) for name, _, value in pairs]

@@ -268,7 +268,7 @@ class Runner:
         """Whether an unreadable turn was given up; before that others may try it, who may have a newer version."""
         if unread.attempts <= self._limits.attempts:
             log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
-            await self._give_back(lease, self._pause(unread.attempts), error=unread)
+            await self._give_back(lease, self._compute_pause(unread.attempts), error=unread)
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
         await self._sessions.bury_unread(lease, end_unread(unread, lease.tenant, lease.session_id))
@@ -293,7 +293,7 @@ class Runner:
             return False
         except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
-            await self._give_back(lease, self._pause(work.attempts), error=error)
+            await self._give_back(lease, self._compute_pause(work.attempts), error=error)
             return False
         for tell in self._told:
             tell(lease.tenant, lease.session_id)
@@ -306,11 +306,11 @@ class Runner:
         waited = work.waited_us / 1_000_000
         log.warning("memory_unavailable", session=lease.session_id, waited_seconds=round(waited), error=str(error))
         if waited > self._limits.memory_seconds:
-            return await self._give_back(lease, self._pause(work.attempts), error=error)
+            return await self._give_back(lease, self._compute_pause(work.attempts), error=error)
         pause = min(max(self._limits.retry_seconds, waited / 4), self._limits.retry_seconds_most)
         return await self._give_back(lease, pause, handed_over=True, error=error)
 
-    def _pause(self, attempts: int) -> float:
+    def _compute_pause(self, attempts: int) -> float:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
 
     async def _give_back(
