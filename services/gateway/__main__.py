@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if list(words[:1]) == [FIRST_KEY]:
         return first_key_command(words[1:])
-    given = {_SETTINGS[key]: value for key, value in vars(_options(words)).items() if value is not None}
+    given = {_SETTINGS[key]: value for key, value in vars(_parse_options(words)).items() if value is not None}
     try:
         settings = read_settings(GatewaySettings, **given)
     except CannotStart as problem:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m services.gateway", description="The A2A gateway.")
     parser.add_argument("--host", help="address to bind (HOST)")
     parser.add_argument("--port", help="port to bind (PORT, 9010)")

@@ -122,7 +122,7 @@ def build(settings: GatewaySettings, leaving: ShutdownState | None = None, trace
     services = _build_services(settings, opened, _build_tasks(settings, opened, leaving, tracer))
     host = PartHost(settings, opened.state, opened.identity.identity, services, _now)
     parts = [PartGroup[BuildPart]("gateway").load(name)(host) for name in settings.parts]
-    lifespan = _lifespan(settings, opened, parts)
+    lifespan = _make_lifespan(settings, opened, parts)
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     speak_plainly(app)
     bindings = _add_a2a_routes(app, settings, opened, services, leaving)
@@ -144,7 +144,7 @@ def _connect(settings: GatewaySettings) -> _Connections:
     return _Connections(state, queue, live, reads, IdentityWiring(settings, RedisMeter(state), _now), metrics, webhooks)
 
 
-def _lifespan(
+def _make_lifespan(
     settings: GatewaySettings, opened: _Connections, parts: Sequence[GatewayPart]
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     state, live, webhooks = opened.state, opened.live, opened.webhooks
@@ -178,7 +178,7 @@ def _build_tasks(
         threads=RedisThreads(state, opened.reads),
         clock=_now,
         new_id=lambda: str(uuid4()),
-        rules=_rules(settings)._replace(has_connection=partial(has_connection, RedisTenantRecords(state))),
+        rules=_build_rules(settings)._replace(has_connection=partial(has_connection, RedisTenantRecords(state))),
         webhooks=opened.webhooks.registrar,
         leaving=leaving,
         read_assessment=participation(settings, state, tasks, wakes, _now).read_assessment,
@@ -205,7 +205,7 @@ def _build_services(settings: GatewaySettings, opened: _Connections, tasks: Task
     )
 
 
-def _profile(settings: GatewaySettings) -> GatewayProfile:
+def _build_profile(settings: GatewaySettings) -> GatewayProfile:
     return GatewayProfile(
         settings.card_url,
         settings.model_notice,
@@ -221,7 +221,7 @@ def _add_a2a_routes(
     app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, leaving: ShutdownState
 ) -> _A2aBindings:
     """Add the protocols' routes. A path that several protocols share is added once: the first match answers."""
-    profile, state, tasks, identity = _profile(settings), opened.state, services.tasks, opened.identity.identity
+    profile, state, tasks, identity = _build_profile(settings), opened.state, services.tasks, opened.identity.identity
     abilities = profile.abilities._replace(
         push=profile.abilities.push and tasks.webhooks is not None, files=tasks.files.offered
     )
@@ -284,7 +284,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _rules(settings: GatewaySettings) -> Rules:
+def _build_rules(settings: GatewaySettings) -> Rules:
     return Rules(
         blocking_limit=settings.blocking_limit,
         endpoints=tools_reach(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),

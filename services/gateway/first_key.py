@@ -29,7 +29,7 @@ _REFUSED = 1
 
 def first_key_command(arguments: Sequence[str]) -> int:
     """Print the key and its token as one line of JSON. Returns 1 if there is an operator, 2 without Redis."""
-    options = _options(arguments)
+    options = _parse_options(arguments)
     try:
         made = asyncio.run(
             first_key(read_settings(StateSettings).redis_url, options.tenant, options.principal, options.again)
@@ -63,7 +63,7 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool)
         await state.aclose()
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m services.gateway {FIRST_KEY}", description=__doc__)
     parser.add_argument("--tenant", default="default", help="the tenant that the key operates")
     parser.add_argument("--principal", required=True, help="whose key it is")

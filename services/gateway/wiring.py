@@ -68,7 +68,7 @@ class IdentityWiring:
         patience = Patience(settings.jwt_keys_renewed, settings.jwt_keys_again, settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.ways else None
-        self.identity = self._identity(settings, meter, now)
+        self.identity = self._build_identity(settings, meter, now)
         self.watch = ThrottleSettings(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
 
     @asynccontextmanager
@@ -80,7 +80,7 @@ class IdentityWiring:
             if renewing:
                 renewing.cancel()
 
-    def _identity(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> Identity:
+    def _build_identity(self, settings: IdentitySettings, meter: RateMeter, now: Callable[[], datetime]) -> Identity:
         by_key = KeyIdentity(meter, now, settings.allowance)
         if self._keys is None:
             return by_key if "keys" in settings.ways else UnverifiedIdentity()
@@ -121,7 +121,7 @@ class WebhookWiring:
         if self.posts is None:
             yield
             return
-        rules = _rules(self._settings)
+        rules = _build_rules(self._settings)
         async with aclosing(WebhookHttp(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
             edge = ClockAndChance(self._now, random.random)
             write_body = partial(webhook_body, notice)
@@ -131,7 +131,7 @@ class WebhookWiring:
                 yield
 
 
-def _rules(settings: PushSettings) -> DeliveryRules:
+def _build_rules(settings: PushSettings) -> DeliveryRules:
     return DeliveryRules(
         timeout=settings.push_timeout,
         first_pause=settings.push_first_pause,

@@ -46,14 +46,14 @@ _FILES = (
 
 def agent_card(profile: GatewayProfile) -> new.AgentCard:
     abilities, facts = profile.abilities, profile.card
-    schemes = _schemes(abilities)
+    schemes = _build_schemes(abilities)
     card = new.AgentCard(
         name="Purple Agent",
         description=f"{_DESCRIPTION} Model: {profile.notice}." if profile.notice else _DESCRIPTION,
         version=VERSION,
         provider=new.AgentProvider(organization=facts.provider, url=facts.provider_url) if facts.provider else None,
         documentation_url=facts.documentation_url or None,
-        supported_interfaces=_interfaces(profile.url),
+        supported_interfaces=_list_interfaces(profile.url),
         capabilities=new.AgentCapabilities(
             streaming=abilities.streaming,
             push_notifications=abilities.push,
@@ -63,7 +63,7 @@ def agent_card(profile: GatewayProfile) -> new.AgentCard:
         security_requirements=[new.SecurityRequirement(schemes={name: new.StringList()}) for name in schemes],
         default_input_modes=["text/plain", "application/json", *(_FILES if abilities.files else ())],
         default_output_modes=list(OUTPUT_MODES),
-        skills=[_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
+        skills=[_build_skill(one) for one in SKILLS if not facts.processes or one.id in facts.processes],
     )
     return profile.keys.sign(card) if profile.keys else card
 
@@ -103,19 +103,19 @@ def card_routes(card: new.AgentCard, since: datetime, usual: str = "merged", key
     return router
 
 
-def _skill(skill: Skill) -> new.AgentSkill:
+def _build_skill(skill: Skill) -> new.AgentSkill:
     tags, examples = skill.tags.split(), [skill.example]
     return new.AgentSkill(id=skill.id, name=skill.name, description=skill.description, tags=tags, examples=examples)
 
 
-def _interfaces(url: str) -> Iterator[new.AgentInterface]:
+def _list_interfaces(url: str) -> Iterator[new.AgentInterface]:
     """Yields the agent's interfaces, the preferred one first. REST paths follow the URL, so it ends without a slash."""
     urls = {"JSONRPC": url, "HTTP+JSON": url.rstrip("/")}
     for version, binding in product(("1.0", "0.3"), urls):
         yield new.AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
 
 
-def _schemes(abilities: Abilities) -> dict[str, new.SecurityScheme]:
+def _build_schemes(abilities: Abilities) -> dict[str, new.SecurityScheme]:
     schemes: dict[str, new.SecurityScheme] = {}
     if "keys" in abilities.ways:
         in_header = new.APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")
@@ -193,7 +193,7 @@ class ExtendedCard:
         card = new.AgentCard()
         card.CopyFrom(self._card)
         card.description = f"{card.description} For tenant {caller.tenant}."
-        card.skills.extend(_skills(facts, caller))
+        card.skills.extend(_list_skills(facts, caller))
         if facts.limits:
             limits = new.AgentExtension(
                 uri=LIMITS, description="What holds for this tenant, of each task and each day."
@@ -203,7 +203,7 @@ class ExtendedCard:
         return self.keys.sign(card) if self.keys else card
 
 
-def _skills(facts: TenantFacts, caller: Caller) -> Iterator[new.AgentSkill]:
+def _list_skills(facts: TenantFacts, caller: Caller) -> Iterator[new.AgentSkill]:
     """Yields the skills that the tenant has beyond the built-in processes, and those the caller may use itself."""
     for at in facts.connections:
         tools = ", ".join(sorted(at.catalogue)) or "what it offers is asked of it when a task begins"

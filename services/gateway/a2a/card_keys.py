@@ -58,9 +58,9 @@ class CardKeys:
         whole = json.dumps(unsigned, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         read = OldCard.model_validate(unsigned).model_dump(exclude_defaults=True, exclude_none=True, by_alias=True)
         by_library = json.dumps(_without_empty(read), separators=(",", ":"), sort_keys=True)
-        return {**unsigned, "signatures": [self._signature(form) for form in (whole, by_library)]}
+        return {**unsigned, "signatures": [self._sign_payload(form) for form in (whole, by_library)]}
 
-    def _signature(self, payload: str) -> dict[str, JsonValue]:
+    def _sign_payload(self, payload: str) -> dict[str, JsonValue]:
         token = api_jws.encode(payload.encode(), self._key, self._header["alg"], dict(self._header))
         protected, _, signature = token.split(".")
         return {"protected": protected, "signature": signature}

@@ -122,7 +122,7 @@ class HotReads:
         counts.count_open(1)
         try:
             with self._checks.limiter.open_requests:
-                start, body = await self._reply(read, admitted)
+                start, body = await self._answer_read(read, admitted)
                 status = start["status"]
                 await send(start)
                 await send({"type": "http.response.body", "body": body})
@@ -130,7 +130,7 @@ class HotReads:
             counts.count_open(-1)
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
-    async def _reply(self, read: _Read, admitted: AdmittedRequest) -> tuple[Message, bytes]:
+    async def _answer_read(self, read: _Read, admitted: AdmittedRequest) -> tuple[Message, bytes]:
         """The first message of the answer, and its body."""
         try:
             caller = self._checks.identity.caller_of(admitted.caller, {})

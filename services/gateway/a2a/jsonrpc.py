@@ -91,7 +91,7 @@ class JsonRpcEndpoint:
             call = parse_call(body)
             if call.method not in MESSAGE_METHODS:
                 check_body_size(len(body), self._profile.max_body, call)
-            return await self._route(call, request)
+            return await self._answer_call(call, request)
         except BadCall as bad:
             status = _BAD_REQUEST if bad.method in self.legacy.methods else 200
             return replies.fault_reply(bad.call_id, bad, detailed=replies.says_1(request), bad_input_status=status)
@@ -102,7 +102,7 @@ class JsonRpcEndpoint:
                 log.exception("request_failed", method=call.method)
             return replies.fault_reply(call.call_id, fault, detailed=self._is_detailed(call, request))
 
-    async def _route(self, call: RpcCall, request: Request) -> Response:
+    async def _answer_call(self, call: RpcCall, request: Request) -> Response:
         method, early = self.methods.get(call.method), self.legacy.methods.get(call.method)
         if method:
             check = replies.check_1_0 if method.wording is NEW else replies.check_0_3

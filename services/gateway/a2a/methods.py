@@ -58,7 +58,7 @@ class A2aMethods:
         ticket = await self._parts.tasks.submit(read_message(params, wording.dialect), caller)
         if ticket.is_reply or not options.wait:
             return cast(JsonValue, await self._answer(ticket, options, wording))
-        accepted = partial(self._view, ticket.record, options, wording)
+        accepted = partial(self._show_task, ticket.record, options, wording)
         return streams.PendingAnswer(partial(self._answer, ticket, options, wording), accepted)
 
     async def stream(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
@@ -86,7 +86,7 @@ class A2aMethods:
         """The task as JSON bytes."""
         record = await self._parts.tasks.read(task_id, caller)
         known = self._written.find(record, wording, length)
-        return known or self._written.write(await self._whole(record), wording, length)
+        return known or self._written.write(await self._fill_files(record), wording, length)
 
     async def tasks(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
@@ -104,7 +104,7 @@ class A2aMethods:
     async def cancel(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
         """CancelTask: the task, once it has ended."""
         caller, task_id = self.caller(call), required_id(call.params, "id", "id")
-        record = await self._whole(await self._parts.tasks.cancel(task_id, caller))
+        record = await self._fill_files(await self._parts.tasks.cancel(task_id, caller))
         return wording.task(task_view(record, self._notice))
 
     async def set_webhook(self, call: streams.MethodCall, wording: Wording) -> streams.Answer:
@@ -167,16 +167,18 @@ class A2aMethods:
     async def _answer(self, ticket: Ticket, options: SendOptions, wording: Wording) -> Shown:
         """The task once its turn is over, or at once if the client does not wait; for a taskless reply, a message."""
         if ticket.is_reply:
-            return self._view(ticket.record, options, wording, is_reply=True)
-        record = await self._whole(await self._parts.tasks.wait(ticket) if options.wait else ticket.record)
+            return self._show_task(ticket.record, options, wording, is_reply=True)
+        record = await self._fill_files(await self._parts.tasks.wait(ticket) if options.wait else ticket.record)
         is_reply = options.wait and record.answers_as == "message" and record.state is TaskState.COMPLETED
-        return self._view(record, options, wording, is_reply=is_reply)
+        return self._show_task(record, options, wording, is_reply=is_reply)
 
-    async def _whole(self, record: TaskRecord) -> TaskRecord:
+    async def _fill_files(self, record: TaskRecord) -> TaskRecord:
         """The record with the contents of its files. Streams, lists and webhooks only refer to them."""
         return await self._parts.tasks.files.with_contents(record)
 
-    def _view(self, record: TaskRecord, options: SendOptions, wording: Wording, *, is_reply: bool = False) -> Shown:
+    def _show_task(
+        self, record: TaskRecord, options: SendOptions, wording: Wording, *, is_reply: bool = False
+    ) -> Shown:
         if is_reply:
             return wording.update({"message": reply_view(record, self._notice)}, False)
         return wording.update({"task": task_view(record, self._notice, options.history_length)}, False)
@@ -242,12 +244,12 @@ class LegacyMethods:
         act = self._shared.get(name)
         if act is None:
             return None
-        record = await self._tasks.read(_task_id(call), self._caller(call))
+        record = await self._tasks.read(_task_id(call), self._identify_caller(call))
         return act if record.dialect is Dialect.LEGACY else None
 
     async def send(self, call: streams.MethodCall) -> streams.Answer:
         """Accept the message, and answer in the same response when its turn is over."""
-        length, caller = _history_length(call), self._caller(call)
+        length, caller = _history_length(call), self._identify_caller(call)
         ticket = await self._tasks.submit(read_legacy(call.params), caller)
         handed_over: list[TaskRecord] = []
 
@@ -266,20 +268,20 @@ class LegacyMethods:
         if not self._streaming:
             raise Unsupported(NO_STREAMS)
         _history_length(call)
-        message, caller = read_legacy(call.params), self._caller(call)
-        return self._updates(await self._streams.send(message, caller, call.last_event_id))
+        message, caller = read_legacy(call.params), self._identify_caller(call)
+        return self._stream_updates(await self._streams.send(message, caller, call.last_event_id))
 
     async def subscribe(self, call: streams.MethodCall) -> streams.Answer:
-        caller, task_id = self._caller(call), _task_id(call)
-        return self._updates(await self._streams.subscribe(task_id, caller, call.last_event_id, Dialect.LEGACY))
+        caller, task_id = self._identify_caller(call), _task_id(call)
+        return self._stream_updates(await self._streams.subscribe(task_id, caller, call.last_event_id, Dialect.LEGACY))
 
     async def get(self, call: streams.MethodCall) -> streams.Answer:
         length, task_id = _history_length(call), _task_id(call)
-        return legacy_view(await self._tasks.read(task_id, self._caller(call)), task_id, length, self._notice)
+        return legacy_view(await self._tasks.read(task_id, self._identify_caller(call)), task_id, length, self._notice)
 
     async def cancel(self, call: streams.MethodCall) -> streams.Answer:
         task_id = _task_id(call)
-        return legacy_view(await self._tasks.cancel(task_id, self._caller(call)), task_id, None, self._notice)
+        return legacy_view(await self._tasks.cancel(task_id, self._identify_caller(call)), task_id, None, self._notice)
 
     async def set_webhook(self, call: streams.MethodCall) -> streams.Answer:
         task_id, caller = self._of_webhook(call)
@@ -295,16 +297,16 @@ class LegacyMethods:
         task_id, caller = self._of_webhook(call)
         return {"id": task_id, _CONFIG: legacy_shape(await self._push.find(task_id, None, caller))}
 
-    def _updates(self, stream: TaskStream) -> streams.Answer:
+    def _stream_updates(self, stream: TaskStream) -> streams.Answer:
         return streams.StreamAnswer(stream, streams.legacy_shape_of(stream, self._notice))
 
-    def _caller(self, call: streams.MethodCall) -> Caller:
+    def _identify_caller(self, call: streams.MethodCall) -> Caller:
         return self._identity.caller_of(call.let_in, metadata_of(call.params))
 
     def _of_webhook(self, call: streams.MethodCall) -> tuple[str, Caller]:
         if not self._push.offered:
             raise PushUnsupported
-        return _task_id(call), self._caller(call)
+        return _task_id(call), self._identify_caller(call)
 
 
 def _task_id(call: streams.MethodCall) -> str:

@@ -103,10 +103,10 @@ class A2aRest:
         try:
             check = check_0_3 if path.is_old else check_1_0
             check(version_of(request), f"{request.method} {request.url.path}")
-            body = await self._body(path, request) if path.verb == "POST" else {}
-            wording = _wording(path, body)
-            call = MethodCall(lambda: _params(path, request, body), request)
-            return _response(await path.act(call, wording), request, wording)
+            body = await self._read_body(path, request) if path.verb == "POST" else {}
+            wording = _choose_wording(path, body)
+            call = MethodCall(lambda: _read_params(path, request, body), request)
+            return _build_response(await path.act(call, wording), request, wording)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request
@@ -114,13 +114,13 @@ class A2aRest:
                 log.exception("request_failed", path=request.url.path)
             return rest_fault(fault, old=path.is_old)
 
-    async def _body(self, path: Path, request: Request) -> JsonObject:
+    async def _read_body(self, path: Path, request: Request) -> JsonObject:
         check_content_type(request)
         limit = self._profile.max_message if "/message:" in path.path else self._profile.max_body
         return await read_object(request, limit, may_be_empty=True)
 
 
-def _params(path: Path, request: Request, body: JsonObject) -> JsonObject:
+def _read_params(path: Path, request: Request, body: JsonObject) -> JsonObject:
     """The method's parameters: those of the path win over the query, and those of the query over the body."""
     schema = path.schema.DESCRIPTOR
     said = path.read(body) if path.read else read_by_schema(body, schema)
@@ -134,7 +134,7 @@ def _path_params(request: Request) -> JsonObject:
     return {"taskId": task_id, "id": config_id} if config_id else {"taskId": task_id}
 
 
-def _wording(path: Path, body: JsonObject) -> Wording:
+def _choose_wording(path: Path, body: JsonObject) -> Wording:
     """The wording of the answer: for messages of 0.3 with ``parts``, as in JSON-RPC, that of JSON-RPC."""
     message = body.get("message")
     if path.verb == "POST" and path.path == "/v1/message:send" and isinstance(message, dict) and "parts" in message:
@@ -142,7 +142,7 @@ def _wording(path: Path, body: JsonObject) -> Wording:
     return OLD_REST if path.is_old else NEW
 
 
-def _response(answer: Answer, request: Request, wording: Wording) -> Response:
+def _build_response(answer: Answer, request: Request, wording: Wording) -> Response:
     media_type = media_type_of(request.headers.get("accept", "")) if wording is NEW else "application/json"
     match answer:
         case StreamAnswer(stream, shape):

@@ -112,19 +112,19 @@ def _single_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
         case Type.TYPE_ENUM:
             names = [*field.enum_type.values_by_name]
             numbers = {str(number): one.name for number, one in field.enum_type.values_by_number.items()}
-            return lambda value, path: _enum(value, path, names, numbers)
+            return lambda value, path: _read_enum(value, path, names, numbers)
         case Type.TYPE_BOOL:
             return lambda value, path: _check_type(value, bool, path)
         case Type.TYPE_BYTES:
-            return lambda value, path: _bytes(_check_type(value, str, path), path)
+            return lambda value, path: _read_bytes(_check_type(value, str, path), path)
         case number if number in _WHOLE_NUMBERS:
             least, most = _WHOLE_NUMBERS[number]
-            return lambda value, path: _whole(value, path, least, most)
+            return lambda value, path: _read_integer(value, path, least, most)
         case _:
             return lambda value, path: _check_type(value, str, path)
 
 
-def _enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, str]) -> str:
+def _read_enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, str]) -> str:
     said = str(value) if isinstance(value, str | int) else ""
     name = said if said in names else numbers.get(said)
     if name is None:
@@ -132,7 +132,7 @@ def _enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, st
     return name
 
 
-def _whole(value: Json, path: str, least: int, most: int) -> int:
+def _read_integer(value: Json, path: str, least: int, most: int) -> int:
     """A whole number, also as text or with zeros after its point, as ProtoJSON allows; raises ``InvalidField``."""
     try:
         number = Decimal(value) if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
@@ -145,7 +145,7 @@ def _whole(value: Json, path: str, least: int, most: int) -> int:
     return int(number)
 
 
-def _bytes(value: str, path: str) -> str:
+def _read_bytes(value: str, path: str) -> str:
     """Base64 in either alphabet, with or without padding, as standard base64; raises ``InvalidField``."""
     usual = value.rstrip("=").translate(str.maketrans("-_", "+/"))
     try:
@@ -173,7 +173,7 @@ def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     try:
         schema.model_validate_json(dumps(read), strict=True)
     except ValidationError as error:
-        raise _refusal(error) from None
+        raise _build_refusal(error) from None
     return read
 
 
@@ -204,7 +204,7 @@ def read_rest_send(body: JsonObject) -> JsonObject:
     if not isinstance(said, dict):
         return read
     content = said.pop("content", [])
-    said["parts"] = [_part(part) for part in content] if isinstance(content, list) else content
+    said["parts"] = [_unwrap_part(part) for part in content] if isinstance(content, list) else content
     return read
 
 
@@ -237,7 +237,7 @@ def _in_camel_case(value: Json, path: str) -> Json:
     return read
 
 
-def _refusal(error: ValidationError) -> InvalidField:
+def _build_refusal(error: ValidationError) -> InvalidField:
     """The first validation error as an ``InvalidField``. For a part that fits no kind it does not guess one."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     path = "params"
@@ -275,7 +275,7 @@ def _with_kind(part: Json) -> Json:
     return {**part, "kind": part.get("type", held)}
 
 
-def _part(part: Json) -> Json:
+def _unwrap_part(part: Json) -> Json:
     """A part of 0.3's REST as a part of JSON-RPC, whose data are not wrapped once more."""
     data = part.get("data") if isinstance(part, dict) else None
     return {**part, "data": data.get("data")} if isinstance(part, dict) and isinstance(data, dict) else part

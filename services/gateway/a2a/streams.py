@@ -91,7 +91,7 @@ def rpc_envelope(call_id: str | int | None, *, detailed: bool = False) -> Envelo
 
 def sse(stream: TaskStream, shape: Shape, envelope: Envelope) -> KeptAlive:
     note = partial(note_delivery, stream.note_delivery, stream.record.task_id)
-    return KeptAlive(_frames(stream, shape, envelope), "text/event-stream", SSE_BEAT, note)
+    return KeptAlive(_write_frames(stream, shape, envelope), "text/event-stream", SSE_BEAT, note)
 
 
 async def note_delivery(note: Callable[[], Awaitable[None]], task_id: str) -> None:
@@ -101,11 +101,11 @@ async def note_delivery(note: Callable[[], Awaitable[None]], task_id: str) -> No
         log.warning("answer_not_noted", task_id=task_id, error=str(error))
 
 
-async def _frames(stream: TaskStream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+async def _write_frames(stream: TaskStream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
     try:
         async with aclosing(stream.updates()) as updates:
             async for told in updates:
-                yield _frame(told, envelope.result(shape(told)))
+                yield _write_frame(told, envelope.result(shape(told)))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
@@ -115,7 +115,7 @@ async def _frames(stream: TaskStream, shape: Shape, envelope: Envelope) -> Async
         yield f"data: {write_json(error)}\n\n".encode()  # without an id: who goes on gets what is missing
 
 
-def _frame(told: ToldUpdate, data: JsonValue) -> bytes:
+def _write_frame(told: ToldUpdate, data: JsonValue) -> bytes:
     """An event's bytes. Lost events are also told in a comment, since not every client reads a task's metadata."""
     gap = told.update.lost_after if isinstance(told.update, Snapshot) else None
     comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"

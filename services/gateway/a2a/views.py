@@ -30,9 +30,9 @@ def task_view(record: TaskRecord, notice: str, history_length: int | None = None
         id=record.task_id,
         contextId=record.session_id,
         status=_status_view(record, record.state, record.reason, record.updated_at, "status"),
-        artifacts=_artifacts(record) if artifacts else [],
+        artifacts=_list_artifacts(record) if artifacts else [],
         history=[_message_view(record, item) for item in kept],
-        metadata=_metadata(metadata_of(record, notice)),
+        metadata=_show_metadata(metadata_of(record, notice)),
     )
 
 
@@ -45,7 +45,7 @@ def reply_view(record: TaskRecord, notice: str) -> Shown:
         "contextId": record.session_id,
         "role": "ROLE_AGENT",
         "parts": [{"text": answer.text if answer else ""}, *data],
-        "metadata": _metadata(metadata_of(record, notice)),
+        "metadata": _show_metadata(metadata_of(record, notice)),
     }
 
 
@@ -53,27 +53,27 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
     """An update under its kind's name. ``name`` distinguishes it from the task's other updates."""
     match update:
         case Snapshot():
-            return {"task": _snapshot(update, notice, length)}
+            return {"task": _show_snapshot(update, notice, length)}
         case TasklessReply(replied):
             return {"message": reply_view(replied, notice)}
         case StatusUpdate():
             return {"statusUpdate": _status_update(update, name, record, notice)}
         case ArtifactUpdate():
-            artifact = _artifact(update.place, update.artifact)
+            artifact = _show_artifact(update.place, update.artifact)
             flags = _without_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
 
 
-def _snapshot(update: Snapshot, notice: str, length: int | None) -> Shown:
+def _show_snapshot(update: Snapshot, notice: str, length: int | None) -> Shown:
     gap: Shown = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
-    metadata = _metadata({**metadata_of(update.record, notice), **gap})
+    metadata = _show_metadata({**metadata_of(update.record, notice), **gap})
     return {**task_view(update.record, notice, length), "metadata": metadata}
 
 
 def _status_update(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> Shown:
     metadata = metadata_of(update.record, notice) if update.record else update.metadata
     status = _status_view(record, update.state, update.text, update.at, name)
-    return {**_ids_of_task(record), "status": status, **_without_empty(metadata=_metadata(metadata))}
+    return {**_ids_of_task(record), "status": status, **_without_empty(metadata=_show_metadata(metadata))}
 
 
 def _ids_of_task(record: TaskRecord) -> Shown:
@@ -81,24 +81,24 @@ def _ids_of_task(record: TaskRecord) -> Shown:
 
 
 def _status_view(record: TaskRecord, state: TaskState, text: str | None, at: datetime, name: str) -> Shown:
-    status: Shown = {"state": f"TASK_STATE_{state.name}", "timestamp": _time(at)}
+    status: Shown = {"state": f"TASK_STATE_{state.name}", "timestamp": _format_time(at)}
     if text:
         said = HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{name}", at=at)
         status["message"] = _message_view(record, said)
     return status
 
 
-def _artifacts(record: TaskRecord) -> list[JsonValue]:
+def _list_artifacts(record: TaskRecord) -> list[JsonValue]:
     """The worker's answer, then its results; a mere sentence about the status comes after the results."""
     answer = answer_of(record)
-    made: list[JsonValue] = [_artifact(place, item) for place, item in enumerate(artifacts_of(record), start=1)]
+    made: list[JsonValue] = [_show_artifact(place, item) for place, item in enumerate(artifacts_of(record), start=1)]
     if answer is None:
         return made
-    said = _artifact(0, Artifact(name=answer.name, text=answer.text))
+    said = _show_artifact(0, Artifact(name=answer.name, text=answer.text))
     return [said, *made] if answer.is_given else [*made, said]
 
 
-def _artifact(place: int, item: Artifact) -> Shown:
+def _show_artifact(place: int, item: Artifact) -> Shown:
     """A result as an artifact. ``place``: its number among the task's results; 0 for the answer."""
     name = f"{item.name}-{place}" if place else item.name
     return {**_without_empty(artifactId=name, name=item.name), "parts": _artifact_parts(item)}
@@ -130,14 +130,14 @@ def _kept_part(record: TaskRecord, part: Shown) -> Shown:
     return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID]}", **others}
 
 
-def _metadata(ours: Mapping[str, JsonValue]) -> Shown:
+def _show_metadata(ours: Mapping[str, JsonValue]) -> Shown:
     """The metadata with camel-case keys, those of progress too; other nested keys stay."""
     progress = ours.get("progress")
-    told = {**ours, "progress": _metadata(progress)} if isinstance(progress, dict) else ours
+    told = {**ours, "progress": _show_metadata(progress)} if isinstance(progress, dict) else ours
     return {to_camel(key): value for key, value in told.items()}
 
 
-def _time(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     """A timestamp as protobuf writes it: with three or six digits after the second, or none, as few as needed."""
     utc = at.replace(tzinfo=None) if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
     digits = "microseconds" if utc.microsecond % 1000 else "milliseconds" if utc.microsecond else "seconds"
@@ -167,7 +167,7 @@ class Wording(NamedTuple):
     nothing: JsonValue
 
 
-def _event(payload: Shown, final: bool) -> _Event:
+def _build_event(payload: Shown, final: bool) -> _Event:
     """An update as an event of 0.3, whose ``final`` means the stream's end; the SDK sets it only for ended tasks."""
     event = to_compat_stream_response(ParseDict(payload, StreamResponse())).result
     if isinstance(event, types_0_3.TaskStatusUpdateEvent):
@@ -176,11 +176,11 @@ def _event(payload: Shown, final: bool) -> _Event:
 
 
 def _old_update(payload: Shown, final: bool) -> Shown:
-    return _dump(_event(payload, final))
+    return _dump(_build_event(payload, final))
 
 
 def _old_rest_update(payload: Shown, final: bool) -> Shown:
-    return cast(Shown, MessageToDict(ToProto.stream_response(_event(payload, final))))
+    return cast(Shown, MessageToDict(ToProto.stream_response(_build_event(payload, final))))
 
 
 def _old_webhook(webhook: TaskHook, task_id: str, token: str) -> Shown:

@@ -250,7 +250,7 @@ _OTHERS: Mapping[type[Exception], int] = {
 
 def speak_plainly(app: FastAPI) -> None:
     """Have refusals answered as the gateway's own paths do, where a path does not answer them in other words."""
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(HTTPException, _answer_http)
     app.add_exception_handler(RequestValidationError, _bad_parameter)
     for kind in (BadCall, GatewayRefusal, *_OTHERS):
         app.add_exception_handler(kind, _refuse)
@@ -263,7 +263,7 @@ async def _refuse(_: Request, fault: Exception) -> Response:
     return JSONResponse({"error": str(fault)}, status, retry_headers(fault) or (RETRY_LATER if status == 503 else None))
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _answer_http(request: Request, error: Exception) -> Response:
     """Answers a path or method that does not exist."""
     if not isinstance(error, HTTPException):
         raise error

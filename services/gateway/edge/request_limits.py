@@ -34,13 +34,13 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
 
     Such a host is an address, localhost, or a name without a dot.
     """
-    page = _place(_ORIGIN.fullmatch(origin))
+    page = _read_origin(_ORIGIN.fullmatch(origin))
     if page is None:
         return False
-    if page == _place(_ORIGIN.match(public)):
+    if page == _read_origin(_ORIGIN.match(public)):
         return True
     scheme = origin.partition("://")[0]
-    return page == _place(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_ours(page.host)
+    return page == _read_origin(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_ours(page.host)
 
 
 @lru_cache(_REMEMBERED)
@@ -49,8 +49,8 @@ def is_own_host(host: str, public: str) -> bool:
 
     Ports are not compared: a port may be published under another number.
     """
-    asked = _place(_ORIGIN.fullmatch(f"http://{host}"))
-    ours = _place(_ORIGIN.match(public))
+    asked = _read_origin(_ORIGIN.fullmatch(f"http://{host}"))
+    ours = _read_origin(_ORIGIN.match(public))
     return asked is not None and ((ours is not None and asked.host == ours.host) or _is_ours(asked.host))
 
 
@@ -62,7 +62,7 @@ def _is_ours(name: str) -> bool:
     return True
 
 
-def _place(found: re.Match[str] | None) -> _PageOrigin | None:
+def _read_origin(found: re.Match[str] | None) -> _PageOrigin | None:
     """Host and port of a matched origin; None if there is none or its port is invalid."""
     if found is None:
         return None
@@ -150,11 +150,11 @@ class RequestLimiter:
         """The answer to a request whose head breaks a limit; None if the request may go on."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
-            return _error(414, f"the URL is over the limit of {limits.url_bytes} bytes")
+            return _answer_error(414, f"the URL is over the limit of {limits.url_bytes} bytes")
         if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
-            return _error(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
+            return _answer_error(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
         if self.open_requests.count >= limits.open_requests and scope["path"] not in _ALWAYS:
-            refusal = _error(503, "this replica answers as many requests as it can; try again")
+            refusal = _answer_error(503, "this replica answers as many requests as it can; try again")
             refusal.headers.update(RETRY_LATER)
             return refusal
         return None
@@ -174,10 +174,10 @@ class RequestLimiter:
         except BadCall as bad:
             if started:
                 raise
-            await _error(bad.status, bad.message)(scope, receive, send)
+            await _answer_error(bad.status, bad.message)(scope, receive, send)
         except ClientDisconnect:
             if not started:
-                await _error(_LEFT, "the client left before its request was whole")(scope, receive, send)
+                await _answer_error(_LEFT, "the client left before its request was whole")(scope, receive, send)
         finally:
             body.release()
 
@@ -313,5 +313,5 @@ def _said_length(scope: Scope) -> int:
     return int(said) if said.isdigit() and len(said) < 20 else 0
 
 
-def _error(status: int, error: str) -> JSONResponse:
+def _answer_error(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status)

@@ -157,7 +157,7 @@ class McpEndpoint:
             case SendTask():
                 return await self._send_task(call, caller)
             case GetTask():
-                return self._view(await self._services.tasks.read(call.task_id, caller))
+                return self._show_record(await self._services.tasks.read(call.task_id, caller))
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
@@ -175,10 +175,10 @@ class McpEndpoint:
         message |= {name: value for name, value in named.items() if value is not None}
         ticket = await self._services.tasks.submit(read_message({"message": message}, Dialect.A2A_1_0), caller)
         if not call.wait:
-            return self._view(ticket.record)
+            return self._show_record(ticket.record)
         record = await self._services.tasks.wait(ticket)
         await self._services.tasks.note_answer(ticket, record)
-        return self._view(record)
+        return self._show_record(record)
 
     async def _list_tasks(self, call: ListTasks, caller: Caller) -> Result:
         query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
@@ -191,7 +191,7 @@ class McpEndpoint:
         question, heeded = await self._services.approvals.answer(call.approval_id, answer, caller)
         return {**self._services.approvals.view(question, caller), "heeded": heeded}
 
-    def _view(self, record: TaskRecord) -> Result:
+    def _show_record(self, record: TaskRecord) -> Result:
         return {name: value for name, value in public_view(record, self._notice).items() if name != "history"}
 
 

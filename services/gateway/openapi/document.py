@@ -77,17 +77,18 @@ class DescribedApp(FastAPI):
 
 def _describe(app: FastAPI) -> Schema:
     found = get_openapi(title=app.title, version=VERSION, routes=app.routes)
-    paths = {path: _path(path, operations) for path, operations in found["paths"].items()}
+    paths = {path: _describe_path(path, operations) for path, operations in found["paths"].items()}
     return {**found, "paths": paths, "components": {"schemas": schemas()}}
 
 
-def _path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
+def _describe_path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
     return {
-        method: _operation(method, path, _with_names(path, dict(operation))) for method, operation in operations.items()
+        method: _describe_operation(method, path, _with_names(path, dict(operation)))
+        for method, operation in operations.items()
     }
 
 
-def _operation(method: str, path: str, found: Schema) -> Schema:
+def _describe_operation(method: str, path: str, found: Schema) -> Schema:
     said = OPERATIONS.get((method.upper(), path), OWN)
     takes_body = method in ("post", "put", "patch") and said.body != ""
     given = cast("list[JsonValue]", found.get("parameters", []))
@@ -95,9 +96,11 @@ def _operation(method: str, path: str, found: Schema) -> Schema:
         **found,
         "summary": _summary_of(found.get("description")),
         CALLERS: found.get(CALLERS) or callers_of(method.upper(), path),
-        "responses": _responses(said, takes_body=takes_body),
+        "responses": _describe_responses(said, takes_body=takes_body),
     }
-    own = [_parameter(place, "query") for place in said.query] + [_parameter(place, "header") for place in said.headers]
+    own = [_describe_parameter(place, "query") for place in said.query] + [
+        _describe_parameter(place, "header") for place in said.headers
+    ]
     if parameters := [*given, *own]:
         described["parameters"] = parameters
     if takes_body:
@@ -123,11 +126,11 @@ def _with_names(path: str, found: Schema) -> Schema:
     return {**deepcopy(found), "parameters": parameters}
 
 
-def _parameter(place: ParameterPlace, where: str) -> JsonValue:
+def _describe_parameter(place: ParameterPlace, where: str) -> JsonValue:
     return {"name": place.name, "in": where, "required": place.required, "schema": place.schema}
 
 
-def _responses(said: PathShape, *, takes_body: bool) -> Schema:
+def _describe_responses(said: PathShape, *, takes_body: bool) -> Schema:
     """The answers of a path: refusals before it is reached in the common words, its own in its protocol's."""
     refused = (*_ALWAYS, *_OF_IDENTITY, *said.refusals, *(_WITH_BODY if takes_body else ()))
     names = tuple(dict.fromkeys((said.errors, "Refusal")))
@@ -166,7 +169,7 @@ _HEADERS = {
 
 def answer_docs(description: Schema) -> HTMLResponse:
     """A page with each path, what it does, what it takes and who may call it."""
-    sections = "".join(_sections(cast("Mapping[str, Mapping[str, Schema]]", description["paths"])))
+    sections = "".join(_write_sections(cast("Mapping[str, Mapping[str, Schema]]", description["paths"])))
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Purple Agent: HTTP paths</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
@@ -176,11 +179,11 @@ def answer_docs(description: Schema) -> HTMLResponse:
     return HTMLResponse(body, headers=_HEADERS)
 
 
-def _sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
+def _write_sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
     for path, operations in sorted(paths.items()):
         for method, said in operations.items():
             more = str(said.get("description") or "").removeprefix(str(said["summary"])).strip(" .\n")
-            taken = "".join(_parameters(cast("list[Schema]", said.get("parameters", []))))
+            taken = "".join(_write_parameters(cast("list[Schema]", said.get("parameters", []))))
             yield (
                 f"<section><h2><b>{escape(method.upper())}</b><code>{escape(path)}</code></h2>"
                 f"<p>{escape(str(said['summary']))}.</p>{f'<p>{escape(more)}.</p>' if more else ''}"
@@ -188,7 +191,7 @@ def _sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
             )
 
 
-def _parameters(parameters: list[Schema]) -> Iterator[str]:
+def _write_parameters(parameters: list[Schema]) -> Iterator[str]:
     for one in parameters:
         needed = "" if one.get("required") else ", may be left out"
         yield f"<li><code>{escape(str(one['name']))}</code> ({escape(str(one['in']))}{needed})</li>"

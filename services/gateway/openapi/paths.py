@@ -68,16 +68,16 @@ _AUDIT = (
 OWN = PathShape(refusals=(409,))
 
 
-def _new(schema: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
+def _shape_new(schema: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
     answers = {200: {MEDIA_TYPE: (schema,), _JSON: (schema,)}}
     return PathShape(answers, _ERROR_1_0, body, body not in ("", "Anything"), query, (_NEW,))
 
 
-def _old(*schemas: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
+def _shape_old(*schemas: str, body: str = "Anything", query: tuple[ParameterPlace, ...] = ()) -> PathShape:
     return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, body not in ("", "Anything"), query, (_OLD,), (409,))
 
 
-def _stream(errors: str, header: ParameterPlace, body: str) -> PathShape:
+def _shape_stream(errors: str, header: ParameterPlace, body: str) -> PathShape:
     refusals = () if body else (409,)
     return PathShape({200: {_EVENTS: ("text",)}}, errors, body, body != "", headers=(header, _LAST), refusals=refusals)
 
@@ -94,29 +94,29 @@ OPERATIONS: Mapping[tuple[str, str], PathShape] = {
     ("GET", "/.well-known/agent-card.json"): _CARD,
     ("GET", "/.well-known/agent.json"): _CARD,
     ("GET", "/.well-known/jwks.json"): PathShape(body=""),
-    ("GET", "/extendedAgentCard"): _new("AgentCard", body=""),
-    ("GET", "/v1/card"): _old("Anything", body=""),
-    ("POST", "/message:send"): _new("SendMessageResponse", body="SendMessageRequest"),
-    ("POST", "/message:stream"): _stream(_ERROR_1_0, _NEW, "SendMessageRequest"),
-    ("GET", "/tasks"): _new("ListTasksResponse", body="", query=_LIST),
-    ("POST", "/tasks/{task_id}:cancel"): _new("Task"),
-    ("GET", "/tasks/{task_id}:subscribe"): _stream(_ERROR_1_0, _NEW, ""),
-    ("POST", "/tasks/{task_id}:subscribe"): _stream(_ERROR_1_0, _NEW, ""),
-    ("POST", _ALL): _new(_WEBHOOK, body=_WEBHOOK),
-    ("GET", _ALL): _new(_WEBHOOKS, body=""),
-    ("GET", _ONE): _new(_WEBHOOK, body=""),
-    ("DELETE", _ONE): _new("Anything", body=""),
-    ("POST", "/v1/message:send"): _old("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
-    ("POST", "/v1/message:stream"): _stream(_ERROR_0_3, _OLD, "V03SendMessageRequest"),
-    ("GET", "/v1/tasks"): _old("V03Tasks", body="", query=_LIST),
-    ("GET", "/v1/tasks/{task_id}"): _old("V03Task", body="", query=(_LENGTH,)),
-    ("POST", "/v1/tasks/{task_id}:cancel"): _old("V03Task"),
-    ("GET", "/v1/tasks/{task_id}:subscribe"): _stream(_ERROR_0_3, _OLD, ""),
-    ("POST", "/v1/tasks/{task_id}:subscribe"): _stream(_ERROR_0_3, _OLD, ""),
-    ("POST", f"/v1{_ALL}"): _old("V03Webhook", body="Anything"),
-    ("GET", f"/v1{_ALL}"): _old("V03Webhooks", body=""),
-    ("GET", f"/v1{_ONE}"): _old("V03Webhook", body=""),
-    ("DELETE", f"/v1{_ONE}"): _old("Anything", body=""),
+    ("GET", "/extendedAgentCard"): _shape_new("AgentCard", body=""),
+    ("GET", "/v1/card"): _shape_old("Anything", body=""),
+    ("POST", "/message:send"): _shape_new("SendMessageResponse", body="SendMessageRequest"),
+    ("POST", "/message:stream"): _shape_stream(_ERROR_1_0, _NEW, "SendMessageRequest"),
+    ("GET", "/tasks"): _shape_new("ListTasksResponse", body="", query=_LIST),
+    ("POST", "/tasks/{task_id}:cancel"): _shape_new("Task"),
+    ("GET", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _NEW, ""),
+    ("POST", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _NEW, ""),
+    ("POST", _ALL): _shape_new(_WEBHOOK, body=_WEBHOOK),
+    ("GET", _ALL): _shape_new(_WEBHOOKS, body=""),
+    ("GET", _ONE): _shape_new(_WEBHOOK, body=""),
+    ("DELETE", _ONE): _shape_new("Anything", body=""),
+    ("POST", "/v1/message:send"): _shape_old("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
+    ("POST", "/v1/message:stream"): _shape_stream(_ERROR_0_3, _OLD, "V03SendMessageRequest"),
+    ("GET", "/v1/tasks"): _shape_old("V03Tasks", body="", query=_LIST),
+    ("GET", "/v1/tasks/{task_id}"): _shape_old("V03Task", body="", query=(_LENGTH,)),
+    ("POST", "/v1/tasks/{task_id}:cancel"): _shape_old("V03Task"),
+    ("GET", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _OLD, ""),
+    ("POST", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _OLD, ""),
+    ("POST", f"/v1{_ALL}"): _shape_old("V03Webhook", body="Anything"),
+    ("GET", f"/v1{_ALL}"): _shape_old("V03Webhooks", body=""),
+    ("GET", f"/v1{_ONE}"): _shape_old("V03Webhook", body=""),
+    ("DELETE", f"/v1{_ONE}"): _shape_old("Anything", body=""),
     ("GET", "/tasks/{task_id}"): PathShape(
         {200: {_JSON: ("TaskRecord",), MEDIA_TYPE: ("Task",)}}, _ERROR_1_0, "", query=(_LENGTH,), headers=(_MAYBE_NEW,)
     ),

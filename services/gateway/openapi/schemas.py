@@ -36,18 +36,18 @@ def reference(name: str) -> Schema:
 
 
 def _message_object(kind: Descriptor, prefix: str) -> Schema:
-    properties: Schema = {field.json_name: _field(field, prefix) for field in kind.fields}
+    properties: Schema = {field.json_name: _describe_field(field, prefix) for field in kind.fields}
     return {"type": "object", "properties": properties}
 
 
-def _field(field: FieldDescriptor, prefix: str) -> Schema:
+def _describe_field(field: FieldDescriptor, prefix: str) -> Schema:
     if _is_map(field):
-        return {"type": "object", "additionalProperties": _single(_value_of(field), prefix)}
-    single = _single(field, prefix)
+        return {"type": "object", "additionalProperties": _describe_single(_value_of(field), prefix)}
+    single = _describe_single(field, prefix)
     return {"type": "array", "items": single} if field.is_repeated else single
 
 
-def _single(field: FieldDescriptor, prefix: str) -> Schema:
+def _describe_single(field: FieldDescriptor, prefix: str) -> Schema:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
         known = _WELL_KNOWN.get(field.message_type.full_name)
         return reference(prefix + field.message_type.name) if known is None else known
@@ -98,19 +98,19 @@ _NEW = (
 _OLD = (old.SendMessageRequest.DESCRIPTOR, old.SendMessageResponse.DESCRIPTOR)
 
 
-def _object(needed: tuple[str, ...] = (), **properties: JsonValue) -> Schema:
+def _describe_object(needed: tuple[str, ...] = (), **properties: JsonValue) -> Schema:
     found: Schema = {"type": "object", "properties": properties}
     return {**found, "required": list(needed)} if needed else found
 
 
-_STATUS = _object(
+_STATUS = _describe_object(
     ("code", "status", "message", "details"),
     code=_CODE,
     status=_TEXT,
     message=_TEXT,
     details={"type": "array", "items": _ANYTHING},
 )
-_RPC_ERROR = _object(("code", "message"), code=_CODE, message=_TEXT)
+_RPC_ERROR = _describe_object(("code", "message"), code=_CODE, message=_TEXT)
 _CALL_ID: Schema = {"type": ["string", "integer", "null"]}
 _VERSION: Schema = {"const": "2.0"}
 _MESSAGE: JsonValue = {
@@ -119,14 +119,14 @@ _MESSAGE: JsonValue = {
     "properties": {"role": {"const": "ROLE_USER"}, "parts": {"minItems": 1}},
 }
 _REQUESTS: Schema = {
-    "SendMessageRequest": _object(
+    "SendMessageRequest": _describe_object(
         ("message",),
         tenant=_TEXT,
         message=_MESSAGE,
         configuration=reference("SendMessageConfiguration"),
         metadata=_ANYTHING,
     ),
-    "RpcCall": _object(
+    "RpcCall": _describe_object(
         ("jsonrpc", "method"),
         jsonrpc=_VERSION,
         id=_CALL_ID,
@@ -136,20 +136,20 @@ _REQUESTS: Schema = {
 }
 _OWN: Schema = {
     "Anything": _ANYTHING,
-    "Refusal": _object(("error",), error=_TEXT),
-    "Status": _object(("error",), error=_STATUS),
-    "V03Error": _object(("code", "message"), code=_CODE, message=_TEXT, type=_TEXT),
-    "V03Webhook": _object(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
-    "V03Webhooks": _object(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
-    "V03Tasks": _object(
+    "Refusal": _describe_object(("error",), error=_TEXT),
+    "Status": _describe_object(("error",), error=_STATUS),
+    "V03Error": _describe_object(("code", "message"), code=_CODE, message=_TEXT, type=_TEXT),
+    "V03Webhook": _describe_object(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
+    "V03Webhooks": _describe_object(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
+    "V03Tasks": _describe_object(
         ("tasks", "nextPageToken", "pageSize", "totalSize"),
         tasks={"type": "array", "items": reference("V03Task")},
         nextPageToken=_TEXT,
         pageSize=_CODE,
         totalSize=_CODE,
     ),
-    "RpcReply": _object(("jsonrpc", "id"), jsonrpc=_VERSION, id=_CALL_ID, result={}, error=_RPC_ERROR),
-    "TaskRecord": _object(
+    "RpcReply": _describe_object(("jsonrpc", "id"), jsonrpc=_VERSION, id=_CALL_ID, result={}, error=_RPC_ERROR),
+    "TaskRecord": _describe_object(
         ("task_id", "session_id", "state", "metadata"),
         task_id=_TEXT,
         session_id=_TEXT,

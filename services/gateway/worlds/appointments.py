@@ -50,7 +50,7 @@ class ListCalendarEvents(WorldRead):
         spans = True if self.start is not None and self.end is not None else None
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.calendar.query(expand_recurring=spans, **asked)
-        return page("events", [_row(one) for one in found.events], found.total_count)
+        return page("events", [_build_row(one) for one in found.events], found.total_count)
 
 
 class GetCalendarEvent(WorldRead):
@@ -62,7 +62,7 @@ class GetCalendarEvent(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         event = await _find_event(world, self.event_id)
-        return {**_event(event), "exists": True} if event else {"event_id": self.event_id, "exists": False}
+        return {**_describe_event(event), "exists": True} if event else {"event_id": self.event_id, "exists": False}
 
 
 class FindCalendarEvents(WorldRead):
@@ -75,7 +75,7 @@ class FindCalendarEvents(WorldRead):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         wanted = self.title.strip().casefold()
         events = (await world.ues.calendar.get_state()).events.values()
-        rows = [_event(one) for one in events if one.title.strip().casefold() == wanted and not one.deleted_at]
+        rows = [_describe_event(one) for one in events if one.title.strip().casefold() == wanted and not one.deleted_at]
         return page("events", rows, len(rows))
 
 
@@ -178,11 +178,11 @@ class RespondToInvitation(WorldEdit):
         return {"event_id": self.event_id, "response": self.response}
 
 
-def _event(event: CalendarEvent) -> JsonObject:
+def _describe_event(event: CalendarEvent) -> JsonObject:
     return {**record_fields(event), "invited": _join_emails(tuple(one.email for one in event.attendees))}
 
 
-def _row(event: CalendarEvent) -> JsonObject:
+def _build_row(event: CalendarEvent) -> JsonObject:
     """An appointment as a list shows it. Times are in UTC, so a zone is given only if it is another one."""
     zone = ("timezone",) if event.timezone == _UTC else ()
     row = row_fields(event, "created_at", "updated_at", *zone)

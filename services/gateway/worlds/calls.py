@@ -48,7 +48,7 @@ class ListChatMessages(WorldRead):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         asked = self.model_dump(exclude_none=True)
         found = await world.ues.chat.query(conversation_id=USERS_CHAT, sort_by="timestamp", sort_order="asc", **asked)
-        return page("messages", [_message(one) for one in found.messages], found.total_count)
+        return page("messages", [_describe_message(one) for one in found.messages], found.total_count)
 
 
 class FindChatAnswers(WorldRead):
@@ -60,7 +60,7 @@ class FindChatAnswers(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.chat.query(conversation_id=USERS_CHAT, role="assistant", limit=1000)
-        rows = [_message(one) for one in found.messages if one.text.strip() == self.content.strip()]
+        rows = [_describe_message(one) for one in found.messages if one.text.strip() == self.content.strip()]
         return page("messages", rows, len(rows))
 
 
@@ -94,7 +94,7 @@ class GetTime(WorldRead):
         return {"current_time": (await world.ues.time.get_state()).current_time.isoformat()}
 
 
-def _message(said: ChatMessage) -> JsonObject:
+def _describe_message(said: ChatMessage) -> JsonObject:
     """A chat message as JSON: its text alone, without pictures and sounds."""
     return {
         "message_id": said.message_id,
@@ -140,7 +140,7 @@ class WorldCalls:
 
     def __init__(self, guard: Guard | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
         """``guard``: limits where it connects; without one, anywhere. ``transport``: replaces its own."""
-        self._line = SharedLine(transport or _line(guard))
+        self._line = SharedLine(transport or _open_transport(guard))
 
     async def __aenter__(self) -> Self:
         return self
@@ -160,7 +160,7 @@ class WorldCalls:
         return reply._replace(content=_redact_key(reply.content, world.key))
 
 
-def _line(guard: Guard | None) -> httpx.AsyncBaseTransport:
+def _open_transport(guard: Guard | None) -> httpx.AsyncBaseTransport:
     tls = trusted_certificates()
     return GuardedTransport(guard, _LIMITS, tls) if guard else httpx.AsyncHTTPTransport(limits=_LIMITS, verify=tls)
 
@@ -175,16 +175,16 @@ async def _run_operation(world: ConnectedWorld, asked: Operation, timeout: float
     except APIError as error:
         return _said_no(error, world)
     except TimeoutError:
-        return _failure(asked, world, f"no answer within {timeout:g} seconds")
+        return _report_failure(asked, world, f"no answer within {timeout:g} seconds")
     except UESError as error:
         if isinstance(error.__cause__, RefusedConnection):
             return WorldReply(CallResult.NOTHING, str(error.__cause__))
         if isinstance(error.__cause__, _NEVER_SENT) or (isinstance(error, ProtocolError) and not world.has_acted):
             return WorldReply(CallResult.NOTHING, f"{asked.tool} was not sent: {error}")
-        return _failure(asked, world, str(error))
+        return _report_failure(asked, world, str(error))
 
 
-def _failure(asked: Operation, world: ConnectedWorld, why: str) -> WorldReply:
+def _report_failure(asked: Operation, world: ConnectedWorld, why: str) -> WorldReply:
     """The reply to a failure. A change that failed before it was sent certainly did nothing."""
     if asked.is_change and not world.has_acted:
         return WorldReply(CallResult.NOTHING, f"{asked.tool} was not sent: {why}")

@@ -70,7 +70,7 @@ class ListEmails(WorldRead):
         labels = (self.label,) if self.label is not None else None
         found = await world.ues.email.query(labels=labels, **asked)
         talks = Counter(mail.thread_id for mail in found.emails)
-        rows = [_row(mail, is_alone=talks[mail.thread_id] == 1) for mail in found.emails]
+        rows = [_build_row(mail, is_alone=talks[mail.thread_id] == 1) for mail in found.emails]
         return page("emails", rows, found.total_count)
 
 
@@ -83,7 +83,7 @@ class GetEmail(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         mail = await _find_email(world, self.message_id)
-        return _mail(mail) if mail else {"message_id": self.message_id, "found": False}
+        return _describe_mail(mail) if mail else {"message_id": self.message_id, "found": False}
 
 
 class GetEmailLabel(WorldRead):
@@ -109,7 +109,7 @@ class FindSentEmails(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
-        return page("emails", [_mail(mail) for mail in found.emails], found.total_count)
+        return page("emails", [_describe_mail(mail) for mail in found.emails], found.total_count)
 
 
 class FindEmailReplies(WorldRead):
@@ -270,11 +270,11 @@ class UnlabelEmail(_OneEmail):
         return endpoints.unlabel(mails, [self.label])
 
 
-def _mail(mail: Email) -> JsonObject:
+def _describe_mail(mail: Email) -> JsonObject:
     return record_fields(mail, *_name_hidden(mail))
 
 
-def _row(mail: Email, *, is_alone: bool) -> JsonObject:
+def _build_row(mail: Email, *, is_alone: bool) -> JsonObject:
     """A mail as a list shows it. ``is_alone``: no other mail of the list belongs to its thread."""
     alone = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
     sent = ("sent_at",) if mail.sent_at == mail.received_at else ()

@@ -59,7 +59,7 @@ class WorldsEndpoint:
         self, context: ServerRequestContext[object], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Call a tool. Only if certainly nothing was done is the error one of the parameters."""
-        world = await self._world(cast(Request, context.request))
+        world = await self._find_world(cast(Request, context.request))
         arguments: JsonObject = loads_object(dumps(cast(JsonObject, params.arguments or {})))
         reply = await self._calls.call(world, params.name, arguments, self._seconds)
         match reply.result:
@@ -70,7 +70,7 @@ class WorldsEndpoint:
             case CallResult.UNKNOWN:
                 raise MCPError(types.INTERNAL_ERROR, str(reply.content))
 
-    async def _world(self, request: Request) -> BridgedWorld:
+    async def _find_world(self, request: Request) -> BridgedWorld:
         named = request.path_params
         if not named:
             url, key = request.headers.get("x-ues-url", ""), request.headers.get("x-ues-key", "")
@@ -112,11 +112,11 @@ def schema_of(kind: type[Operation]) -> JsonObject:
     """The input schema of an operation, without titles and defaults; optional fields are of one type, never null."""
     given = cast(JsonObject, plain(kind.model_json_schema()))
     properties = cast("dict[str, JsonObject]", given.get("properties", {}))
-    schema: JsonObject = {"type": "object", "properties": {name: _field(one) for name, one in properties.items()}}
+    schema: JsonObject = {"type": "object", "properties": {name: _merge_field(one) for name, one in properties.items()}}
     return {**schema, "required": given.get("required", []), "additionalProperties": False}
 
 
-def _field(given: JsonObject) -> Json:
+def _merge_field(given: JsonObject) -> Json:
     options = given.get("anyOf")
     kept = [one for one in options if one != _NULL] if isinstance(options, list) else []
     only = kept[0] if len(kept) == 1 else {}

@@ -59,7 +59,7 @@ class ListTexts(WorldRead):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         found = await world.ues.sms.query(**self.model_dump(exclude_none=True))
-        return page("texts", [_row(text) for text in found.messages], found.total_count)
+        return page("texts", [_build_row(text) for text in found.messages], found.total_count)
 
 
 class GetText(WorldRead):
@@ -161,7 +161,7 @@ class ReactToText(WorldEdit):
         return {"message_id": self.message_id, "emoji": self.emoji, "present": True}
 
 
-def _row(text: SmsMessage) -> JsonObject:
+def _build_row(text: SmsMessage) -> JsonObject:
     arrived = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVED else ()
     return row_fields(text, "read_at", *arrived)
 
