@@ -38,7 +38,7 @@ async def learn(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> None:
 
 
 async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> None:
-    owner = _owner()
+    owner = _name_owner()
     outcomes = RedisOutcomes(redis, owner, settings.lease_seconds)
     learner = Learner(outcomes, RedisMemory(redis), tracer)
     metrics = Metrics("learner")
@@ -77,6 +77,6 @@ async def _leave(learner: Learner, outcomes: RedisOutcomes) -> None:
         log.warning("left_without_a_word", error=str(error))
 
 
-def _owner() -> str:
+def _name_owner() -> str:
     """A name that no other process ever has."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

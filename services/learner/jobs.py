@@ -107,7 +107,7 @@ def build_memory_jobs(
     if not wants_facts:
         return MemoryJobs(rememberer, followers, forgetter)
 
-    model = LateModel(lambda: _model(settings))
+    model = LateModel(lambda: _build_model(settings))
     prices = read_prices()
     counted = CountedModel(model, {Tier.HAIKU: settings.haiku_model}, meter)
     finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
@@ -116,7 +116,7 @@ def build_memory_jobs(
     return MemoryJobs(rememberer, followers, forgetter, worker, model.close)
 
 
-def _model(settings: MemorySettings) -> ClosableModel:
+def _build_model(settings: MemorySettings) -> ClosableModel:
     from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
     return AnthropicModel(
@@ -145,15 +145,15 @@ class Cache:
     async def run(self) -> None:
         """Keep the files in step until cancelled. Failures are logged and tried again."""
         while True:
-            await self._log_failure_of(self._step)
+            await self._log_failure_of(self._sync_files)
             await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
         """Write the files a last time, if they were ever in step."""
         if self._in_step:
-            await self._log_failure_of(self._step)
+            await self._log_failure_of(self._sync_files)
 
-    async def _step(self) -> None:
+    async def _sync_files(self) -> None:
         """Import the files if Redis has lost its content, then write them."""
         if not self._waiting and await self._is_new():
             found = await asyncio.to_thread(self._folder.read)
@@ -218,7 +218,7 @@ class FileJobs:
     def _row_seeder(self) -> Seeder:
         repository = RedisCaseRepository(self.redis, self.owner)
         return Seeder(
-            self._bucket(self.settings.s3_training_prefix), repository, self.settings.s3_training_tenant, _now
+            self._open_bucket(self.settings.s3_training_prefix), repository, self.settings.s3_training_tenant, _now
         )
 
     def _report_seeder(self) -> Seeder:
@@ -227,10 +227,11 @@ class FileJobs:
         It has the same owner as the other seeder, so that neither waits for the other.
         """
         tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
-        bucket, teacher = self._bucket(self.settings.s3_reports_prefix), report_teacher(self.importer, tenant, _now)
+        bucket = self._open_bucket(self.settings.s3_reports_prefix)
+        teacher = report_teacher(self.importer, tenant, _now)
         return Seeder(bucket, repository, tenant, _now, report_rows, teacher)
 
-    def _bucket(self, prefix: str) -> TrainingBucket:
+    def _open_bucket(self, prefix: str) -> TrainingBucket:
         from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
 
         return S3Training(self.settings.s3_training_bucket, prefix)

@@ -35,7 +35,7 @@ class FoundReports(NamedTuple):
 
 def report_command(arguments: Sequence[str]) -> int:
     """Print reports as one line of JSON. Returns 1 if there are none, 2 if no bucket or file is named."""
-    options = _options(arguments)
+    options = _parse_options(arguments)
     try:
         found = _in_files(options.files) if options.files else asyncio.run(_in_bucket(options.bucket, options.most))
     except CannotStart as problem:
@@ -101,7 +101,7 @@ def _complain(sentence: str) -> int:
     return _REFUSED
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
+def _parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m services.learner {REPORT}", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="reports in files, in place of a bucket")
     parser.add_argument("--bucket", default="", help="in place of S3_TRAINING_BUCKET")

@@ -98,9 +98,8 @@ def _describe_operation(method: str, path: str, found: Schema) -> Schema:
         CALLERS: found.get(CALLERS) or callers_of(method.upper(), path),
         "responses": _describe_responses(said, takes_body=takes_body),
     }
-    own = [_describe_parameter(place, "query") for place in said.query] + [
-        _describe_parameter(place, "header") for place in said.headers
-    ]
+    own = [_describe_parameter(place, "query") for place in said.query]
+    own += [_describe_parameter(place, "header") for place in said.headers]
     if parameters := [*given, *own]:
         described["parameters"] = parameters
     if takes_body:

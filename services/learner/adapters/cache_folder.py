@@ -33,7 +33,7 @@ class CacheFolder:
     def read(self) -> Mapping[LearningFile, JsonValue]:
         """The contents of the files that exist. One that is not JSON is given as text, which no importer accepts."""
         files = ((file, self._folder / file.value) for file in LearningFile)
-        return {file: _content(path.read_bytes()) for file, path in files if path.is_file()}
+        return {file: _parse_content(path.read_bytes()) for file, path in files if path.is_file()}
 
     def write(self, files: Mapping[LearningFile, JsonValue]) -> None:
         """Write the files whose content has changed since they were last written here."""
@@ -46,14 +46,14 @@ class CacheFolder:
         if file not in self._written and path.is_file() and not self._is_ours(path):
             path.replace(path.with_name(f"{path.name}.before"))
         if self._written.get(file) != text:
-            self._replace(path.with_name(f".{path.name}.sha256"), _digest(text.encode()))
+            self._replace(path.with_name(f".{path.name}.sha256"), _hash_content(text.encode()))
             self._replace(path, text)
             self._written[file] = text
 
     def _is_ours(self, path: Path) -> bool:
         """Whether the file is as a learner wrote it, by its noted hash, so that nothing is lost with it."""
         noted = path.with_name(f".{path.name}.sha256")
-        return noted.is_file() and noted.read_text() == _digest(path.read_bytes())
+        return noted.is_file() and noted.read_text() == _hash_content(path.read_bytes())
 
     def _replace(self, path: Path, text: str) -> None:
         """Replace a file atomically: a reader finds the old content or the new, whole."""
@@ -65,11 +65,11 @@ class CacheFolder:
         fresh.replace(path)
 
 
-def _digest(content: bytes) -> str:
+def _hash_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _content(raw: bytes) -> JsonValue:
+def _parse_content(raw: bytes) -> JsonValue:
     try:
         content: JsonValue = json.loads(raw)
     except ValueError:

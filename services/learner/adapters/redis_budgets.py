@@ -40,11 +40,11 @@ class RedisTenantBudgets(TenantBudgets):
         if not _is_capped(day):
             return True
         caps = [_ANY if cap is None else cap for cap in (day.tokens, day.nanos)]
-        arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _reservation_name(todo), _tokens(most), most.nanos]
+        arguments: list[Argument] = [keys.SPEND_SECONDS, *caps, _reservation_name(todo), _sum_tokens(most), most.nanos]
         return await self._scripts.run("spend", [_spend_key(todo, day)], arguments) == 1
 
     async def settle(self, todo: FactTodo, cost: Cost, day: BudgetDay) -> None:
-        arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _reservation_name(todo), _tokens(cost), cost.nanos)
+        arguments = (keys.SPEND_SECONDS, _ANY, _ANY, "", 0, 0, _reservation_name(todo), _sum_tokens(cost), cost.nanos)
         await self._scripts.run("spend", [_spend_key(todo, day)], [*arguments, int(_is_capped(day))])
 
 
@@ -57,7 +57,7 @@ def _reservation_name(todo: FactTodo) -> str:
     return f"facts:{todo.event_id}"
 
 
-def _tokens(cost: Cost) -> int:
+def _sum_tokens(cost: Cost) -> int:
     return cost.input_tokens + cost.output_tokens
 
 

@@ -47,7 +47,7 @@ class RedisForgetting(Forgetting):
             return await self._all_of(request.tenant)
         counts = await self._rows_of(request)
         if request.scope is ForgetScope.SESSION:
-            counts |= await self._conversation(request.tenant, request.subject)
+            counts |= await self._forget_session(request.tenant, request.subject)
         return counts
 
     async def is_under_way(self, request: ForgetRequest) -> bool:
@@ -104,7 +104,7 @@ class RedisForgetting(Forgetting):
         for _ in range(_TIMES):
             stored = await self._read_stored(request.tenant)
             leaving = removal(request, stored)
-            commands = _commands(keys.learned_keys(request.tenant), leaving)
+            commands = _list_commands(keys.learned_keys(request.tenant), leaving)
             read = Versions(rows=stored.version)
             if leaving == Removal() or await change_learned(self._scripts, request.tenant, commands, read):
                 return leaving.counts
@@ -128,7 +128,7 @@ class RedisForgetting(Forgetting):
             todos={event: todo for event, row in todos.items() if (todo := FactTodo.read_row(row))},
         )
 
-    async def _conversation(self, tenant: str, session_id: str) -> Mapping[str, int]:
+    async def _forget_session(self, tenant: str, session_id: str) -> Mapping[str, int]:
         """Remove what the session remembers, in Redis and the archive; ``session_busy`` if it has work now."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = [session.session, session.open, session.lease, partition.idle]
@@ -145,7 +145,7 @@ class RedisForgetting(Forgetting):
         return {"conversations": 1} if gone else {}
 
 
-def _commands(names: keys.LearnedKeys, leaving: Removal) -> Iterator[LearnedCommand]:
+def _list_commands(names: keys.LearnedKeys, leaving: Removal) -> Iterator[LearnedCommand]:
     for name, texts in ((names.cases, leaving.cases), (names.knowledge, leaving.facts)):
         yield from (("LREM", name, (0, text)) for text in texts)
     yield "HDEL", names.fact_todos, leaving.todos
@@ -161,11 +161,11 @@ def _has_unsettled_entries(groups: object, newest: object, pending: Sequence[obj
         return False
     last = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest)]
     given = [str(group["last-delivered-id"]) for group in cast("list[dict[str, object]]", groups)]
-    if last and (not given or any(one != last[0] and _ms(one) <= asked_ms for one in given)):
+    if last and (not given or any(one != last[0] and _parse_ms(one) <= asked_ms for one in given)):
         return True
     summaries = [cast("dict[str, str | None]", one) for one in pending if isinstance(one, dict)]
-    return any(first and _ms(first) <= asked_ms for first in (summary["min"] for summary in summaries))
+    return any(first and _parse_ms(first) <= asked_ms for first in (summary["min"] for summary in summaries))
 
 
-def _ms(entry_id: str) -> int:
+def _parse_ms(entry_id: str) -> int:
     return int(entry_id.partition("-")[0])

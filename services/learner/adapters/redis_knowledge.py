@@ -125,9 +125,9 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
         rest = [names.accuracy, names.fact_todos, names.memory]
         calls: list[tuple[str, list[str], list[Argument]]]
-        calls = [("remember", [*first, *rest], _arguments(change, version))]
+        calls = [("remember", [*first, *rest], _list_arguments(change, version))]
         if change.todos:
-            calls.append(("queue_due", *_queueing(change.tenant, [todo.event_id for todo in change.todos])))
+            calls.append(("queue_due", *_build_queueing(change.tenant, [todo.event_id for todo in change.todos])))
         replies = await self._scripts.run_all(calls)
         with telling_spoiled():
             for refusal in replies:
@@ -136,14 +136,14 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         return replies[0] == 1
 
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
-        await self._scripts.run("queue_due", *_queueing(tenant, event_ids))
+        await self._scripts.run("queue_due", *_build_queueing(tenant, event_ids))
 
 
-def _queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
+def _build_queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
     return [keys.FACT_FINDING], ["NX", 0, *(keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids)]
 
 
-def _arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
+def _list_arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
     todos = {todo.event_id: todo.stored_json() for todo in change.todos}
     known_ms, expiry_ms = keys.APPLIED_SECONDS * 1000, int(ENTITY_LASTS.total_seconds() * 1000)
     arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT]

@@ -76,7 +76,7 @@ class RedisCaseRepository(CaseRepository):
 
     async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
         found = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.learned_keys(tenant).seeded))
-        return {name: _version(told) for name, told in found.items()}
+        return {name: _read_version(told) for name, told in found.items()}
 
     async def keep(
         self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
@@ -85,7 +85,7 @@ class RedisCaseRepository(CaseRepository):
         for _ in range(_TRIES):
             asked = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
             known, rows = cast("tuple[str | None, list[str]]", await self._scripts.commands(*asked))
-            if known is not None and _version(known) == loaded.version:
+            if known is not None and _read_version(known) == loaded.version:
                 return None
             log = merge(read_case_log(rows))
             commands: list[LearnedCommand] = [
@@ -102,7 +102,7 @@ def read_case_log(rows: Iterable[str]) -> list[StoredCase]:
     return [StoredCase(text, CaseEntry.read_row(text)) for text in rows]
 
 
-def _version(told: str) -> str:
+def _read_version(told: str) -> str:
     """The version in the row of a loaded object; the result of loading follows it."""
     return told.partition("\n")[0]
 
@@ -131,7 +131,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
         return files.StoredFile(
             files.Versions(digest_of_list(cases), events, version, digest_of_list(facts)),
             read_case_log(cases),
-            _arms(found[3]),
+            _read_arms(found[3]),
             int(events),
             [(row, KnownFact.read_row(row)) for row in facts],
             read_rows(KnownEntity, cast("dict[str, str]", found[5]).items()),
@@ -139,7 +139,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
         )
 
     async def keep(self, tenant: str, brought: files.FileChanges, versions: files.Versions) -> bool:
-        commands = _commands(keys.learned_keys(tenant), brought)
+        commands = _list_commands(keys.learned_keys(tenant), brought)
         return await change_learned(self._scripts, tenant, commands, _versions_to_check(brought, versions))
 
 
@@ -153,7 +153,7 @@ def _versions_to_check(brought: files.FileChanges, versions: files.Versions) -> 
     )
 
 
-def _commands(names: keys.LearnedKeys, brought: files.FileChanges) -> Iterator[LearnedCommand]:
+def _list_commands(names: keys.LearnedKeys, brought: files.FileChanges) -> Iterator[LearnedCommand]:
     for name, texts in ((names.cases, brought.cases), (names.knowledge, brought.facts)):
         if texts is not None:
             yield "DEL", name, ()
@@ -193,7 +193,7 @@ def _flatten(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
     return [word for pair in pairs for word in pair]
 
 
-def _arms(found: object) -> Mapping[files.ArmName, Arm]:
+def _read_arms(found: object) -> Mapping[files.ArmName, Arm]:
     try:
         arms = read_arms(cast("dict[str, str]", found))
     except ValueError as error:

@@ -61,7 +61,7 @@ class RedisOutcomes(Outcomes):
         arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, AT_ONCE]
         arguments.append(" ".join(keys.OUTCOME_GROUPS))
         calls = [
-            ([self._reader(number), self._partitions[number].outcomes], [*arguments, int(number in self._newest)])
+            ([self._name_reader(number), self._partitions[number].outcomes], [*arguments, int(number in self._newest)])
             for number in wanted
         ]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
@@ -74,7 +74,7 @@ class RedisOutcomes(Outcomes):
                 self._newest.pop(number, None)
                 continue
             self._newest[number], self._lines[number] = str(reply[1]), str(reply[2])
-            taken = [_delivery(number, entry) for entry in reply[3:]]
+            taken = [_read_delivery(number, entry) for entry in reply[3:]]
             if len(taken) >= AT_ONCE or any(delivery.tries > 1 for delivery in taken):  # what is new comes after it
                 more.add(number)
             deliveries += taken
@@ -118,7 +118,7 @@ class RedisOutcomes(Outcomes):
 
     async def give_up(self, partitions: Collection[int]) -> None:
         arguments: list[Argument] = [self._owner, 0]
-        calls = [([self._reader(number)], arguments) for number in sorted(partitions)]
+        calls = [([self._name_reader(number)], arguments) for number in sorted(partitions)]
         if calls:
             await self._scripts.run_many("let_go", calls)
 
@@ -126,7 +126,7 @@ class RedisOutcomes(Outcomes):
         """Leave the roster of learners, so that the others take over the partitions read here."""
         await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
 
-    def _reader(self, number: int) -> str:
+    def _name_reader(self, number: int) -> str:
         return self._group.reader_of(self._partitions[number])
 
     async def news(self, partitions: Collection[int], seconds: float) -> Collection[int]:
@@ -156,7 +156,7 @@ class RedisOutcomes(Outcomes):
         return {number for number, row in pairs if row and row[0][0] != self._newest.get(number)}
 
 
-def _delivery(partition: int, entry: Reply) -> Delivery:
+def _read_delivery(partition: int, entry: Reply) -> Delivery:
     entry_id, tries, fields = cast("tuple[str, int, list[str]]", entry)
     said = dict(zip(fields[::2], fields[1::2], strict=True))
     digest, event = read_stored(said.get("o", ""))

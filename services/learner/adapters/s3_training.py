@@ -51,9 +51,9 @@ class S3Training(TrainingBucket):
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in _CHANGED:
                 raise ObjectChanged from error
-            raise self._unavailable(error) from error
+            raise self._translate_error(error) from error
         except (BotoCoreError, OSError) as error:
-            raise self._unavailable(error) from error
+            raise self._translate_error(error) from error
 
-    def _unavailable(self, error: Exception) -> BucketUnavailable:
+    def _translate_error(self, error: Exception) -> BucketUnavailable:
         return BucketUnavailable(f"the bucket {self._bucket} cannot be used: {type(error).__name__}: {error}")

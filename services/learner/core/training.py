@@ -36,11 +36,11 @@ class BadRow(NamedTuple):
     reason: str
 
 
-def _text(value: object) -> object:
+def _read_text(value: object) -> object:
     return value if isinstance(value, str) else "" if value is None else str(value)
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+Text = Annotated[str, BeforeValidator(_read_text)]
 
 
 class _RowPart(BaseModel):
@@ -133,16 +133,16 @@ def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:
     if name.endswith(".jsonl"):
         for number, line in enumerate(content.split(b"\n"), 1):
             if line.strip():
-                yield f"line {number}", _json(line)
+                yield f"line {number}", _parse_json(line)
         return
-    whole = _json(content)
+    whole = _parse_json(content)
     if isinstance(whole, list):
         yield from ((f"row {number}", one) for number, one in enumerate(whole, 1))
     else:
         yield "the object", whole
 
 
-def _json(content: bytes) -> object:
+def _parse_json(content: bytes) -> object:
     """The parsed JSON, or a text on what is wrong with it; a row is never a text."""
     try:
         found: object = json.loads(content)
@@ -165,33 +165,33 @@ def merge_cases(
     """
     known = {entry.case.case_id: entry.case for entry in log if entry.case}
     latest = {case.case_id: case for case in new}
-    wanted = {name: case for name, case in latest.items() if not _same(known.get(name), case)}
+    wanted = {name: case for name, case in latest.items() if not _is_known(known.get(name), case)}
     kept = [entry for entry in log if entry.case and entry.case.case_id not in wanted]
     unread = [entry for entry in log if not entry.case]
-    fresh = sorted(map(as_stored_case, wanted.values()), key=_age)
-    best = _keep_best(list(heapq.merge(kept, fresh, key=_age)), most)
+    fresh = sorted(map(as_stored_case, wanted.values()), key=_read_age)
+    best = _keep_best(list(heapq.merge(kept, fresh, key=_read_age)), most)
     return [*best, *unread[: most - len(best)]]
 
 
 def _keep_best(entries: list[outcomes.StoredCase], most: int) -> list[outcomes.StoredCase]:
     if len(entries) <= most:
         return entries
-    places = sorted(range(len(entries)), key=lambda place: (-_quality(entries[place]), place))
+    places = sorted(range(len(entries)), key=lambda place: (-_read_quality(entries[place]), place))
     return [entries[place] for place in sorted(places[:most])]
 
 
-def _same(known: CaseEntry | None, new: CaseEntry) -> bool:
+def _is_known(known: CaseEntry | None, new: CaseEntry) -> bool:
     """Whether the known case says the same and was learned no earlier."""
     if known is None or new.at > known.at:
         return False
     return known.model_copy(update={"at": new.at, "session_id": new.session_id}) == new
 
 
-def _age(entry: outcomes.StoredCase) -> float:
+def _read_age(entry: outcomes.StoredCase) -> float:
     return -entry.case.at.timestamp() if entry.case else 0.0
 
 
-def _quality(entry: outcomes.StoredCase) -> float:
+def _read_quality(entry: outcomes.StoredCase) -> float:
     return entry.case.quality if entry.case else 0.0
 
 

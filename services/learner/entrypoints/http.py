@@ -72,7 +72,7 @@ class LearnerGauges(Reading):
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
             metrics.add(names.OUTCOMES_APPLIED, self._growth_of(result, getattr(counts, result)), result=result)
-        for what, count in _figures(self._memory()):
+        for what, count in _list_figures(self._memory()):
             metrics.add(names.FACTS_FOUND, self._growth_of(f"memory {what}", count), what=what)
 
     def _growth_of(self, name: str, count: int) -> int:
@@ -80,9 +80,9 @@ class LearnerGauges(Reading):
         return max(0, count - before)
 
 
-def _figures(told: Mapping[str, JsonValue], stem: str = "") -> Iterator[tuple[str, int]]:
+def _list_figures(told: Mapping[str, JsonValue], stem: str = "") -> Iterator[tuple[str, int]]:
     for name, value in told.items():
         if isinstance(value, dict):
-            yield from _figures(value, f"{stem}{name}_")
+            yield from _list_figures(value, f"{stem}{name}_")
         elif isinstance(value, int):
             yield f"{stem}{name}", value

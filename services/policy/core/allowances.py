@@ -14,7 +14,7 @@ def allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> 
     """What holds for each tool that a rule covers. Raises ``TooMuch`` for a request over the service's bounds."""
     _refuse_too_much(request, prepared)
     earlier = earlier_calls(request.history)
-    found = (_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
+    found = (_judge_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
     return contracts.Allowances(
         tools=tuple(allowance for allowance in found if allowance),
         problems=prepared.problems,
@@ -22,7 +22,7 @@ def allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> 
     )
 
 
-def _allowance(
+def _judge_allowance(
     offered: contracts.OfferedTool,
     ready: Sequence[ReadyPolicy],
     earlier: Sequence[Earlier],

@@ -112,11 +112,11 @@ def decider(node: Node) -> Decide:
     """A closure that decides a condition for a context: true, false or unknown. It raises ``ConditionError``."""
     match node:
         case SignNode("&&" | "||" as sign, terms):
-            return _junction(tuple(map(decider, terms)), settles=sign == "||")
+            return _join_terms(tuple(map(decider, terms)), settles=sign == "||")
         case SignNode("!", (FieldReference((name,)) as field,)):
-            return _flag(name, False, _opposite(_locate(truth, (field,), field.position)))
+            return _test_flag(name, False, _negate_term(_locate(truth, (field,), field.position)))
         case SignNode("!", (operand,)):
-            return _opposite(decider(operand))
+            return _negate_term(decider(operand))
         case SignNode(sign, operands):
             general = _locate(OPERATORS[sign], operands, node.position)
             match operands:
@@ -127,17 +127,17 @@ def decider(node: Node) -> Decide:
                     return _fast_path(name, str, getattr(text, _OF_TEXTS[sign]), general)
             return general
         case FieldReference((name,)):
-            return _flag(name, True, _locate(truth, (node,), node.position))
+            return _test_flag(name, True, _locate(truth, (node,), node.position))
         case _:
             return _locate(truth, (node,), node.position)
 
 
-def _junction(terms: Sequence[Decide], *, settles: bool) -> Decide:
+def _join_terms(terms: Sequence[Decide], *, settles: bool) -> Decide:
     """A closure for ``||`` or ``&&``; ``settles`` is the value of a term that decides the whole."""
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2  # in halves, so that two thousand terms are eleven calls deep
-    first, second = _junction(terms[:half], settles=settles), _junction(terms[half:], settles=settles)
+    first, second = _join_terms(terms[:half], settles=settles), _join_terms(terms[half:], settles=settles)
 
     def decide_terms(context: Context) -> Truth:
         value = first(context)
@@ -149,7 +149,7 @@ def _junction(terms: Sequence[Decide], *, settles: bool) -> Decide:
     return decide_terms
 
 
-def _opposite(decide: Decide) -> Decide:
+def _negate_term(decide: Decide) -> Decide:
     def decide_opposite(context: Context) -> Truth:
         value = decide(context)
         return UNKNOWN if value is UNKNOWN else not value
@@ -157,7 +157,7 @@ def _opposite(decide: Decide) -> Decide:
     return decide_opposite
 
 
-def _flag(name: str, wanted: bool, decide: Decide) -> Decide:
+def _test_flag(name: str, wanted: bool, decide: Decide) -> Decide:
     """A closure for a field used as a boolean, ``wanted`` or not. ``decide`` handles values that are not booleans."""
 
     def is_as_wanted(context: Context) -> Truth:
@@ -181,7 +181,7 @@ def _fast_path(name: str, kind: type, holds: Callable[[object], bool], general: 
 
 def _locate(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
     """A closure that compares operands and adds ``position`` to its errors."""
-    readers = tuple(map(_reader, operands))
+    readers = tuple(map(_make_reader, operands))
 
     def compare_or_locate(context: Context) -> Truth:
         try:
@@ -192,7 +192,7 @@ def _locate(compare: Callable[..., Truth], operands: Sequence[Node], position: i
     return compare_or_locate
 
 
-def _reader(node: Node) -> Callable[[Context], Value]:
+def _make_reader(node: Node) -> Callable[[Context], Value]:
     match node:
         case Constant(value):
             return lambda _: value

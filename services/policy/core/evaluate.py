@@ -44,7 +44,7 @@ def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contr
         call.call_id: tuple(ready.policy.id for ready, looked in seen if _rules_call(ready, call, looked[number]))
         for number, call in enumerate(request.calls)
     }
-    return _verdict(request, prepared, found, ruled)
+    return _build_verdict(request, prepared, found, ruled)
 
 
 def _rules_call(ready: ReadyPolicy, call: contracts.CallContext, scene: CallScene) -> bool:
@@ -53,7 +53,7 @@ def _rules_call(ready: ReadyPolicy, call: contracts.CallContext, scene: CallScen
     return any(about_tools) or applies_to_call(ready.rules_of_calls, scene)
 
 
-def _verdict(
+def _build_verdict(
     request: contracts.EvaluateRequest,
     prepared: ReadyPolicies,
     found: Sequence[Finding],
@@ -70,7 +70,7 @@ def _verdict(
         passed=not (blocked or escalate or problems or refusals),
         requires_approval=RuleAction.REQUIRE_APPROVAL in actions,
         escalate=escalate,
-        escalation_level=_highest(triggered),
+        escalation_level=_find_highest_level(triggered),
         blocked=blocked,
         triggered_rules=tuple(triggered),
         indeterminate=tuple(dict.fromkeys(undecided)),
@@ -93,7 +93,7 @@ def _of_kind(kind: type[_Kind], found: Iterable[object]) -> list[_Kind]:
     return [one for one in found if isinstance(one, kind)]
 
 
-def _highest(triggered: Iterable[contracts.TriggeredRule]) -> str | None:
+def _find_highest_level(triggered: Iterable[contracts.TriggeredRule]) -> str | None:
     levels = [Level.parse(rule.level) for rule in triggered if rule.level]
     return max(levels).word if levels else None
 
@@ -114,7 +114,7 @@ def _history_hash(request: contracts.EvaluateRequest) -> str | None:
 
 def _refuse_too_much_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> None:
     """Raises ``TooMuch`` if rules times calls would keep the service from its other callers."""
-    if (work := _work(request, prepared)) > MAX_WORK:
+    if (work := _count_work(request, prepared)) > MAX_WORK:
         calls = max(1, len(request.calls))
         sentence = f"{prepared.rules} rules over {calls} calls are too much: {work} steps, {MAX_WORK} allowed"
         raise TooMuch(sentence, "calls")
@@ -131,7 +131,7 @@ def _refuse_too_much_searching(text: str | None, prepared: ReadyPolicies) -> Non
         raise TooMuch(f"a text of {len(text)} characters is too long for {prepared.keywords} keywords", "text")
 
 
-def _work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> int:
+def _count_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> int:
     calls = max(1, len(request.calls))
     names = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)

@@ -69,10 +69,10 @@ def scenes(policy: Policy, request: EvaluateRequest) -> tuple[CallScene, ...]:
     context = {**policy.context, **request.context}
     if not request.calls:
         return (CallScene(None, request.binding, context),)
-    return tuple(_scene(policy, context, call, request.binding) for call in request.calls)
+    return tuple(_build_scene(policy, context, call, request.binding) for call in request.calls)
 
 
-def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -> CallScene:
+def _build_scene(policy: Policy, context: Context, call: CallContext, binding: bool) -> CallScene:
     known: Context = {**context, **call.fields, "tool": call.tool, "call_id": call.call_id}
     if not binding:
         return CallScene(call, binding, known)
@@ -100,7 +100,7 @@ def applies_to_call(rules: RulesOfCalls, scene: CallScene) -> bool:
     may_apply = rules.all
     if scene.call is not None and scene.unknown is not None:
         may_apply = rules.find_applicable(_read_stated(scene), {*scene.call.fields, *scene.unknown})
-    return any(_is_in_force(ready, scene) and _applies(ready, scene) for ready in may_apply)
+    return any(_is_in_force(ready, scene) and _applies_to_call(ready, scene) for ready in may_apply)
 
 
 def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
@@ -111,7 +111,7 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
         return False
 
 
-def _applies(ready: ReadyRule, scene: CallScene) -> bool:
+def _applies_to_call(ready: ReadyRule, scene: CallScene) -> bool:
     """Whether the rule concerns the scene's call; always, if the sender does not tell the call's unknown fields."""
     if scene.unknown is None or scene.call is None:
         return True
@@ -171,7 +171,7 @@ def _find_in_scene(ready: ReadyRule, scene: CallScene) -> Iterator[Finding]:
 def _waits_for_unknown(ready: ReadyRule, scene: CallScene) -> bool:
     """Whether an unknown field makes the call wait; a notice waits only for a rule that names it."""
     is_change = scene.unknown is None or scene.call is None or scene.call.tool_class is ToolClass.CHANGE
-    return _applies(ready, scene) and (is_change or ready.states_calls)
+    return _applies_to_call(ready, scene) and (is_change or ready.states_calls)
 
 
 def _forbids_to_all(ready: ReadyRule, scene: CallScene) -> bool:

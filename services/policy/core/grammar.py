@@ -163,15 +163,15 @@ class _Parser:
 
     def _parse_comparison(self) -> Node:
         left, (_, sign, position) = self._parse_operand(), self._next
-        if not self._compares():
+        if not self._is_comparison():
             return left
         self._advance()
         right = self._parse_choices() if sign == "in" else self._parse_operand()
-        if self._compares():
+        if self._is_comparison():
             raise ConditionError(f"{self._next}: comparisons do not chain; join them with &&", self._next.position)
         return SignNode(sign, (left, right), position)
 
-    def _compares(self) -> bool:
+    def _is_comparison(self) -> bool:
         return self._next.kind in ("SIGN", "NAME") and self._next.text in _COMPARISONS
 
     def _parse_operand(self) -> Node:

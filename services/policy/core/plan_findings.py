@@ -67,10 +67,10 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
     shown = {name: rules.shorten_value(value) for name, value in values.items()}
     match ready.kind:
         case contracts.ToolRuleKind.NEVER:
-            return _refusal(ready, call)
+            return _build_refusal(ready, call)
         case contracts.ToolRuleKind.AT_MOST:
             used = session_calls.count_used(ready, earlier, scene.context)
-            return _refusal(ready, call, {**shown, "calls": used}) if used >= ready.limit else None
+            return _build_refusal(ready, call, {**shown, "calls": used}) if used >= ready.limit else None
         case contracts.ToolRuleKind.ONLY_AFTER:
             opening = session_calls.preconditions(ready, earlier, scene.context)
             if any(before.outcome is contracts.CallOutcome.SUCCEEDED for before in opening):
@@ -79,7 +79,7 @@ def _find_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding
             return (
                 contracts.CallPrerequisite(**_describe(ready, call), any_of=ids)
                 if ids
-                else _refusal(ready, call, shown)
+                else _build_refusal(ready, call, shown)
             )
         case contracts.ToolRuleKind.ONLY_WHEN if ready.condition:
             return _check_condition(ready, ready.condition, planned)
@@ -103,9 +103,9 @@ def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _Plann
         return _find_in_doubt(ready, planned, condition.missing(scene.context))
     values = rules.shown_values(condition, scene.context)
     if not decision:
-        return _refusal(ready, planned.call, values)
+        return _build_refusal(ready, planned.call, values)
     if scene.proven is not None and not is_proven(condition, scene.proven, expected=True):
-        return _refusal(ready, planned.call, values, rules.RESTS_ON_THE_REQUEST)
+        return _build_refusal(ready, planned.call, values, rules.RESTS_ON_THE_REQUEST)
     return None
 
 
@@ -114,10 +114,10 @@ def _find_in_doubt(
 ) -> contracts.CallRefusal | rules.WaitingRule:
     if not planned.scene.binding:
         return rules.WaitingRule(ready.rule.id)
-    return _refusal(ready, planned.call, {}, rules.cannot_be_decided(missing))
+    return _build_refusal(ready, planned.call, {}, rules.cannot_be_decided(missing))
 
 
-def _refusal(
+def _build_refusal(
     ready: ReadyToolRule, call: contracts.CallContext, values: Context | None = None, in_doubt: str = ""
 ) -> contracts.CallRefusal:
     about = _describe(ready, call)

@@ -77,7 +77,7 @@ def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str |
     """Parse and measure policies. ``named``: their hash, if known. Raises ``TooMuch`` for too much text."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
-    ready = tuple(_ready(policy, conditions, problems) for policy in policies)
+    ready = tuple(_prepare_policy(policy, conditions, problems) for policy in policies)
     conditional = [rule for policy in ready for rule in policy.rules.all]
     about_tools = [rule for policy in ready for rule in policy.tool_rules]
     about_text = [rule for policy in ready for rule in policy.texts.rules]
@@ -96,14 +96,14 @@ def prepare(policies: Sequence[Policy], conditions: ConditionCache, named: str |
 
 def refuse_too_much_text(policies: Sequence[Policy]) -> None:
     """Raises ``TooMuch`` if rules or patterns have too many characters, before any is parsed."""
-    if (text := sum(size for policy in policies for size in _sizes(policy))) > MAX_TEXT:
+    if (text := sum(size for policy in policies for size in _list_sizes(policy))) > MAX_TEXT:
         raise TooMuch(f"the rules have {text} characters; the limit is {MAX_TEXT}", "policies")
     patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)
     if patterns > MAX_PATTERNS:
         raise TooMuch(f"the patterns have {patterns} characters; the limit is {MAX_PATTERNS}", "policies")
 
 
-def _ready(policy: Policy, conditions: ConditionCache, problems: list[PolicyProblem]) -> ReadyPolicy:
+def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[PolicyProblem]) -> ReadyPolicy:
     def make_or_report(rule_id: str, make: Callable[..., _T], *given: object) -> list[_T]:
         """The result of ``make`` in a list; empty, with a problem noted, if the rule is wrong."""
         try:
@@ -130,7 +130,7 @@ def _ready(policy: Policy, conditions: ConditionCache, problems: list[PolicyProb
     return ReadyPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), for_tools, about_text)
 
 
-def _sizes(policy: Policy) -> Iterator[int]:
+def _list_sizes(policy: Policy) -> Iterator[int]:
     yield len(policy.id) * (1 + len(policy.rules) + len(policy.tool_rules) + len(policy.text_rules))
     for rule in policy.rules:
         yield len(rule.id) + len(rule.condition) + len(rule.reason or "")

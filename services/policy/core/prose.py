@@ -192,7 +192,7 @@ _FREE = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order": 
 def figures_of(condition: Condition) -> tuple[Decimal, ...]:
     """The numbers that a condition compares with, written as a number or as a text."""
     found = [part.value for part in parts(condition.tree) if isinstance(part, Constant)]
-    return tuple(number for value in found if (number := _number(value)) is not None)
+    return tuple(number for value in found if (number := _read_number(value)) is not None)
 
 
 def missing_figures(wanted: Sequence[Decimal], said: Sequence[str]) -> list[str]:
@@ -224,7 +224,7 @@ def _number_of(word: str) -> Decimal | None:
     return amount.number * scale if amount else None
 
 
-def _number(value: object) -> Decimal | None:
+def _read_number(value: object) -> Decimal | None:
     if isinstance(value, Decimal):
         return value
     amount = amount_of(value) if isinstance(value, str) else None

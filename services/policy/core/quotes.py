@@ -52,7 +52,7 @@ def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
     start = position = 0
     for line in source.splitlines(keepends=True):
         heading = _HEADING.match(line)
-        if heading or _begins(line):
+        if heading or _starts_block(line):
             yield start, position
             marker = _MARKER.match(line)
             start = position + (len(line) if heading else marker.end() if marker else 0)
@@ -60,7 +60,7 @@ def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
     yield start, position
 
 
-def _begins(line: str) -> bool:
+def _starts_block(line: str) -> bool:
     """Whether a line starts a new block, rather than going on with the line before it."""
     text = line.strip()
     return not text or not text[0].islower() or _MARKER.match(line) is not None
@@ -69,12 +69,12 @@ def _begins(line: str) -> bool:
 def _in_block(source: str, start: int, end: int) -> Iterator[Sentence]:
     for mark in _END.finditer(source, start, end):
         if not _SHORTENED.search(source, max(0, mark.end() - _LONGEST_SHORTENED), mark.end()):
-            yield _sentence(source, start, mark.end())
+            yield _build_sentence(source, start, mark.end())
             start = mark.end()
-    yield _sentence(source, start, end)
+    yield _build_sentence(source, start, end)
 
 
-def _sentence(source: str, start: int, end: int) -> Sentence:
+def _build_sentence(source: str, start: int, end: int) -> Sentence:
     return Sentence(" ".join(source[start:end].split()), start, end)
 
 

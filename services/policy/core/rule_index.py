@@ -116,12 +116,12 @@ class _Looks:
             return self.numbers
         found = [*self._equal.get(value, ())]
         if not isinstance(value, str | bool):
-            found += [number for _, number in self._over[: bisect_right(self._over, value, key=_literal)]]
-            found += [number for _, number in self._under[bisect_left(self._under, value, key=_literal) :]]
+            found += [number for _, number in self._over[: bisect_right(self._over, value, key=_read_literal)]]
+            found += [number for _, number in self._under[bisect_left(self._under, value, key=_read_literal) :]]
         return found
 
 
-def _literal(one: tuple[Decimal, int]) -> Decimal:
+def _read_literal(one: tuple[Decimal, int]) -> Decimal:
     return one[0]
 
 

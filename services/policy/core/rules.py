@@ -109,7 +109,7 @@ def ready_rule(policy: contracts.Policy, rule: contracts.Rule, conditions: Condi
     _check_approvers(rule, action)
     condition = conditions.get(rule.condition)
     looks_at = tuple(field for field in condition.fields if field.path[0] not in _EVERY_CALL_HAS)
-    return ReadyRule(policy.id, rule, action, _level(rule, action), condition, _states_calls(condition), looks_at)
+    return ReadyRule(policy.id, rule, action, _find_level(rule, action), condition, _states_calls(condition), looks_at)
 
 
 def _states_calls(condition: Condition) -> bool:
@@ -139,7 +139,7 @@ def _check_approvers(rule: contracts.Rule, action: RuleAction) -> None:
         raise ValueError(f"approvers is {rule.approvers}; it is from 1 to {MOST_APPROVERS}")
 
 
-def _level(rule: contracts.Rule, action: RuleAction) -> Level | None:
+def _find_level(rule: contracts.Rule, action: RuleAction) -> Level | None:
     if rule.level is not None:
         return Level.parse(rule.level)
     return None if action is RuleAction.BLOCK else Level.MANAGER

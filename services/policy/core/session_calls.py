@@ -58,14 +58,14 @@ def preconditions(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Con
 
 def _agree(per: Paths, fields: Context, context: Context, *, if_missing: bool) -> bool:
     pairs = [(value_at(fields, path), value_at(context, path)) for path in per]
-    return all(_same(value, wanted) if _is_single(value) else if_missing for value, wanted in pairs)
+    return all(_are_equal(value, wanted) if _is_single(value) else if_missing for value, wanted in pairs)
 
 
 def _is_single(value: Value) -> bool:
     return not (value is None or isinstance(value, UnknownTruth | list | dict))
 
 
-def _same(left: Value, right: Value) -> bool:
+def _are_equal(left: Value, right: Value) -> bool:
     """Whether two values are equal as ``==`` in conditions; lists and objects never are."""
     try:
         return equal(left, right) is True
@@ -79,7 +79,7 @@ def is_confirmed(call: CallContext, context: Context, level: Level | None, given
         yes.tool == call.tool
         and yes.call_id in (None, call.call_id)
         and reaches(yes, level)
-        and all(name in context and _same(context[name], value) for name, value in yes.fields.items())
+        and all(name in context and _are_equal(context[name], value) for name, value in yes.fields.items())
         for yes in given
     )
 

@@ -110,13 +110,13 @@ def _compile_pattern(text: str) -> TextPattern | str:
     if text.lower().count("\\p") > MAX_CLASSES:
         return f"it has more than {MAX_CLASSES} classes by Unicode property"
     try:
-        compiled = cast(_Compiled, re2.compile(text, _options()))
+        compiled = cast(_Compiled, re2.compile(text, _build_options()))
     except re2.error as error:
-        return f"{_cause(error)} (look-around and back references do not exist here)"
+        return f"{_describe_cause(error)} (look-around and back references do not exist here)"
     return TextPattern(compiled, compiled.programsize)
 
 
-def _options() -> object:
+def _build_options() -> object:
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
@@ -124,7 +124,7 @@ def _options() -> object:
     return options
 
 
-def _cause(error: Exception) -> str:
+def _describe_cause(error: Exception) -> str:
     cause: object = error.args[0] if error.args else "not readable"
     return cause.decode(errors="replace") if isinstance(cause, bytes) else str(cause)
 

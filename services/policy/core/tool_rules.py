@@ -57,9 +57,9 @@ class ReadyToolRule(NamedTuple):
 
     def reason(self, tool: str) -> str:
         """The rule's own reason, or its meaning in words, for whoever planned the call."""
-        return self.rule.reason or f"{tool} {self._meaning()}"
+        return self.rule.reason or f"{tool} {self._describe_meaning()}"
 
-    def _meaning(self) -> str:
+    def _describe_meaning(self) -> str:
         each = f" for the same {' and '.join(self.rule.per)}" if self.rule.per else ""
         match self.kind:
             case ToolRuleKind.AT_MOST:
@@ -88,10 +88,10 @@ def ready_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) 
         rule=rule,
         kind=kind,
         matches=matching(rule.tool),
-        limit=_limit(rule),
+        limit=_read_limit(rule),
         successes_only=_what_counts(rule) is WhatCounts.SUCCESSES,
-        per=_paths(rule),
-        condition=_condition(rule, kind, conditions),
+        per=_read_paths(rule),
+        condition=_read_condition(rule, kind, conditions),
         level=None if rule.level is None else Level.parse(rule.level),
     )
 
@@ -147,20 +147,20 @@ def _what_counts(rule: ToolRule) -> WhatCounts:
     return WhatCounts.CALLS if rule.counting is None else word_of(WhatCounts, "counting", rule.counting)
 
 
-def _limit(rule: ToolRule) -> int:
+def _read_limit(rule: ToolRule) -> int:
     if rule.limit is not None and rule.limit < 1:
         raise ValueError("the limit is at least 1; a tool that is never called has kind never")
     return 1 if rule.limit is None else rule.limit
 
 
-def _paths(rule: ToolRule) -> tuple[tuple[str, ...], ...]:
+def _read_paths(rule: ToolRule) -> tuple[tuple[str, ...], ...]:
     paths = tuple(tuple(name.split(".")) for name in rule.per)
     if len(paths) > MAX_PER or not all(all(path) for path in paths):
         raise ValueError(f"'per' holds at most {MAX_PER} names of fields")
     return paths
 
 
-def _condition(rule: ToolRule, kind: ToolRuleKind, conditions: ConditionCache) -> Condition | None:
+def _read_condition(rule: ToolRule, kind: ToolRuleKind, conditions: ConditionCache) -> Condition | None:
     if kind is not ToolRuleKind.ONLY_WHEN:
         return None
     if rule.condition is None:

@@ -79,7 +79,7 @@ def equal(left: Value, right: Value) -> Truth:
     """``==``: numbers by value, a text equals a number that it spells; other types are never equal."""
     same = identical(left, right)
     if same is False and isinstance(left, str) is not isinstance(right, str):
-        first, second = _number(left), _number(right)
+        first, second = _read_number(left), _read_number(right)
         return first is not None and first == second
     return same
 
@@ -109,7 +109,7 @@ def _in_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
     """``< <= > >=``: two numbers by value, two plain texts by character. Raises ``TypeClash`` for other types."""
     if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
-    first, second, why = _number(left), _number(right), ""
+    first, second, why = _read_number(left), _read_number(right), ""
     if isinstance(left, str) and isinstance(right, str):
         if first is None and second is None:
             return holds(left, right)
@@ -139,7 +139,7 @@ OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
 }
 
 
-def _number(value: Value) -> int | Decimal | None:
+def _read_number(value: Value) -> int | Decimal | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | Decimal):

@@ -90,7 +90,7 @@ def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Mode
         return model.model_validate({**document, **ready})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    path = _path(document, first["loc"])
+    path = _find_path(document, first["loc"])
     sentence = _NO_VALUE if _is_about_a_value(path) else first["msg"]
     if first["type"] == "missing":
         path, sentence = [*path, str(first["loc"][-1])], "a value is required"
@@ -126,7 +126,7 @@ def _is_about_a_value(path: Sequence[str]) -> bool:
     return "context" in path or ("fields" in path and path[0] in ("calls", "history", "confirmations"))
 
 
-def _path(document: Json, places: Sequence[str | int]) -> list[str]:
+def _find_path(document: Json, places: Sequence[str | int]) -> list[str]:
     """The part of an error's location that exists in the document, without the names of alternatives behind it."""
     path: list[str] = []
     for place in places:
@@ -174,24 +174,24 @@ def application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = 
     @app.post("/v1/evaluate", response_model=Verdict, responses=refusals, openapi_extra=about_plans)
     async def evaluate_rules(request: Request) -> Response:
         """Decide rules over a context, over each planned call, and over the task's text."""
-        return _answer(_verdict(await document_of(request, max_body_bytes), None, held, meter))
+        return _answer(_reach_verdict(await document_of(request, max_body_bytes), None, held, meter))
 
     @app.post("/v1/allowances", response_model=Allowances, responses=refusals, openapi_extra=about_tools)
     async def allow(request: Request) -> Response:
         """Say what a turn may do with tools that it calls without a plan."""
-        return _answer(_allowances(await document_of(request, max_body_bytes), None, held))
+        return _answer(_judge_allowances(await document_of(request, max_body_bytes), None, held))
 
     by_hash = "/v1/policies/{policy_hash}"
 
     @app.post(f"{by_hash}/evaluate", response_model=Verdict, responses=or_unknown, openapi_extra=about_plans)
     async def evaluate_known_rules(policy_hash: str, request: Request) -> Response:
         """The same under policies that were sent before; 404 where they are not known, or not any more."""
-        return _answer(_verdict(await document_of(request, max_body_bytes), policy_hash, held, meter))
+        return _answer(_reach_verdict(await document_of(request, max_body_bytes), policy_hash, held, meter))
 
     @app.post(f"{by_hash}/allowances", response_model=Allowances, responses=or_unknown, openapi_extra=about_tools)
     async def allow_by_known_rules(policy_hash: str, request: Request) -> Response:
         """The same under policies that were sent before; 404 where they are not known, or not any more."""
-        return _answer(_allowances(await document_of(request, max_body_bytes), policy_hash, held))
+        return _answer(_judge_allowances(await document_of(request, max_body_bytes), policy_hash, held))
 
     @app.post(
         "/v1/prose/check", response_model=ProseAnswer, responses=refusals, openapi_extra=request_body(ProseRequest)
@@ -217,12 +217,12 @@ def _answer(message: PolicyContract) -> Response:
     return Response(message.to_json(), media_type="application/json")
 
 
-def _allowances(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> Allowances:
+def _judge_allowances(document: JsonObject, policy_hash: str | None, held: PreparedPolicies) -> Allowances:
     prepared = prepared_policies(document, policy_hash, held)
     return allowances(read_as(AllowanceRequest, document, policies=()), prepared)
 
 
-def _verdict(document: JsonObject, policy_hash: str | None, held: PreparedPolicies, meter: Meter) -> Verdict:
+def _reach_verdict(document: JsonObject, policy_hash: str | None, held: PreparedPolicies, meter: Meter) -> Verdict:
     began = perf_counter()
     prepared = prepared_policies(document, policy_hash, held)
     asked = read_as(EvaluateRequest, document, policies=())

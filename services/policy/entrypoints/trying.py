@@ -49,7 +49,7 @@ def check(arguments: Sequence[str]) -> int:
         "unknown_fields": [*unread],
         "fields": [{"field": one.field, "problem": one.problem} for one in fields],
         "prose_policies": [*prose],
-        "rules": [rule for policy in policies for rule in _rules(policy)],
+        "rules": [rule for policy in policies for rule in _list_rules(policy)],
         "details": loads(verdict.to_json()),
     }
     sys.stdout.write(dumps(said) + "\n")
@@ -115,15 +115,14 @@ def _without_texts(policy: Policy) -> Policy:
     return policy.model_copy(update={"text_rules": (), "text_default": "allow"})
 
 
-def _rules(policy: Policy) -> list[Json]:
+def _list_rules(policy: Policy) -> list[Json]:
     """Every rule as one row: what it is about, and what it does; then the defaults that do not allow."""
     rules: list[Json] = []
     for rule in policy.rules:
-        rules.append(
-            _rule_row(policy, rule.id, "condition", rule.condition, _effect(rule.action, rule, ("level", "approvers")))
-        )
+        effect = _format_effect(rule.action, rule, ("level", "approvers"))
+        rules.append(_rule_row(policy, rule.id, "condition", rule.condition, effect))
     for tool_rule in policy.tool_rules:
-        effect = _effect(tool_rule.kind, tool_rule, ("limit", "counting", "after", "condition", "level", "per"))
+        effect = _format_effect(tool_rule.kind, tool_rule, ("limit", "counting", "after", "condition", "level", "per"))
         rules.append(_rule_row(policy, tool_rule.id, "tool", tool_rule.tool, effect))
     for text_rule in policy.text_rules:
         words = text_rule.pattern or ", ".join(text_rule.keywords)
@@ -135,14 +134,14 @@ def _rules(policy: Policy) -> list[Json]:
     return rules
 
 
-def _effect(word: str, rule: Rule | ToolRule, names: Sequence[str]) -> str:
+def _format_effect(word: str, rule: Rule | ToolRule, names: Sequence[str]) -> str:
     """A rule's action with its further settings, and whether it only reports or acts only if known."""
-    said = [f"{name} {_plain(getattr(rule, name))}" for name in names if getattr(rule, name) not in (None, ())]
+    said = [f"{name} {_format_value(getattr(rule, name))}" for name in names if getattr(rule, name) not in (None, ())]
     known = "(if known)" if isinstance(rule, Rule) and rule.if_known else ""
     return " ".join(filter(None, [word, ", ".join(said), "(report only)" if rule.report_only else "", known]))
 
 
-def _plain(value: object) -> str:
+def _format_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
@@ -184,7 +183,7 @@ def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
     documents = value.get("policies", [value]) if isinstance(value, dict) else value
     if not isinstance(documents, list) or not documents:
         raise UnreadableDocument(f"{file} holds no policy: it is an object with rules, or a list of such objects")
-    policies = tuple(_policy(file, document, number) for number, document in enumerate(documents, 1))
+    policies = tuple(_read_policy(file, document, number) for number, document in enumerate(documents, 1))
     unread = [name for document in documents if isinstance(document, dict) for name in strange_fields(document)]
     return WrittenPolicies(policies, tuple(unread))
 
@@ -232,7 +231,7 @@ def value_in(file: Path) -> Json:
         raise UnreadableDocument(f"{file} cannot be read: {error}") from None
 
 
-def _policy(file: Path, document: Json, number: int) -> Policy:
+def _read_policy(file: Path, document: Json, number: int) -> Policy:
     if not isinstance(document, dict):
         raise UnreadableDocument(f"{file}: policy {number} is no object")
     try:

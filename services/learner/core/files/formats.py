@@ -105,7 +105,7 @@ def read_arms(content: JsonValue) -> list[ArmRecord]:
     """The arms of a file, without those that were never pulled; raises ``BadFile``."""
     found = entries_of_object(content, "arms", "bandit")
     entries = ((f"{kind}", arms) for kind, arms in found.items())
-    kinds = read_all(entries, _object)
+    kinds = read_all(entries, _read_object)
     named = (
         (f"{kind} {strategy}", {"kind": kind, "strategy": strategy, "arm": arm})
         for kind, arms in zip(found, kinds, strict=True)
@@ -125,19 +125,19 @@ def checked_trend(text: str) -> str:
     return text
 
 
-def _object(entry: JsonValue) -> dict[str, JsonValue]:
+def _read_object(entry: JsonValue) -> dict[str, JsonValue]:
     if not isinstance(entry, dict):
         raise BadEntry("it is no object of strategies")
     return entry
 
 
 def _read_arm(entry: JsonValue) -> ArmRecord:
-    told = _object(entry)
+    told = _read_object(entry)
     try:
         strategy = Strategy(str(told["strategy"]))
     except ValueError:
         raise BadEntry(f"a strategy is one of {', '.join(Strategy)}") from None
-    arm = _Arm.model_validate(_object(told["arm"]))
+    arm = _Arm.model_validate(_read_object(told["arm"]))
     units = round(arm.q * arm.n * REWARD_UNITS) if arm.units is None else arm.units
     if units > arm.n * REWARD_UNITS:
         raise BadEntry("units: more than its pulls could have earned")
@@ -148,12 +148,12 @@ _SUMMARY, _NOTE, _NOTES, _KEYWORDS, _ID = 200, 200, 10, 15, 16
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
-def _notes(value: object) -> object:
+def _read_notes(value: object) -> object:
     """Notes as a list: a single text becomes one note; an empty text or None becomes none."""
     return ([value] if value.strip() else []) if isinstance(value, str) else [] if value is None else value
 
 
-def _moment(value: object) -> object:
+def _read_moment(value: object) -> object:
     """A time in a text, as UTC if it has no zone; any other value unchanged."""
     if isinstance(value, str):
         try:
@@ -164,8 +164,8 @@ def _moment(value: object) -> object:
     return value
 
 
-Notes = Annotated[tuple[str, ...], BeforeValidator(_notes)]
-Moment = Annotated[AwareDatetime, BeforeValidator(_moment), Field(ge=_EARLIEST, le=_LATEST)]
+Notes = Annotated[tuple[str, ...], BeforeValidator(_read_notes)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=_EARLIEST, le=_LATEST)]
 
 
 class _Case(BaseModel):
@@ -247,7 +247,7 @@ def read_statistics(content: JsonValue) -> Statistics:
     unknown = [name for name in accuracy if not _PREDICTION.fullmatch(name)]
     if unknown:
         raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
-    rows = read_all(((f"accuracy {name}", row) for name, row in accuracy.items()), _accuracy)
+    rows = read_all(((f"accuracy {name}", row) for name, row in accuracy.items()), _read_accuracy)
     return Statistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
 
 
@@ -269,7 +269,7 @@ def _check_trend(entry: JsonValue) -> str:
     return checked_trend(entry)
 
 
-def _accuracy(entry: JsonValue) -> Accuracy:
+def _read_accuracy(entry: JsonValue) -> Accuracy:
     read = Accuracy.model_validate(entry)
     if not 0 <= read.matches <= read.attempts <= _MOST or len(read.window) > WINDOW_KEPT:
         raise BadEntry("its numbers do not fit together")

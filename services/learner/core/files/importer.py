@@ -173,17 +173,17 @@ class _Entity(BaseModel):
 def read_facts(content: JsonValue) -> list[KnownFact]:
     """The facts of a file, newest first; raises ``BadFile``."""
     found = formats.read_all(
-        formats.number_entries(formats.entries_of_list(content, "facts", "entries", "knowledge")), _fact
+        formats.number_entries(formats.entries_of_list(content, "facts", "entries", "knowledge")), _read_fact
     )
     return sorted(found, key=lambda fact: fact.at, reverse=True)
 
 
 def read_entities(content: JsonValue) -> list[EntityRecord]:
     """The entities of a file; raises ``BadFile``."""
-    return formats.read_all(formats.number_entries(formats.entries_of_list(content, "entities")), _entity)
+    return formats.read_all(formats.number_entries(formats.entries_of_list(content, "entities")), _read_entity)
 
 
-def _fact(entry: JsonValue) -> KnownFact:
+def _read_fact(entry: JsonValue) -> KnownFact:
     fact = _FileFact.model_validate(entry)
     told = fact.model_dump()
     told["keywords"] = told.get("keywords") or keywords(fact.text)
@@ -193,7 +193,7 @@ def _fact(entry: JsonValue) -> KnownFact:
     return read
 
 
-def _entity(entry: JsonValue) -> EntityRecord:
+def _read_entity(entry: JsonValue) -> EntityRecord:
     read = _Entity.model_validate(entry)
     if redact_text(read.value) != read.value:
         raise formats.BadEntry("value: it may not be kept")

@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     @property
     def named_score(self) -> tuple[str, float] | None:
         """The score of the entry and the name it is given under; None if it has none."""
-        found = ((name, _number(self.said.get(name))) for name in (*_SCORES, _VALUE))
+        found = ((name, _parse_number(self.said.get(name))) for name in (*_SCORES, _VALUE))
         return next(((name, score) for name, score in found if score is not None), None)
 
     @property
@@ -113,7 +113,7 @@ def as_word(value: JsonValue) -> str:
             return str(value)
 
 
-def _number(value: JsonValue) -> float | None:
+def _parse_number(value: JsonValue) -> float | None:
     """A number from 0 to 100, also if written as a text, with or without a percent sign; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -180,7 +180,7 @@ def as_json(report: Report) -> dict[str, JsonValue]:
     head: dict[str, JsonValue] = {
         name: report.told.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
     }
-    parts: dict[str, JsonValue] = {name: _table(report.part(name)) for name in _PARTS}
+    parts: dict[str, JsonValue] = {name: _build_table(report.part(name)) for name in _PARTS}
     return {"source": report.source, **head, **parts}
 
 
@@ -188,7 +188,7 @@ def _is_report(told: dict[str, JsonValue]) -> bool:
     return any(name in told for name in (*_PARTS, "pass_rate", "total_runs"))
 
 
-def _table(found: list[Entry]) -> JsonValue:
+def _build_table(found: list[Entry]) -> JsonValue:
     names = columns(found)
     rows: list[JsonValue] = [[entry.name, *(entry.said.get(name) for name in names)] for entry in found]
     return {"columns": ["name", *names], "rows": rows}
@@ -210,7 +210,7 @@ def prepare_training(reports: Iterable[Report]) -> PreparedRows:
     rows: list[dict[str, JsonValue]] = []
     skipped: list[str] = []
     for report in reports:
-        for found in (*_ready_made(report), *_failures(report)):
+        for found in (*_ready_made(report), *_list_failures(report)):
             skipped.append(found) if isinstance(found, str) else rows.append(found)
     return PreparedRows(list({str(row): row for row in rows}.values()), skipped)
 
@@ -233,15 +233,15 @@ def _signal_rows(part: JsonValue) -> list[JsonValue]:
     return part if isinstance(part, list) else []
 
 
-def _failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
+def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.part(_RANKING)}
     told = [one for one in _signal_rows(report.told.get(_SIGNALS)) if not (isinstance(one, dict) and "messages" in one)]
     failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.part(_FAILURES)]
     signals = [(_SIGNALS, entry, _type_of(entry)) for entry in entries(told)]
     scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
     for part, entry, kind in (*failures, *signals):
-        ranked = ranking.get(entry.name) or ranking.get(_scenario(entry))
-        yield _row(report, part, entry, ranked, kind, scores)
+        ranked = ranking.get(entry.name) or ranking.get(_read_scenario(entry))
+        yield _build_row(report, part, entry, ranked, kind, scores)
 
 
 def _type_of(entry: Entry) -> TrainingType | None:
@@ -251,11 +251,11 @@ def _type_of(entry: Entry) -> TrainingType | None:
         return None
 
 
-def _row(
+def _build_row(
     report: Report, part: str, entry: Entry, ranked: Entry | None, kind: TrainingType | None, scores: ReportScores
 ) -> dict[str, JsonValue] | str:
     """A training row, or the reason why the entry gives none."""
-    name = entry.name or _scenario(entry)
+    name = entry.name or _read_scenario(entry)
     text = entry.text or " ".join(name.replace("_", " ").split())
     own = scores.score_of(entry)
     score = scores.score_of(ranked) if own is None else own
@@ -265,7 +265,7 @@ def _row(
     ranking = ranked.said if ranked else {}
     metadata: dict[str, JsonValue] = {
         "task_id": entry.said.get("task_id") or name,
-        "scenario": _scenario(entry) or name,
+        "scenario": _read_scenario(entry) or name,
         "difficulty": entry.said.get("difficulty") or ranking.get("difficulty"),
         "source": report.source,
         "overall_score": round(score, 4),
@@ -304,7 +304,7 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
     except BadReport:
         return []
     at = report.at if report.at > _LONG_AGO else now
-    found = (_fact(entry, min(at, now), name) for part in (_FAILURES, _SIGNALS) for entry in report.part(part))
+    found = (_build_fact(entry, min(at, now), name) for part in (_FAILURES, _SIGNALS) for entry in report.part(part))
     facts: dict[JsonValue, dict[str, JsonValue]] = {}
     for fact in filter(None, found):
         facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
@@ -313,34 +313,34 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
 
 def _on_one_scale(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
     """The rows with ready-made scores out of 100 divided by 100, as those made from failures are from 0 to 1."""
-    ready = [row for row in rows if _metadata(row).get("source") != source]
+    ready = [row for row in rows if _read_metadata(row).get("source") != source]
     if not any(_score(row) > 1 for row in ready):
         return [*rows]
     return [
-        {**row, "metadata": {**_metadata(row), "overall_score": _score(row) / 100}} if row in ready else row
+        {**row, "metadata": {**_read_metadata(row), "overall_score": _score(row) / 100}} if row in ready else row
         for row in rows
     ]
 
 
-def _metadata(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _read_metadata(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
     told = row.get("metadata")
     return told if isinstance(told, dict) else {}
 
 
 def _score(row: dict[str, JsonValue]) -> float:
-    score = _metadata(row).get("overall_score")
+    score = _read_metadata(row).get("overall_score")
     return score if isinstance(score, int | float) and not isinstance(score, bool) else 0.0
 
 
-def _fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | None:
+def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | None:
     """The entry as a fact; None if it gives no cause, or the privacy guard marks something in it."""
-    subject, cause = _plain(_scenario(entry) or entry.name), _plain(entry.cause)
+    subject, cause = _clean_text(_read_scenario(entry) or entry.name), _clean_text(entry.cause)
     text = f"Tasks of the kind {subject!r} failed in a benchmark: {cause}"
     if not subject or not cause or redact_text(text) != text:
         return None
     return {
         "text": text[:_TEXT],
-        "domain": _scenario(entry) or entry.name,
+        "domain": _read_scenario(entry) or entry.name,
         "keywords": [*keywords(f"{subject} {entry.text} {cause}")],
         "entities": [subject[:_PART]],
         "quality": _UNSCORED,
@@ -352,12 +352,12 @@ def _fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | Non
     }
 
 
-def _scenario(entry: Entry) -> str:
+def _read_scenario(entry: Entry) -> str:
     said = entry.said.get("scenario")
     return said.strip() if isinstance(said, str) else ""
 
 
-def _plain(text: str) -> str:
+def _clean_text(text: str) -> str:
     return " ".join(text.replace("_", " ").split())
 
 

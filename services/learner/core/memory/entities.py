@@ -209,7 +209,7 @@ def names(text: str) -> Iterator[FoundEntity]:
     for match in _PRODUCT.finditer(text):
         yield from _find_name(EntityKind.PRODUCT, match.start("name"), match["name"])
     for match in _COMPANY.finditer(text):
-        yield from _company(match)
+        yield from _find_company(match)
     for pattern, kind in (
         (_TITLED, EntityKind.PERSON),
         (_IN_A_ROLE, EntityKind.PERSON),
@@ -226,7 +226,7 @@ def short_name(value: str) -> str:
     return found["name"] if found else value
 
 
-def _company(match: re.Match[str]) -> Iterator[FoundEntity]:
+def _find_company(match: re.Match[str]) -> Iterator[FoundEntity]:
     for found in _find_name(EntityKind.VENDOR, match.start("name"), match["name"]):
         legal = match["legal"]
         yield found._replace(value=f"{found.value} {legal}", end=match.end())
@@ -350,7 +350,7 @@ def amounts(text: str) -> Iterator[FoundEntity]:
     """Yields the amounts with a currency."""
     for pattern in (_BEFORE, _AFTER):
         for match in pattern.finditer(text):
-            currency = _currency(match["sign"], alone=pattern is _BEFORE)
+            currency = _find_currency(match["sign"], alone=pattern is _BEFORE)
             number = read_number(match["number"])
             if currency and number is not None:
                 times = _TIMES.get((match["times"] or "").lower(), 1)
@@ -366,7 +366,7 @@ def percentages(text: str) -> Iterator[FoundEntity]:
             yield FoundEntity(EntityKind.PERCENTAGE, said, said, match.start(), match.end())
 
 
-def _currency(sign: str, *, alone: bool) -> str:
+def _find_currency(sign: str, *, alone: bool) -> str:
     if sign in _SIGNS:
         return _SIGNS[sign]
     if sign in _CODES and not (alone and sign in _ALSO_WORDS):

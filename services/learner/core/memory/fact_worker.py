@@ -34,7 +34,7 @@ _FACT: dict[str, JsonValue] = {
 }
 
 
-def _object(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _describe_object(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {
         "type": "object",
         "properties": properties,
@@ -43,7 +43,7 @@ def _object(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
     }
 
 
-SCHEMA = _object({"facts": {"type": "array", "items": _object(_FACT)}})
+SCHEMA = _describe_object({"facts": {"type": "array", "items": _describe_object(_FACT)}})
 
 
 class _Fact(BaseModel):
@@ -101,10 +101,10 @@ def _request(sections: JsonObject) -> ModelRequest:
 
 
 def _show_sections(sections: JsonObject) -> str:
-    return "\n\n".join(_section(name, sections[name]) for name in _ORDER if sections.get(name))
+    return "\n\n".join(_write_section(name, sections[name]) for name in _ORDER if sections.get(name))
 
 
-def _section(name: str, value: Json) -> str:
+def _write_section(name: str, value: Json) -> str:
     """One section of the prompt. Closing tags inside the text are defused, so that data cannot end their section."""
     text = value if isinstance(value, str) else dumps(value)
     defused = text.replace("</", "<\\/")
@@ -203,11 +203,11 @@ class FactWorker:
     ) -> bool:
         facts = facts_of(found, todo)
         if not facts:
-            return await self._facts.keep(todo, memory.NO_CHANGE, {**_counts(facts, cost), **more})
+            return await self._facts.keep(todo, memory.NO_CHANGE, {**_build_counts(facts, cost), **more})
         for _ in range(_TIMES):
             known = await self._facts.facts(todo.tenant)
             change = with_facts(known, facts)
-            counts = {**_counts(facts, cost), **more}
+            counts = {**_build_counts(facts, cost), **more}
             if await self._facts.keep(todo, change, counts, known.version):
                 return True
         return False
@@ -225,7 +225,7 @@ def sections_of(todo: memory.FactTodo) -> JsonObject:
     }
 
 
-def _counts(facts: Sequence[KnownFact], cost: memory.Cost) -> dict[str, int]:
+def _build_counts(facts: Sequence[KnownFact], cost: memory.Cost) -> dict[str, int]:
     return {
         "fact_tasks": 1,
         "facts_found": len(facts),

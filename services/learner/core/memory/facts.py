@@ -22,7 +22,7 @@ _COMPARED = 4096  # texts whose meaning is remembered: each fact is held against
 def facts_of(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
     """The facts to keep of a task, four at most, without those in which the privacy guard marks something."""
     usable = [raw for raw in found if raw.text.strip() and redact_text(raw.text) == raw.text]
-    return tuple(_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
+    return tuple(_build_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
 
 
 def with_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
@@ -31,7 +31,7 @@ def with_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
     facts = [fact for _, fact in known.rows]
     for fact in new:
         facts = _teach(facts, fact)
-    kept = _cap(facts)
+    kept = _cap_facts(facts)
     left = {id(fact) for fact in kept}
     gone = tuple(row for key, row in stored.items() if key not in left)
     come = [fact for fact in kept if id(fact) not in stored]
@@ -56,10 +56,10 @@ def is_same(one: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
     if _meaning_of(one) and _meaning_of(one) == _meaning_of(other):
         return _value_of(one) == _value_of(other)
-    if _meaning_of(one) and _meaning_of(other) and _subject(one.subject) != _subject(other.subject):
+    if _meaning_of(one) and _meaning_of(other) and _normalize_subject(one.subject) != _normalize_subject(other.subject):
         return False
     words, others = frozenset(one.keywords), frozenset(other.keywords)
-    figures = _figures(one.text) == _figures(other.text)
+    figures = _find_figures(one.text) == _find_figures(other.text)
     return figures and bool(words) and len(words & others) >= _ALIKE * len(words | others)
 
 
@@ -89,13 +89,13 @@ def _supersede(fact: KnownFact, by: KnownFact) -> KnownFact:
     return fact.model_copy(update={"superseded_at": by.at, "superseded_by": by.text})
 
 
-def _cap(facts: Sequence[KnownFact]) -> list[KnownFact]:
+def _cap_facts(facts: Sequence[KnownFact]) -> list[KnownFact]:
     """The facts to keep: superseded ones are dropped first, then the oldest."""
     by_worth = sorted(facts, key=lambda fact: (fact.superseded_at is None, fact.at), reverse=True)
     return by_worth[:FACTS_KEPT]
 
 
-def _fact(raw: RawFact, todo: FactTodo) -> KnownFact:
+def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
     text = " ".join(raw.text.split())[:_TEXT]
     named = dict.fromkeys(name for found in find_entities(f"{raw.subject}. {text}") for name in names_of(found))
     subject = " ".join(raw.subject.split())[:_PART]
@@ -118,18 +118,18 @@ def _fact(raw: RawFact, todo: FactTodo) -> KnownFact:
 
 
 def _meaning_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
-    return _meaning(fact.subject, fact.attribute)
+    return _find_meaning(fact.subject, fact.attribute)
 
 
 @lru_cache(maxsize=_COMPARED)
-def _meaning(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
+def _find_meaning(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
     """The subject, and the stems of the attribute's words; None if the fact lacks one of them."""
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
-    return (_subject(subject), stems) if subject and stems else None
+    return (_normalize_subject(subject), stems) if subject and stems else None
 
 
 @lru_cache(maxsize=_COMPARED)
-def _subject(name: str) -> str:
+def _normalize_subject(name: str) -> str:
     """A subject's name for comparison; a company is the same with and without its legal form."""
     return short_name(name).casefold()
 
@@ -144,15 +144,15 @@ def _value_words(value: str) -> frozenset[str]:
     found = find_entities(value)
     if found:
         return frozenset(one.field for one in found)
-    return frozenset(map(_word, value.casefold().split()))
+    return frozenset(map(_normalize_word, value.casefold().split()))
 
 
-def _word(word: str) -> str:
+def _normalize_word(word: str) -> str:
     bare = word.strip(".,;:()\"'")
     number = read_number(bare) if bare[:1].isdigit() and bare.replace(",", "").replace(".", "").isdigit() else None
     return stem(bare) if number is None else plain(number)
 
 
 @lru_cache(maxsize=_COMPARED)
-def _figures(text: str) -> frozenset[str]:
-    return frozenset(_word(word) for word in text.casefold().split() if any(map(str.isdigit, word)))
+def _find_figures(text: str) -> frozenset[str]:
+    return frozenset(_normalize_word(word) for word in text.casefold().split() if any(map(str.isdigit, word)))

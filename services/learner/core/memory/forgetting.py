@@ -72,7 +72,7 @@ def _of_session(session_id: str, stored: StoredMemory) -> Removal:
 
 
 def _of_entity(subject: str, stored: StoredMemory) -> Removal:
-    is_it = _naming(subject, stored)
+    is_it = _make_name_test(subject, stored)
     gone = [field for field, known in stored.entities.items() if any(map(is_it, (known.value, *known.names)))]
     told = [(row, (fact.text, fact.subject, fact.value, fact.replaces, fact.superseded_by, *fact.entities))
             for row, fact in stored.facts]  # fmt: skip
@@ -103,7 +103,7 @@ def _links_left(
     return kept
 
 
-def _naming(subject: str, stored: StoredMemory) -> Callable[[str], bool]:
+def _make_name_test(subject: str, stored: StoredMemory) -> Callable[[str], bool]:
     """A test of whether a text names the subject, in any known spelling, as whole words."""
     wanted = {one.field for one in find_entities(subject)}
     bare = short_name(subject).casefold()

@@ -48,7 +48,7 @@ def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
         source=TaskSource(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
         entities=found,
         held=dict(_threshold_samples(outcome)),
-        todo=_todo(outcome, said, found) if teaches else None,
+        todo=_build_todo(outcome, said, found) if teaches else None,
     )
 
 
@@ -60,7 +60,7 @@ def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bo
             yield kind, all(proved)
 
 
-def _todo(outcome: TaskOutcome, said: Said, found: tuple[FoundEntity, ...]) -> memory.FactTodo:
+def _build_todo(outcome: TaskOutcome, said: Said, found: tuple[FoundEntity, ...]) -> memory.FactTodo:
     return memory.FactTodo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
@@ -118,20 +118,20 @@ class Rememberer(OutcomeConsumer):
         self.counts = MemoryCounts()
 
     async def apply(self, deliveries: Sequence[Delivery]) -> None:
-        for tenant, found in self._memos(deliveries).items():
+        for tenant, found in self._list_memos(deliveries).items():
             for first in range(0, len(found), _AT_ONCE):
                 await self._remember_some(tenant, found[first : first + _AT_ONCE])
 
-    def _memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
+    def _list_memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
         """The memos by tenant, in order, each event once, without unreadable outcomes, dry runs and practice."""
         memos: dict[str, dict[str, Memo]] = defaultdict(dict)
         for delivery in deliveries:
-            memo = self._memo(delivery)
+            memo = self._read_memo(delivery)
             if memo is not None:
                 memos[memo.tenant][memo.event_id] = memo
         return {tenant: list(found.values()) for tenant, found in memos.items()}
 
-    def _memo(self, delivery: Delivery) -> Memo | None:
+    def _read_memo(self, delivery: Delivery) -> Memo | None:
         try:
             outcome = read(delivery.event)
             return None if outcome.dry_run or outcome.practice else memo_of(outcome, wants_facts=self._wants_facts)
