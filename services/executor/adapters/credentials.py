@@ -74,17 +74,17 @@ class _Files:
     async def read(self, reference: Reference, owner: str) -> str:
         try:
             async with asyncio.timeout(FILE_SECONDS):
-                return await asyncio.to_thread(self._text, self._path(reference, owner))
+                return await asyncio.to_thread(self._read_text, self._find_path(reference, owner))
         except (OSError, UnicodeError, TimeoutError) as error:
             why = getattr(error, "strerror", None) or type(error).__name__
             raise CredentialUnavailable(f"the credential {reference} cannot be read: {why}") from None
 
-    def _path(self, reference: Reference, owner: str) -> Path:
+    def _find_path(self, reference: Reference, owner: str) -> Path:
         if not owner:
             return self._folder / reference.name  # an absolute name is that file itself
         return self._folder / folder_of(owner) / reference.name
 
-    def _text(self, path: Path) -> str:
+    def _read_text(self, path: Path) -> str:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
             state = (found.st_mtime_ns, found.st_size, found.st_ino)
@@ -116,7 +116,7 @@ class _Aws:
             if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
                 kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _asked_of_aws(reference))
                 self._kept.keep(name, kept)
-        return _member(reference, kept.text)
+        return _read_member(reference, kept.text)
 
 
 async def _asked_of_aws(reference: Reference) -> str:
@@ -143,7 +143,7 @@ def _aws_secret(reference: Reference) -> str:
     return str(answer.get("SecretString", ""))
 
 
-def _member(reference: Reference, text: str) -> str:
+def _read_member(reference: Reference, text: str) -> str:
     if not reference.key:
         return text
     try:
@@ -204,7 +204,7 @@ class ResolvedCredentials(Credentials):
         self, connection: Connection, credential: Credential, refused: CredentialHeader | None
     ) -> CredentialHeader:
         if credential.type is CredentialType.OAUTH:
-            token = await self._token(connection.owner, credential, refused)
+            token = await self._get_token(connection.owner, credential, refused)
             return self._note_secret(connection, CredentialHeader(_AUTHORIZATION, f"Bearer {token}"), token)
         secret = await self._secrets.read(credential.reference, connection.owner, anew=refused is not None)
         bearer = credential.type is CredentialType.BEARER
@@ -218,7 +218,7 @@ class ResolvedCredentials(Credentials):
     def shown_secrets(self, connection: Connection) -> tuple[str, ...]:
         return tuple(self._shown.get(connection.server_key, ()))
 
-    async def _token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
+    async def _get_token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
         """An access token; the client's secret is read only when a new one is requested."""
         before = refused.value.removeprefix("Bearer ") if refused else ""
         if kept := self._tokens.cached_token(owner, credential, before):

@@ -70,11 +70,11 @@ def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool
     times = Counter(tool.name for tool in listed)
     usable = []
     for tool in sorted(listed, key=lambda tool: tool.name):
-        reason = f"published {times[tool.name]} times" if times[tool.name] > 1 else _fault(tool)
+        reason = f"published {times[tool.name]} times" if times[tool.name] > 1 else _find_fault(tool)
         if reason:
             log.warning("tool_dropped", connection=connection.id, tool=tool.name[:MAX_NAME], reason=reason)
         else:
-            usable.append(_tool(connection, tool))
+            usable.append(_build_tool(connection, tool))
     return tuple(usable)
 
 
@@ -100,9 +100,9 @@ def answer_of(tool: str, result: CallToolResult) -> ToolAnswer:
     """The result as exact JSON: JSON in text before structured content before bare text."""
     if result.result_type != "complete":
         raise ToolSilent(f"{tool}: the server asks for further input, which is not supported")
-    texts = [_text(block) for block in result.content]
+    texts = [_read_text(block) for block in result.content]
     try:
-        return ToolAnswer(_content(texts, result), result.is_error)
+        return ToolAnswer(_read_content(texts, result), result.is_error)
     except ValueError as error:
         raise ToolSilent(f"{tool}: the answer cannot be used: {error}") from error
 
@@ -114,7 +114,7 @@ def brief(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _content(texts: Sequence[str], result: CallToolResult) -> Json:
+def _read_content(texts: Sequence[str], result: CallToolResult) -> Json:
     parsed = _parse_texts(texts)
     if parsed:
         return parsed[0] if len(parsed) == 1 else parsed
@@ -130,7 +130,7 @@ def _parse_texts(texts: Sequence[str]) -> list[Json]:
         return []
 
 
-def _text(block: object) -> str:
+def _read_text(block: object) -> str:
     match block:
         case TextContent():
             return block.text
@@ -140,7 +140,7 @@ def _text(block: object) -> str:
             return f"[{getattr(block, 'type', 'unknown')} content, not shown]"
 
 
-def _fault(tool: ListedTool) -> str | None:
+def _find_fault(tool: ListedTool) -> str | None:
     if not tool.name.strip() or len(tool.name) > MAX_NAME:
         return f"its name is empty or longer than {MAX_NAME} characters"
     if tool.input_schema.get("type") != "object":
@@ -158,7 +158,7 @@ def _schema_fault(schema_json: str) -> str | None:
     return None
 
 
-def _tool(connection: Connection, tool: ListedTool) -> Tool:
+def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
     entry = connection.catalogue.get(tool.name) or _proof_by_server(tool)
     said = tool.annotations
     annotations = Annotations(said.read_only_hint, said.destructive_hint) if said else None
@@ -168,7 +168,7 @@ def _tool(connection: Connection, tool: ListedTool) -> Tool:
         connection_id=connection.id,
         name=tool.name,
         description=tool.description or "",
-        input_schema=_exact(tool.input_schema),
+        input_schema=_read_schema(tool.input_schema),
         tool_class=classified.tool_class,
         why_class=classified.why,
         catalogue=entry,
@@ -190,5 +190,5 @@ def _proof_by_server(tool: ListedTool) -> CatalogueEntry:
         return _NO_ENTRY
 
 
-def _exact(schema: dict[str, object]) -> JsonObject:
+def _read_schema(schema: dict[str, object]) -> JsonObject:
     return loads_object(json.dumps(schema))

@@ -172,7 +172,7 @@ class McpConnection:
         """Opens the session and keeps it until it is closed; never raises."""
         trouble: Exception = ToolUnreachable("the session was closed before it opened")
         try:
-            for url in _candidates(self._url):
+            for url in _list_candidates(self._url):
                 if self._closing.is_set() or self._opened.done():
                     break
                 trouble = await self._run_at(url)
@@ -187,7 +187,7 @@ class McpConnection:
         try:
             await self._stay(Client(open_streams(url, self._transport), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
-            return self._port_error(_innermost(error))
+            return self._port_error(_find_innermost(error))
         return ToolSilent("the session was closed")
 
     async def _stay(self, client: Client) -> None:
@@ -216,13 +216,13 @@ class McpConnection:
             self._opened.exception()  # marks it as seen: perhaps nobody waits any more
 
 
-def _candidates(url: str) -> Iterator[str]:
+def _list_candidates(url: str) -> Iterator[str]:
     yield url
     if not url.rstrip("/").endswith("/mcp"):
         yield f"{url.rstrip('/')}/mcp"
 
 
-def _innermost(error: Exception) -> Exception:
+def _find_innermost(error: Exception) -> Exception:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error

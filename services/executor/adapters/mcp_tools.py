@@ -81,7 +81,7 @@ class McpTools(ToolServers):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
-                listing = await self._listing(connection)
+                listing = await self._find_listing(connection)
         except TimeoutError:
             raise ToolSilent(f"{connection.id}: no tool list within {DISCOVERY_SECONDS:g} seconds") from None
         except mcp_content.BadListing as error:
@@ -123,7 +123,7 @@ class McpTools(ToolServers):
         self, connection: Connection, request: types.CallToolRequest, tool: str, timeout: float
     ) -> ToolAnswer:
         session: ClientSession | None = None  # before there is one, the call was certainly not sent
-        link = self._link(connection)
+        link = self._find_link(connection)
         with link.in_use():
             try:
                 async with asyncio.timeout(timeout):
@@ -139,10 +139,10 @@ class McpTools(ToolServers):
                     raise
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
             except MCPError as error:
-                return _refusal(tool, error)
+                return _read_refusal(tool, error)
         return mcp_content.answer_of(tool, result)
 
-    def _link(self, connection: Connection) -> McpConnection:
+    def _find_link(self, connection: Connection) -> McpConnection:
         link = self._links.pop(connection.server_key, None)
         if link is None or not link.is_usable:
             self._close_longest_idle()
@@ -157,15 +157,15 @@ class McpTools(ToolServers):
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
 
-    async def _listing(self, connection: Connection) -> _ServerListing:
-        link, known = self._link(connection), self._listings.get(connection.server_key)
+    async def _find_listing(self, connection: Connection) -> _ServerListing:
+        link, known = self._find_link(connection), self._listings.get(connection.server_key)
         clock = asyncio.get_running_loop().time
         if known is not None and known.link is link and clock() < known.until:
             return known
         try:
             listed = await _list(link)
         except SessionExpired:  # a list may be asked for again, unlike a call
-            link = self._link(connection)
+            link = self._find_link(connection)
             listed = await _list(link)
         until = clock() + min(self._list_seconds, listed.seconds)
         if known is not None and known.listed == listed.tools:
@@ -185,7 +185,7 @@ async def _list(link: McpConnection) -> mcp_content.ListedTools:
         return await link.translate_errors(mcp_content.list_tools(await link.session()))
 
 
-def _refusal(tool: str, error: MCPError) -> ToolAnswer:
+def _read_refusal(tool: str, error: MCPError) -> ToolAnswer:
     if error.code in _NOT_BEGUN:
         return ToolAnswer(error.message, is_error=True, not_begun=True)
     raise ToolSilent(f"{tool}: the server broke off: {error.message}") from error

@@ -87,14 +87,14 @@ class McpTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET" and "last-event-id" not in request.headers:
             return httpx2.Response(405)  # a stream for the server's own messages, which nobody here reads
-        message = _message(request)
+        message = _read_message(request)
         known = self._handed_over.pop(cast("RequestId", message.get("id")), None)
         if known is not None:
             return known
         try:
             return (await self._send(request, message)).response()
         except (ToolUnreachable, ToolSilent) as trouble:
-            return self._failure(message, trouble).response()
+            return self._build_failure(message, trouble).response()
 
     @override
     async def aclose(self) -> None:
@@ -142,7 +142,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
             self._session = response.headers.get("mcp-session-id", "")
         return await _read_usable_answer(response, message)
 
-    def _failure(self, message: Mapping[str, JsonValue], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
+    def _build_failure(self, message: Mapping[str, JsonValue], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
         mark = secrets.token_hex(16)
         self._troubles.keep(mark, trouble)
         error = {"code": _TRANSPORT_ERROR, "message": str(trouble), "data": {_MARK: mark}}
@@ -179,13 +179,13 @@ async def _read_usable_answer(response: httpx2.Response, message: Mapping[str, J
         await response.aclose()
         raise
     await response.aclose()
-    result = _result(body, message) if response.status_code == 200 else None
+    result = _parse_result(body, message) if response.status_code == 200 else None
     if result is None:
         _refuse_garbage(body, response.status_code, message)
     return _WireAnswer(response.status_code, response.headers, body, result=result)
 
 
-def _result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCResponse | None:
+def _parse_result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCResponse | None:
     """The body as a result of the request; None if it is none. It is parsed once, as the SDK parses it."""
     try:
         result = JSONRPCResponse.model_validate_json(body, by_name=False)
@@ -235,7 +235,7 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _message(request: httpx2.Request) -> Mapping[str, JsonValue]:
+def _read_message(request: httpx2.Request) -> Mapping[str, JsonValue]:
     if not request.content:
         return {}
     message: Mapping[str, JsonValue] = json.loads(request.content)

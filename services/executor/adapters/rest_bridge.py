@@ -126,10 +126,10 @@ def parse_listing(connection: Connection, status: int, body: bytes) -> list[List
     """The entries of a listing, which may be empty; raises ``OtherProtocol`` unless it is a bare JSON array."""
     if status >= 500:
         raise ports.ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
-    tools = _json(body) if status == 200 else None
+    tools = _parse_json(body) if status == 200 else None
     if not isinstance(tools, list):
         raise ports.OtherProtocol(f"HTTP {status} without a JSON array of tools at /mcp/tools")
-    return _entries(connection, tools)
+    return _read_entries(connection, tools)
 
 
 def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
@@ -145,10 +145,10 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
         content = loads(body)
     except ValueError as error:
         raise ports.ToolSilent(f"{tool}: the answer is not JSON: {error}") from error
-    return ports.ToolAnswer(content, is_error=_refuses(content))
+    return ports.ToolAnswer(content, is_error=_is_refusal(content))
 
 
-def _refuses(content: Json) -> bool:
+def _is_refusal(content: Json) -> bool:
     """Whether the content is a refusal: it has an ``error``, and neither says that nothing was found nor is a record
     with such a field.
     """
@@ -158,30 +158,30 @@ def _refuses(content: Json) -> bool:
 
 
 def _body_content(status: int, body: bytes) -> Json:
-    said = _json(body)
+    said = _parse_json(body)
     if said in (None, "", [], {}):
         said = body.decode(errors="replace") or f"HTTP {status}"
     return f"HTTP {status}: {said if isinstance(said, str) else dumps(said)}" if status in _LEFT_OPEN else said
 
 
-def _json(body: bytes) -> Json:
+def _parse_json(body: bytes) -> Json:
     try:
         return loads(body)
     except ValueError:
         return None
 
 
-def _entries(connection: Connection, listing: Sequence[Json]) -> list[ListedTool]:
+def _read_entries(connection: Connection, listing: Sequence[Json]) -> list[ListedTool]:
     entries = []
     for place, entry in enumerate(listing):
         try:
-            entries.append(_entry(entry))
+            entries.append(_read_entry(entry))
         except ValidationError as error:
             log.warning("tool_dropped", connection=connection.id, place=place, reason=brief(error))
     return entries
 
 
-def _entry(entry: Json) -> ListedTool:
+def _read_entry(entry: Json) -> ListedTool:
     """One entry of the list as a tool; one without a schema takes any object."""
     given = entry if isinstance(entry, dict) else {}
     schema = given.get("input_schema") or {}

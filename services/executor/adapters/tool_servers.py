@@ -195,7 +195,7 @@ class ConnectedServers(ports.ToolServers):
             try:
                 answer = await send(left)
             except (ports.ToolUnreachable, ports.ToolSilent) as error:
-                said = _text(str(error), self._credentials.shown_secrets(connection))
+                said = _mask_text(str(error), self._credentials.shown_secrets(connection))
                 raise (error if said == str(error) else type(error)(said)) from None
             secrets = self._credentials.shown_secrets(connection)
             return cast("T", self._without_secrets(answer, secrets)) if secrets else answer
@@ -235,28 +235,28 @@ class ConnectedServers(ports.ToolServers):
 
 def _answer_without_secrets(answer: ports.ToolAnswer, secrets: Sequence[str]) -> ports.ToolAnswer:
     asked = answer.unfinished
-    cleaned = asked._replace(question=_text(asked.question, secrets)) if asked else None
+    cleaned = asked._replace(question=_mask_text(asked.question, secrets)) if asked else None
     return answer._replace(content=_without_secrets(answer.content, secrets), unfinished=cleaned)
 
 
 def _tool_without_secrets(tool: ports.Tool, secrets: Sequence[str]) -> ports.Tool:
     schema = cast("JsonObject", _without_secrets(tool.input_schema, secrets))
-    return tool._replace(description=_text(tool.description, secrets), input_schema=schema)
+    return tool._replace(description=_mask_text(tool.description, secrets), input_schema=schema)
 
 
 def _without_secrets(value: Json, secrets: Sequence[str]) -> Json:
     match value:
         case str():
-            return _text(value, secrets)
+            return _mask_text(value, secrets)
         case list():
             return [_without_secrets(part, secrets) for part in value]
         case dict():
-            return {_text(name, secrets): _without_secrets(part, secrets) for name, part in value.items()}
+            return {_mask_text(name, secrets): _without_secrets(part, secrets) for name, part in value.items()}
         case _:
             return value
 
 
-def _text(text: str, secrets: Sequence[str]) -> str:
+def _mask_text(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, _IN_ITS_PLACE) if len(secret) >= _SHORTEST else text
     return text

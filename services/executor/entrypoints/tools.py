@@ -76,7 +76,7 @@ def _describe_tool(tool: Tool, tools: Sequence[Tool]) -> JsonObject:
         "class": tool.tool_class.value,
         "why": tool.why_class,
         "read_back": _read_back(tool, tools),
-        "pages": _pages(tool),
+        "pages": _list_page_arguments(tool),
         "idempotency_field": key_field(tool),
         "key_offered": _key_offered(tool),
         "errors_change_nothing": tool.catalogue.errors_change_nothing,
@@ -113,7 +113,7 @@ def _is_guess(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
     return shown.head != words.head or any(words.head in noun for noun in about)
 
 
-def _pages(tool: Tool) -> str | None:
+def _list_page_arguments(tool: Tool) -> str | None:
     """The arguments that say which part of a list is wanted, as text; None if the tool has no such arguments."""
     paging = paging_of(tool, {}, _NOTHING)
     names = [paging.names[word] for word in _IN_PARTS if word in paging.names]
@@ -185,12 +185,14 @@ def document(found: ServerListing) -> JsonObject:
     """
     connection = found.connection
     told = {str(tool["name"]): tool for tool in describe_tools(found)}
-    entries = {name: _entry(connection, name, told.get(name, {})) for name in sorted({*told, *connection.catalogue})}
+    entries = {
+        name: _build_entry(connection, name, told.get(name, {})) for name in sorted({*told, *connection.catalogue})
+    }
     named = {"id": connection.id, "url": connection.url, "protocol": connection.protocol}
     return {**named, "catalogue": {**entries}}
 
 
-def _entry(connection: Connection, name: str, told: Mapping[str, object]) -> JsonObject:
+def _build_entry(connection: Connection, name: str, told: Mapping[str, object]) -> JsonObject:
     known = connection.catalogue.get(name, _NO_ENTRY)
     found: JsonObject = {key: str(told[key]) for key in ("class", "why", "pages", "key_offered") if told.get(key)}
     proposed = told.get("read_back")

@@ -118,20 +118,20 @@ def note_ending(journal: Journal, ending: RunEnds) -> None:
 def read_ending(text: str) -> EarlyEnding:
     """How a turn ended early, from the note in its journal; ``Failed`` if this version has no such ending."""
     noted = loads_object(text)
-    kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
+    kind = _list_kinds(RunEnds).get(str(noted["kind"]), Failed)
     step = cast("str | None", noted.get("step"))
-    return EarlyEnding(_ending(kind, noted), step, str(noted["began"]))
+    return EarlyEnding(_build_ending(kind, noted), step, str(noted["began"]))
 
 
-def _ending(kind: type[RunEnds], noted: JsonObject) -> RunEnds:
+def _build_ending(kind: type[RunEnds], noted: JsonObject) -> RunEnds:
     reason, after = str(noted["reason"]), noted.get("retry_after")
     if kind is ModelRests:
         return ModelRests(reason, None if after is None else float(str(after)))
     return kind(reason, cast("Part | None", noted["part"]))
 
 
-def _kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:
-    below = [_kinds(one) for one in kind.__subclasses__()]
+def _list_kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:
+    below = [_list_kinds(one) for one in kind.__subclasses__()]
     return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
 
 
@@ -263,11 +263,11 @@ class RecordedTools(ToolServers):
                 span.note({names.CONNECTION: connection.id})
                 tools = await self._servers.discover(connection, session_id)
         except (ToolUnreachable, ToolSilent) as error:
-            self._journal.record_input(name, _failure(error))
+            self._journal.record_input(name, _format_failure(error))
             raise
         packed = _packed(tools)
         if (unlisted := self._servers.may_have_unlisted(connection)) not in packed:
-            packed[unlisted] = _pack_schema({"tools": [_tool(tool) for tool in tools], "unlisted": unlisted})
+            packed[unlisted] = _pack_schema({"tools": [_format_tool(tool) for tool in tools], "unlisted": unlisted})
         self._journal.record_input(name, packed[unlisted], (packed[unlisted],))
         return tools
 
@@ -318,7 +318,7 @@ class RecordedTools(ToolServers):
                 said = dumps(answer.content)[:_SHOWN]
                 raise ToolSilent(f"{tool}: the server did not get its own answer in time: {said}")
         except (ToolUnreachable, ToolSilent) as error:
-            self._journal.record_input(call_name(connection, tool, arguments), _failure(error))
+            self._journal.record_input(call_name(connection, tool, arguments), _format_failure(error))
             raise
         return answer
 
@@ -340,7 +340,7 @@ def call_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
 
 def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
     """The noted tools, and whether the server may have others; raises what the server's silence raised."""
-    noted = _whole(text)
+    noted = _unpack_whole(text)
     raise_failure(noted)
     listed = cast("list[JsonObject]", noted["tools"])
     return tuple(_read_tool(tool, connection.id) for tool in listed), bool(noted["unlisted"])
@@ -362,17 +362,17 @@ def _pack_schema(value: JsonObject) -> str:
     return _PACKED + b64encode(zlib.compress(text.encode(), level=1)).decode()
 
 
-def _whole(text: str) -> JsonObject:
+def _unpack_whole(text: str) -> JsonObject:
     if not text.startswith(_PACKED):
         return loads_object(text)
     return loads_object(zlib.decompress(b64decode(text.removeprefix(_PACKED))))
 
 
-def _failure(error: ToolUnreachable | ToolSilent) -> str:
+def _format_failure(error: ToolUnreachable | ToolSilent) -> str:
     return dumps({"unreachable" if isinstance(error, ToolUnreachable) else "silent": str(error)})
 
 
-def _tool(tool: Tool) -> JsonObject:
+def _format_tool(tool: Tool) -> JsonObject:
     return {
         "name": tool.name,
         "description": tool.description,
