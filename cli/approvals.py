@@ -145,7 +145,7 @@ def _say_decided(found: DecidedApproval) -> None:
     decided = f"a decision by {by} counts" if waits else f"{already}{approval.get('status')} by {by}"
     out.print(Text(f"approval {approval.get('approval_id')}: {decided}", "bold"))
     if waits:
-        err.print(Text(f"it goes on waiting: {_who(approval)}", "dim"))
+        err.print(Text(f"it goes on waiting: {_say_who(approval)}", "dim"))
     say_task(found.task)
 
 
@@ -167,14 +167,14 @@ def _print_approval(approval: JsonObject) -> None:
     for one in objects_in(approval.get("decisions")):
         said = f": {one.get('comment')}" if one.get("comment") else ""
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
-    err.print(Text(f"{_who(approval)}, until {moment(approval.get('deadline'))}{_describe_next(approval)}", "dim"))
+    err.print(Text(f"{_say_who(approval)}, until {moment(approval.get('deadline'))}{_describe_next(approval)}", "dim"))
     err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
 
 
 def _approvals_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         calls = ", ".join(str(call.get("tool")) for call in objects_in(row.get("calls")))
-        needed = (_who(row), calls, moment(row.get("deadline")))
+        needed = (_say_who(row), calls, moment(row.get("deadline")))
         return row.get("approval_id"), row.get("task"), row.get("requester"), *needed
 
     columns = ("approval", "task", "asked by", "needs", "calls", "deadline")
@@ -215,7 +215,7 @@ def _describe_next(row: JsonObject) -> str:
     return f"; then it goes on to {decider(str(later[0]))}" if later else "; no answer means no"
 
 
-def _who(row: JsonObject) -> str:
+def _say_who(row: JsonObject) -> str:
     level = decider(str(row.get("level") or ""))
     given = sum(one.get("decision") == "approve" for one in objects_in(row.get("decisions")))
     several = f", {given} of {row.get('needed')} given" if row.get("needed") != 1 else ""

@@ -42,7 +42,7 @@ def audit(
         raise Complaint("--json and --csv exclude each other.", "Ask for one of them.")
     given = {"task": task, "session": session, "since": since, "until": until}
     filters = {name: value for name, value in given.items() if value}
-    found = talk_with_gateway(url, lambda client: _all(client, filters))
+    found = talk_with_gateway(url, lambda client: _read_all(client, filters))
     writes = objects_in(found.get("writes"))
     if as_json:
         say_json(dumps(found))
@@ -52,7 +52,7 @@ def audit(
         show_writes(writes)
 
 
-async def _all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
+async def _read_all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
     """The writes of all pages as one answer."""
     writes: list[Json] = []
     while True:
@@ -70,7 +70,7 @@ def as_lines(writes: list[JsonObject]) -> str:
     writer.writerow(_FIELDS)
     for write in writes:
         flat = {**write, **_flatten_write(write)}
-        writer.writerow([_cell(flat.get(name)) for name in _FIELDS])
+        writer.writerow([_as_cell(flat.get(name)) for name in _FIELDS])
     return text.getvalue()
 
 
@@ -110,6 +110,6 @@ def _approval_in_words(write: JsonObject) -> str:
     return "; ".join(yes) or plain_text(write.get("allowed_by"))
 
 
-def _cell(value: Json) -> str:
+def _as_cell(value: Json) -> str:
     text = plain_text(value)
     return f"'{text}" if text.startswith(_FORMULAS) else text

@@ -34,7 +34,7 @@ def list_dead_letters(
       purple dlq list
     """
     found = ask_as_operator(url, name, "dlq", "list", body={"limit": limit})
-    say_rows(found, "letters", _table, "No dead letters.", as_json=as_json)
+    say_rows(found, "letters", _build_table, "No dead letters.", as_json=as_json)
 
 
 @dlq.command()
@@ -94,7 +94,7 @@ def _all_outcomes(url: str, name: str) -> JsonObject:
     return {"requeued_outcomes": len(known), "unreadable": len(mine) - len(known)}
 
 
-def _table(letters: list[JsonObject]) -> Table:
+def _build_table(letters: list[JsonObject]) -> Table:
     def cells(letter: JsonObject) -> Sequence[object]:
         why = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
         return letter.get("id"), moment(letter.get("at")), letter.get("task_id"), letter.get("tries"), why

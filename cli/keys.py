@@ -81,7 +81,7 @@ def list_keys(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> No
 
       purple keys list
     """
-    say_rows(ask_as_operator(url, name, "keys", "list"), "keys", _table, "No keys.", as_json=as_json)
+    say_rows(ask_as_operator(url, name, "keys", "list"), "keys", _build_table, "No keys.", as_json=as_json)
 
 
 @keys.command()
@@ -107,9 +107,11 @@ def _show_made(made: JsonObject) -> None:
     out.print(str(made.get("token")), markup=False, soft_wrap=True)
 
 
-def _table(rows: list[JsonObject]) -> Table:
+def _build_table(rows: list[JsonObject]) -> Table:
     columns = (name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN)
-    cells = ([*(_cell(name, row.get(name)) for name in _SHOWN), _limits_in_words(row), _key_state(row)] for row in rows)
+    cells = (
+        [*(_as_cell(name, row.get(name)) for name in _SHOWN), _limits_in_words(row), _key_state(row)] for row in rows
+    )
     table = text_table([*columns, "limits", "good"], cells)
     table.columns[0].no_wrap = True  # whole: `revoke` takes it
     return table
@@ -126,5 +128,5 @@ def _key_state(row: JsonObject) -> Text:
     return Text(str(row["warning"]), "yellow") if row.get("warning") else Text("yes")
 
 
-def _cell(name: str, value: Json) -> str:
+def _as_cell(name: str, value: Json) -> str:
     return moment(value) if name.endswith("_at") else join_values(value)

@@ -215,7 +215,7 @@ async def running(options: StackOptions, tell: Tell = tell_nobody) -> AsyncItera
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
         ports = StackPorts.from_free(free_ports(StackPorts.count_needed(options.executors)))
         specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
-        children = await held.enter_async_context(_children(specs, options.folder))
+        children = await held.enter_async_context(_start_children(specs, options.folder))
         await wait_until_ready(children, READY_SECONDS, tell)
         yield Stack(options, children, redis_url, redis, queue)
 
@@ -278,7 +278,7 @@ def _start(server: EmbeddedRedis) -> None:
 
 
 @asynccontextmanager
-async def _children(specs: tuple[ProcessSpec, ...], folder: Path) -> AsyncIterator[tuple[Child, ...]]:
+async def _start_children(specs: tuple[ProcessSpec, ...], folder: Path) -> AsyncIterator[tuple[Child, ...]]:
     children: list[Child] = []
     try:
         for spec in specs:

@@ -64,7 +64,7 @@ def bring(
       purple learn import ./learned --dry-run
       purple learn import ./learned
     """
-    contents = [piece for file, content in _contents(folder).items() for piece in pieces(file, content)]
+    contents = [piece for file, content in _read_contents(folder).items() for piece in pieces(file, content)]
     checked = [_import_file(url, name, file, content, dry_run=True) for file, content in contents]
     refused = any(report.get("problems") for report in checked)
     reports = checked
@@ -76,7 +76,7 @@ def bring(
         raise typer.Exit(_REFUSED)
 
 
-def _contents(folder: Path) -> dict[LearningFile, Json]:
+def _read_contents(folder: Path) -> dict[LearningFile, Json]:
     found = {file: folder / file.value for file in LearningFile if (folder / file.value).is_file()}
     if not found:
         names = ", ".join(LearningFile)
@@ -193,13 +193,13 @@ async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: s
 
 
 def _say_forgotten(found: JsonObject) -> None:
-    removed, left = _rows(found.get("removed")), _rows(found.get("left"))
+    removed, left = _list_rows(found.get("removed")), _list_rows(found.get("left"))
     out.print(text_table(("removed", "how many"), removed) if removed else "Nothing of it was remembered.")
     if left:
         out.print(text_table(("stays", "why, and until when"), left))
 
 
-def _rows(value: Json) -> list[tuple[str, str]]:
+def _list_rows(value: Json) -> list[tuple[str, str]]:
     return [(key.replace("_", " "), str(said)) for key, said in as_object(value).items()]
 
 
@@ -251,7 +251,7 @@ def report(
 
 
 def _print_report(one: JsonObject) -> None:
-    head = ((name.replace("_", " "), _cell(one.get(name))) for name in _HEAD if one.get(name) is not None)
+    head = ((name.replace("_", " "), _as_cell(one.get(name))) for name in _HEAD if one.get(name) is not None)
     out.print(Text(", ".join(f"{name} {value}" for name, value in head), "bold"), soft_wrap=True)
     for name, title in _TITLES:
         if part := as_object(one.get(name)):
@@ -265,7 +265,9 @@ def _show_part(title: str, part: JsonObject) -> None:
         return
     table = Table(*(str(name).replace("_", " ") for name in names), title=title, title_justify="left")
     for line in lines[:_SHOWN]:
-        table.add_row(*(Text(_cell(cell)) for cell in (line if isinstance(line, list) else [line])))  # words of others
+        table.add_row(
+            *(Text(_as_cell(cell)) for cell in (line if isinstance(line, list) else [line]))
+        )  # words of others
     out.print(table)
     if len(lines) > _SHOWN:
         err.print(f"and {len(lines) - _SHOWN} more: --json has all of them", style="dim")
@@ -281,16 +283,16 @@ def _say_rest(found: JsonObject, written: bool) -> None:
         out.print(f"{told['rows']} training rows in {told['file']}", markup=False, soft_wrap=True)
 
 
-def _cell(value: Json) -> str:
+def _as_cell(value: Json) -> str:
     match value:
         case None:
             return ""
         case str():
             text = value
         case list():
-            text = ", ".join(map(_cell, value))
+            text = ", ".join(map(_as_cell, value))
         case dict():
-            text = ", ".join(f"{name}: {_cell(inner)}" for name, inner in value.items())
+            text = ", ".join(f"{name}: {_as_cell(inner)}" for name, inner in value.items())
         case _:
             text = dumps(value)
     return text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."

@@ -80,7 +80,7 @@ def _ask_policy(*arguments: str, doing: str, environ: Mapping[str, str] | None =
 
 def _show_check(found: JsonObject) -> None:
     out.print(
-        _table("rules, as they are understood", ("policy", "rule", "about", "what", "effect"), found.get("rules"))
+        _build_table("rules, as they are understood", ("policy", "rule", "about", "what", "effect"), found.get("rules"))
     )
     known = as_object(found.get("details"))
     for name, title in (("problems", "invalid"), ("triggeredRules", "triggered"), ("refusals", "calls refused")):
@@ -116,10 +116,10 @@ def _show_backtest(found: JsonObject) -> None:
     different = objects_in(found.get("different"))
     rows: list[Json] = [{**one, "rules": "\n".join(map(str, as_list(one.get("rules"))))} for one in different]
     title = f"{len(different)} of {found.get('plans')} plans would have been decided otherwise"
-    out.print(_table(title, ("task", "text", "before", "after", "rules"), rows))
+    out.print(_build_table(title, ("task", "text", "before", "after", "rules"), rows))
     if found.get("without_plan"):
         err.print(f"{found['without_plan']} archived tasks planned no writes.", style="dim")
 
 
-def _table(title: str, columns: tuple[str, ...], rows: Json) -> Table:
+def _build_table(title: str, columns: tuple[str, ...], rows: Json) -> Table:
     return text_table(columns, ([row.get(column, "") for column in columns] for row in objects_in(rows)), title)

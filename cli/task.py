@@ -97,7 +97,7 @@ def say_task(record: JsonObject) -> None:
         out.print(Text(str(record["reason"])), soft_wrap=True)
     for name, title, columns in _TABLES:
         if rows := objects_in(metadata.get(name)):
-            out.print(text_table(columns, ([_cell(name, row.get(name)) for name in columns] for row in rows), title))
+            out.print(text_table(columns, ([_as_cell(name, row.get(name)) for name in columns] for row in rows), title))
     doubts = objects_in(metadata.get("doubts"))
     for doubt in doubts:
         _say_doubt(doubt)
@@ -135,7 +135,7 @@ def _rows_of(shown: Json) -> str:
     return f" {dumps(shown)}"
 
 
-def _cell(name: str, value: Json) -> Text:
+def _as_cell(name: str, value: Json) -> Text:
     """A value as plain text: a server's words are never read as markup."""
     text = moment(value) if name == "at" else plain_text(value)
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")

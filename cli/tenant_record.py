@@ -73,9 +73,9 @@ def put(
 
       purple tenant record set default record.json --comment "the ERP has a new address"
     """
-    document = _document(file)
+    document = _read_document(file)
     _check_policies(file, document, tenant_id)
-    document["version"] = _base(url, tenant_id, name, document.get("version"), force=force)
+    document["version"] = _find_base(url, tenant_id, name, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **speaker_claim(name)}
     stored = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
     _say_stored(tenant_id, stored, as_json)
@@ -89,13 +89,13 @@ def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = 
 
       purple tenant record diff default record.json
     """
-    versions = objects_in(_history(url, tenant_id, name).get("versions"))
+    versions = objects_in(_read_history(url, tenant_id, name).get("versions"))
     if versions and not versions[0].get("withdrawn"):
-        before = _lines(_ask_record(url, tenant_id, name).get("record"))
+        before = _list_lines(_ask_record(url, tenant_id, name).get("record"))
     else:
         before = []
         err.print("No record is stored: that of TENANT_FILE holds, which only executors see. All of the file is new.")
-    lines = list(difflib.unified_diff(before, _lines(_document(file)), "stored", str(file), lineterm="", n=3))
+    lines = list(difflib.unified_diff(before, _list_lines(_read_document(file)), "stored", str(file), lineterm="", n=3))
     for line in lines:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "none")
         out.print(Text(line, style), soft_wrap=True)
@@ -110,8 +110,8 @@ def history(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: As
 
       purple tenant record history default
     """
-    found, nothing = _history(url, tenant_id, name), "No record is stored: that of TENANT_FILE holds."
-    say_rows(found, "versions", _table, nothing, as_json=as_json)
+    found, nothing = _read_history(url, tenant_id, name), "No record is stored: that of TENANT_FILE holds."
+    say_rows(found, "versions", _build_table, nothing, as_json=as_json)
 
 
 @record.command()
@@ -148,7 +148,7 @@ def withdraw(
     _say_stored(tenant_id, stored, as_json)
 
 
-def _lines(document: Json) -> list[str]:
+def _list_lines(document: Json) -> list[str]:
     """The record as lines of JSON, without its version, which is not for editing."""
     shown = {name: value for name, value in as_object(document).items() if name != "version"}
     return indent_json(shown).splitlines()
@@ -159,13 +159,13 @@ def _ask_record(url: str, tenant_id: str, name: str, version: int | None = None)
     return ask_as_operator(url, name, "tenants", tenant_id, "record", "show", body=which)
 
 
-def _history(url: str, tenant_id: str, name: str) -> JsonObject:
+def _read_history(url: str, tenant_id: str, name: str) -> JsonObject:
     return ask_as_operator(url, name, "tenants", tenant_id, "record", "history")
 
 
-def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
+def _find_base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
     """The version that the file was made from; "0" if no record is stored. Raises ``Complaint``."""
-    rows = objects_in(_history(url, tenant_id, name).get("versions"))
+    rows = objects_in(_read_history(url, tenant_id, name).get("versions"))
     if not rows:
         return "0"
     if force or rows[0].get("withdrawn"):
@@ -176,7 +176,7 @@ def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> s
     return str(given)
 
 
-def _document(file: Path) -> JsonObject:
+def _read_document(file: Path) -> JsonObject:
     try:
         return loads_object(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -206,7 +206,7 @@ def _describe_version(found: JsonObject) -> str:
     return f"version {found.get('version')}{again}, stored by {found.get('by')} at {found.get('at')}{why}"
 
 
-def _table(rows: list[JsonObject]) -> Table:
+def _build_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         what = join_values(row["changed"]) if isinstance(row.get("changed"), list) else "all of it"
         what = f"version {row.get('restored')} again: {what}" if row.get("restored") else what

@@ -34,7 +34,7 @@ def list_made_tools(name: Name = "", url: Gateway = "", as_json: AsJson = False)
       purple tools made list
     """
     found = ask_as_operator(url, name, "tools", "made", "list")
-    say_rows(found, "tools", _table, "No tools were made.", as_json=as_json)
+    say_rows(found, "tools", _build_table, "No tools were made.", as_json=as_json)
 
 
 @made.command()
@@ -62,7 +62,7 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson =
     say_found(found, lambda _: out.print(sentence, markup=False), as_json=as_json)
 
 
-def _table(rows: list[JsonObject]) -> Table:
+def _build_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         used = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
         return [*(join_values(row.get(name)) for name in _SHOWN), used]
@@ -184,9 +184,9 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
     title = f"{found.get('endpoint')} speaks {speaks}: {len(listed)} tools ({kinds or 'none'})"
     wide = width >= _WIDE
     table = Table(title=title)
-    table.add_column("tool", min_width=_columns(tool.get("name") for tool in listed), overflow="fold")
-    table.add_column("class", min_width=_columns(counted))
-    table.add_column("read back, or pages by", min_width=_columns(_read_by(tool).plain for tool in listed))
+    table.add_column("tool", min_width=_measure_width(tool.get("name") for tool in listed), overflow="fold")
+    table.add_column("class", min_width=_measure_width(counted))
+    table.add_column("read back, or pages by", min_width=_measure_width(_read_by(tool).plain for tool in listed))
     for heading in ("key", "why", *(("what it says of itself",) if wide else ())):
         table.add_column(heading)
     for tool in listed:
@@ -197,7 +197,7 @@ def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
     return table
 
 
-def _columns(texts: Iterable[Json]) -> int:
+def _measure_width(texts: Iterable[Json]) -> int:
     """The width of the longest text, up to a limit, so that names are not wrapped."""
     return min(max((len(str(text)) for text in texts), default=0), _LONGEST)
 

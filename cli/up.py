@@ -97,7 +97,7 @@ def _print_sentence(sentence: str) -> None:
 
 
 def _print_stack(stack: Stack) -> None:
-    out.print(_table(stack))
+    out.print(_build_table(stack))
     if stack.notice:
         out.print(f"Model: {stack.notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
     out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
@@ -119,7 +119,7 @@ def suggest_command(options: StackOptions) -> str:
     return f'{own_name()} send "..." --dry-run (a task for your tools: its plan is shown, and nothing is written)'
 
 
-def _table(stack: Stack) -> Table:
+def _build_table(stack: Stack) -> Table:
     table = Table("process", "url", "pid", title="Purple Agent is up")
     for child in stack.children:
         table.add_row(child.spec.name, child.spec.url, str(child.pid))

@@ -28,7 +28,7 @@ def list_webhooks(task: TaskId, url: Gateway = "", as_json: AsJson = False) -> N
       purple webhooks list T1
     """
     found = ask_gateway(url, "GET", path_of("tasks", task, "webhooks"))
-    say_rows(found, "webhooks", partial(_table, _OF_TASK), "The task has no webhooks.", as_json=as_json)
+    say_rows(found, "webhooks", partial(_build_table, _OF_TASK), "The task has no webhooks.", as_json=as_json)
 
 
 @webhooks.command()
@@ -40,7 +40,7 @@ def failing(url: Gateway = "", as_json: AsJson = False) -> None:
       purple webhooks failing
     """
     found = ask_gateway(url, "GET", "/webhooks")
-    say_rows(found, "failing", partial(_table, _FAILING), "Nothing fails.", as_json=as_json)
+    say_rows(found, "failing", partial(_build_table, _FAILING), "Nothing fails.", as_json=as_json)
 
 
 @webhooks.command()
@@ -60,5 +60,5 @@ def _show_secrets(found: JsonObject) -> None:
         out.print(Text(str(one)))
 
 
-def _table(shown: tuple[str, ...], rows: list[JsonObject]) -> Table:
+def _build_table(shown: tuple[str, ...], rows: list[JsonObject]) -> Table:
     return text_table(shown, ([row.get(name) for name in shown] for row in rows))

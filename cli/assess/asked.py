@@ -49,7 +49,7 @@ async def assessor_at(
 @asynccontextmanager
 async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
     with TemporaryDirectory(prefix="assess-") as folder:
-        child = Child.start(_spec(free_ports(1)[0], scenarios), Path(folder))
+        child = Child.start(_build_spec(free_ports(1)[0], scenarios), Path(folder))
         try:
             await wait_until_ready((child,), READY_SECONDS)
             yield child.spec.url
@@ -57,7 +57,7 @@ async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
             await child.stop()
 
 
-def _spec(port: int, scenarios: Path | None) -> ProcessSpec:
+def _build_spec(port: int, scenarios: Path | None) -> ProcessSpec:
     """The process of an assessor. It asks for no key, since only this machine can reach it."""
     where: Sequence[str] = ("--host", HOST, "--port", str(port))
     what = ("--scenarios-dir", str(scenarios.resolve())) if scenarios else ()
@@ -114,7 +114,7 @@ async def run_assessment(url: str, http: httpx.AsyncClient, wanted: WantedRun, f
     """
     task_id, results = "", None
     try:
-        async with aclosing(_events(url, http, wanted)) as events:
+        async with aclosing(_stream_events(url, http, wanted)) as events:
             async for told in events:
                 task_id = told.task_id or task_id
                 for data in told.data:
@@ -136,7 +136,7 @@ async def run_assessment(url: str, http: httpx.AsyncClient, wanted: WantedRun, f
             await _cancel(url, http, task_id)
 
 
-async def _events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> AsyncGenerator[ToldProgress]:
+async def _stream_events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> AsyncGenerator[ToldProgress]:
     part: JsonObject = {"kind": "data", "data": wanted.request()}
     message: JsonObject = {"kind": "message", "messageId": str(uuid4()), "role": "user", "parts": [part]}
     patience = httpx.Timeout(wanted.silence, connect=CONNECT_SECONDS)
@@ -149,7 +149,7 @@ async def _events(url: str, http: httpx.AsyncClient, wanted: WantedRun) -> Async
                 f"The assessor at {url} did not take the request ({answer.status_code}).", answer.text[:500]
             )
         async for event in stream.aiter_sse():
-            yield _read_progress(url, _object(_parse_json(event.data)))
+            yield _read_progress(url, _read_object(_parse_json(event.data)))
 
 
 async def _cancel(url: str, http: httpx.AsyncClient, task_id: str) -> None:
@@ -166,23 +166,23 @@ def _rpc_request(method: str, params: JsonObject) -> JsonObject:
 
 
 def _read_progress(url: str, body: JsonObject) -> ToldProgress:
-    if problem := _object(body.get("error")):
+    if problem := _read_object(body.get("error")):
         raise Complaint(f"The assessor at {url} refused: {problem.get('message')}")
-    result = _object(body.get("result"))
-    status = _object(result.get("status"))
+    result = _read_object(body.get("result"))
+    status = _read_object(result.get("status"))
     parts = [*_message_parts(status.get("message")), *_message_parts(result.get("artifact"))]
-    data = [_object(part.get("data")) or _object(_parse_json(part.get("text"))) for part in parts]
+    data = [_read_object(part.get("data")) or _read_object(_parse_json(part.get("text"))) for part in parts]
     said = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
     task_id = result.get("taskId") or result.get("id") or ""
     return ToldProgress(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
 
 
 def _message_parts(holder: JsonValue) -> list[JsonObject]:
-    parts = _object(holder).get("parts")
+    parts = _read_object(holder).get("parts")
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
-def _object(value: JsonValue) -> JsonObject:
+def _read_object(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

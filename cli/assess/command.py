@@ -166,7 +166,7 @@ def measure(
         raise typer.BadParameter(f"{error} ({AGENT_KEY}, or --agent-key)") from None
     began = datetime.now(UTC)
     try:
-        done, broken = asyncio.run(_runs(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
+        done, broken = asyncio.run(_complete_runs(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
         kept, path = keep(folder, scenario, agent, began, done)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         raise Complaint("Stopped before the end.") from None
@@ -280,7 +280,7 @@ def show_schema() -> None:
     say_json(json.dumps(Assessment.model_json_schema(mode="serialization")))
 
 
-async def _runs(
+async def _complete_runs(
     wanted: WantedRun, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
 ) -> tuple[tuple[Run, ...], Complaint | None]:
     """The completed runs, and why there are no more. If there are none, the ``Complaint`` is raised."""

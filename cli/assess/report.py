@@ -13,7 +13,7 @@ from shared.domain.estimates import Interval
 
 
 def table_of(assessment: Assessment) -> Table:
-    table = Table("dimension", "criterion", "points", "of", "reason", title=_title(assessment))
+    table = Table("dimension", "criterion", "points", "of", "reason", title=_build_title(assessment))
     listed = lines(assessment)
     for dimension in dict.fromkeys(line.dimension for line in listed):
         within = [line for line in listed if line.dimension == dimension]
@@ -68,9 +68,9 @@ def comparison_table(figures: JsonObject, names: Sequence[str]) -> Table:
     for group in ("dimensions", "criteria"):
         rows = figures[group]
         for name, change in rows.items() if isinstance(rows, dict) else []:
-            table.add_row(printable(name), *_cells(change), style="bold" if group == "dimensions" else "")
+            table.add_row(printable(name), *_list_cells(change), style="bold" if group == "dimensions" else "")
         table.add_section()
-    table.add_row("overall", *_cells(figures["overall"]), style="bold")
+    table.add_row("overall", *_list_cells(figures["overall"]), style="bold")
     return table
 
 
@@ -79,7 +79,7 @@ def printable(text: str) -> Text:
     return Text("".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text))
 
 
-def _title(assessment: Assessment) -> Text:
+def _build_title(assessment: Assessment) -> Text:
     runs = f", mean of {len(assessment.runs)} runs" if len(assessment.runs) > 1 else ""
     return printable(f"{assessment.scenario}: {assessment.agent}{runs}")
 
@@ -110,7 +110,7 @@ def _change_as_json(change: Change) -> JsonObject:
     return told | {"interval": [*change.interval] if change.interval else None, "clear": change.is_clear}
 
 
-def _cells(change: object) -> list[str]:
+def _list_cells(change: object) -> list[str]:
     values = [change.get(name) for name in ("before", "after", "change")] if isinstance(change, dict) else []
     shown = ["-" if value is None else _format_number(value) for value in values]
     interval = change.get("interval") if isinstance(change, dict) else None

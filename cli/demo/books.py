@@ -40,7 +40,9 @@ class Books:
         """Read a snapshot from the database file, whatever tables it has, without asking the company."""
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)) as connection:
             connection.row_factory = sqlite3.Row
-            cells = {place: value for table in _tables(connection) for place, value in _cells(connection, table)}
+            cells = {
+                place: value for table in _list_tables(connection) for place, value in _list_cells(connection, table)
+            }
             writes = connection.execute("SELECT tool FROM writes ORDER BY number").fetchall()
         return cls(cells, tuple(row["tool"] for row in writes))
 
@@ -65,12 +67,12 @@ class Books:
         )
 
 
-def _tables(connection: sqlite3.Connection) -> list[str]:
+def _list_tables(connection: sqlite3.Connection) -> list[str]:
     sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN (?, ?)"
     return [row["name"] for row in connection.execute(sql, (_COUNT, _KEYS)).fetchall()]
 
 
-def _cells(connection: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[str, str, str], str | int | None]]:
+def _list_cells(connection: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[str, str, str], str | int | None]]:
     for row in connection.execute(f'SELECT rowid AS place, * FROM "{table}"').fetchall():  # noqa: S608  its own name
         key = str(row["id"] if "id" in row.keys() else row["place"])  # noqa: SIM118  a Row iterates over values
         yield from (((table, key, column), row[column]) for column in row.keys() if column not in _INCIDENTAL)  # noqa: SIM118

@@ -172,7 +172,7 @@ def demo(
       purple demo --url http://127.0.0.1:9010 --company http://127.0.0.1:9009 --database company.sqlite3
     """
     there = find_foreign_stack(url, company, database)
-    tasks, environ = _expecting_too_much(broken), _environment(protocol, model_url, model)
+    tasks, environ = _expecting_too_much(broken), _build_environment(protocol, model_url, model)
     began = time.monotonic()
     try:
         results, notice = asyncio.run(there.demo(tasks, as_json) if there else _demo(tasks, environ, quiet=as_json))
@@ -207,7 +207,7 @@ async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: 
             err.print(f"Data and logs are kept in {folder}.", style="dim")
 
 
-def _environment(protocol: DemoToolProtocol, model_url: str, model: str) -> Mapping[str, str]:
+def _build_environment(protocol: DemoToolProtocol, model_url: str, model: str) -> Mapping[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _ITS_OWN}
     told = {"COMPANY_PROTOCOL": protocol.value} | dict.fromkeys(_TIERS, model) | {"ANTHROPIC_BASE_URL": model_url}
     return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **{name: value for name, value in told.items() if value}}

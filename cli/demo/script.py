@@ -9,14 +9,14 @@ _LEAVER = "EMP-404"
 _LEAVERS_ACCESS = ("ACC-9032", "ACC-9033", "ACC-9034", "ACC-9035")
 
 
-def _row(table: str, row: str, **cells: str | int) -> tuple[BookChange, ...]:
+def _change(table: str, row: str, **cells: str | int) -> tuple[BookChange, ...]:
     return tuple(BookChange(table, row, column, value) for column, value in cells.items())
 
 
-def _message(number: int, recipient: str) -> tuple[BookChange, ...]:
+def _add_message(number: int, recipient: str) -> tuple[BookChange, ...]:
     """The change of one more message in the outbox, whose words are up to the worker."""
     key = f"MSG-{number}"
-    return _row("outbox", key, id=key, recipient=recipient)
+    return _change("outbox", key, id=key, recipient=recipient)
 
 
 _CLAIMS = (
@@ -24,7 +24,7 @@ _CLAIMS = (
         "within limits",
         "an expense claim inside the policy is approved, written once and read back",
         (DemoTurn("Approve expense claim EXP-1002.", "completed"),),
-        (*_row("budgets", "BUD-01", spent_cents=4323640), *_row("expenses", "EXP-1002", status="approved")),
+        (*_change("budgets", "BUD-01", spent_cents=4323640), *_change("expenses", "EXP-1002", status="approved")),
         ("approve_expense",),
         passes=_WRITES,
     ),
@@ -32,7 +32,7 @@ _CLAIMS = (
         "approved by a manager",
         "a claim over the limit waits; a manager approves it in a second turn; only then is it written",
         (DemoTurn("Approve expense claim EXP-1001.", "input-required"), DemoTurn("approve", "completed", MANAGER)),
-        (*_row("budgets", "BUD-05", spent_cents=1523900), *_row("expenses", "EXP-1001", status="approved")),
+        (*_change("budgets", "BUD-05", spent_cents=1523900), *_change("expenses", "EXP-1001", status="approved")),
         ("approve_expense",),
         passes=(*_GATED, "COMPLETE"),
     ),
@@ -71,7 +71,7 @@ _PROCESSES = (
                 "completed",
             ),
         ),
-        _row("invoices", "INV-6001", status="flagged", variance_cents=23137),
+        _change("invoices", "INV-6001", status="flagged", variance_cents=23137),
         ("flag_invoice",),
         process_type="invoice_reconciliation",
         passes=(*_READS_FIRST, "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"),
@@ -87,9 +87,9 @@ _PROCESSES = (
             ),
         ),
         (
-            *(change for key in _LEAVERS_ACCESS for change in _row("access_rights", key, status="revoked")),
-            *_row("employees", _LEAVER, status="former"),
-            *_message(4004, "EMP-118"),
+            *(change for key in _LEAVERS_ACCESS for change in _change("access_rights", key, status="revoked")),
+            *_change("employees", _LEAVER, status="former"),
+            *_add_message(4004, "EMP-118"),
         ),
         (*("revoke_access",) * len(_LEAVERS_ACCESS), "deactivate_employee", "notify_employee"),
         ("notify_employee",),
@@ -104,9 +104,9 @@ _PROCESSES = (
             DemoTurn("approve", "completed", MANAGER),
         ),
         (
-            *_row("budgets", "BUD-01", spent_cents=5042440),
-            *_row("purchase_orders", "PO-7021", status="approved"),
-            *_message(4005, "VEN-604"),
+            *_change("budgets", "BUD-01", spent_cents=5042440),
+            *_change("purchase_orders", "PO-7021", status="approved"),
+            *_add_message(4005, "VEN-604"),
         ),
         ("approve_purchase_order", "notify_vendor"),
         ("notify_vendor",),
@@ -125,10 +125,10 @@ _PROCESSES = (
             ),
         ),
         (
-            *_row(
+            *_change(
                 "sla_credits", "CRD-1602", id="CRD-1602", incident_id="INC-1501", sla_id="SLA-1401", amount_cents=42000
             ),
-            *_message(4006, "CUS-810"),
+            *_add_message(4006, "CUS-810"),
         ),
         ("record_sla_credit", "notify_customer"),
         ("notify_customer",),
@@ -141,7 +141,7 @@ _PROCESSES = (
         "an unknown kind",
         "no process is made for handing out equipment: it is done as a general one",
         (DemoTurn("Handle the equipment request of EMP-451. Assign asset AST-1721 to employee EMP-451.", "completed"),),
-        _row("assets", "AST-1721", employee_id="EMP-451", status="assigned"),
+        _change("assets", "AST-1721", employee_id="EMP-451", status="assigned"),
         ("assign_asset",),
         process_type="general",
         passes=_WRITES,
@@ -169,7 +169,7 @@ _MISHAPS = (
         "a lost reply",
         "the company writes and its answer is lost: the write is found by reading back, and not made again",
         (DemoTurn("Approve expense claim EXP-1009.", "completed"),),
-        (*_row("budgets", "BUD-02", spent_cents=630900), *_row("expenses", "EXP-1009", status="approved")),
+        (*_change("budgets", "BUD-02", spent_cents=630900), *_change("expenses", "EXP-1009", status="approved")),
         ("approve_expense",),
         passes=_WRITES,
         faults='{"approve_expense": {"lose_reply": true, "times": 1}}',

@@ -43,21 +43,21 @@ class GatewayClient:
 
     async def send(self, utterance: Utterance) -> TaskView:
         """Send a message; returns the task as soon as it is durably accepted."""
-        return task_view(await self._rpc("message/send", utterance.as_params()))
+        return task_view(await self._call_rpc("message/send", utterance.as_params()))
 
     async def task(self, task_id: str) -> TaskView:
-        return task_view(await self._rpc("tasks/get", {"id": task_id}))
+        return task_view(await self._call_rpc("tasks/get", {"id": task_id}))
 
     async def cancel(self, task_id: str, claim: JsonObject) -> TaskView:
         """End the task before its next call; writes made stay. ``claim``: who asks for it."""
-        return task_view(await self._rpc("tasks/cancel", {"id": task_id, **claim}))
+        return task_view(await self._call_rpc("tasks/cancel", {"id": task_id, **claim}))
 
     async def ask(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """The JSON answer at one of the gateway's own paths; ``path_of`` puts ids into a path."""
         answer, said = await self._request(verb, path, body, verb)
         if answer.is_success:
             return said
-        raise _refusal(f"{verb} {path}", answer, said.get("error"))
+        raise _build_refusal(f"{verb} {path}", answer, said.get("error"))
 
     async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """Yields the task's events after one, until the task has ended or waits for somebody.
@@ -72,11 +72,11 @@ class GatewayClient:
                     async for line in lines:
                         leaves = leaves or line.retry is not None  # the replica's last words
                         if line.data and line.event != "snapshot":  # in place of events that are kept no longer
-                            yield _event(line.id, line.event, loads_object(line.data))
+                            yield _read_event(line.id, line.event, loads_object(line.data))
                             after, tries = line.id or after, RECONNECTS
             except httpx.TransportError as error:
                 if tries == 1 or not after:
-                    raise self._unreachable(error) from error
+                    raise self._translate_error(error) from error
                 leaves = True
             tries -= 1
             await asyncio.sleep(RECONNECT_SECONDS if leaves else 0)
@@ -90,13 +90,13 @@ class GatewayClient:
             async for line in source.aiter_sse():
                 yield line
 
-    async def _rpc(self, method: str, params: JsonObject) -> JsonObject:
+    async def _call_rpc(self, method: str, params: JsonObject) -> JsonObject:
         call: JsonObject = {"jsonrpc": "2.0", "id": "cli", "method": method, "params": params}
         answer, said = await self._request("POST", "/", call, method)
         result, problem = said.get("result"), said.get("error")
         if isinstance(result, dict):
             return result
-        raise _refusal(method, answer, problem.get("message") if isinstance(problem, dict) else problem)
+        raise _build_refusal(method, answer, problem.get("message") if isinstance(problem, dict) else problem)
 
     async def _request(
         self, verb: str, path: str, body: JsonObject | None, what: str
@@ -108,11 +108,11 @@ class GatewayClient:
             answer = await self._http.request(verb, url, content=content, headers=headers, timeout=TIMEOUT)
             return answer, loads_object(answer.text)
         except httpx.TransportError as error:
-            raise self._unreachable(error) from error
+            raise self._translate_error(error) from error
         except ValueError as error:
             raise Complaint(f"{answer.url} answered {what} with {answer.status_code} and no JSON.") from error
 
-    def _unreachable(self, error: httpx.TransportError) -> Complaint:
+    def _translate_error(self, error: httpx.TransportError) -> Complaint:
         if isinstance(error, httpx.UnsupportedProtocol):
             return Complaint(f"{self.url} is no gateway's URL: it has to begin with http:// or https://.")
         return GatewayAway(f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`.")
@@ -147,13 +147,13 @@ def _without_claims(value: Json) -> Json:
             return value
 
 
-def _refusal(what: str, answer: httpx.Response, problem: Json) -> Complaint:
+def _build_refusal(what: str, answer: httpx.Response, problem: Json) -> Complaint:
     if answer.status_code == 401:
         return Complaint(_KEY_NEEDED.format(url=answer.url, problem=problem))
     return Complaint(f"The gateway refused {what}: {problem or f'HTTP {answer.status_code}'}")
 
 
-def _event(event_id: str, kind: str, body: JsonObject) -> Event:
+def _read_event(event_id: str, kind: str, body: JsonObject) -> Event:
     data = body.get("data")
     at = datetime.fromisoformat(str(body["at"])) if "at" in body else datetime.now().astimezone()
     return Event(event_id, str(body.get("kind", kind)), at, data if isinstance(data, dict) else {})

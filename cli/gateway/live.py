@@ -34,7 +34,7 @@ _LONG = 160
 
 def line_of(event: Event) -> str | None:
     """The line for an event; None for kinds that are not shown."""
-    return None if event.kind in _HIDDEN else _text(event.data)
+    return None if event.kind in _HIDDEN else _describe_data(event.data)
 
 
 def plain_line_of(event: Event) -> str | None:
@@ -106,7 +106,7 @@ _PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
 }
 
 
-def _text(data: Mapping[str, Json]) -> str:
+def _describe_data(data: Mapping[str, Json]) -> str:
     """An event's data as text: the value that names it first, the rest as ``key=value``."""
     lead = next((key for key in _NAMING if isinstance(data.get(key), str)), None)
     first = [str(data[lead])] if lead else []

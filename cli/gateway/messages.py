@@ -42,15 +42,15 @@ class Utterance:
             "role": "user",
             "messageId": uuid4().hex,
             "parts": [{"kind": "text", "text": self.text}],
-            "metadata": self._metadata(),
+            "metadata": self._build_metadata(),
         }
         if self.task_id:
             message["taskId"] = self.task_id
         if self.session:
             message["contextId"] = self.session
-        return {"message": message, "configuration": {"blocking": False}, "metadata": self._metadata()}
+        return {"message": message, "configuration": {"blocking": False}, "metadata": self._build_metadata()}
 
-    def _metadata(self) -> JsonObject:
+    def _build_metadata(self) -> JsonObject:
         said: dict[str, Json] = {"principal": self.speaker.as_json()}
         optional: dict[str, Json] = {"policy_doc": self.policy_doc, "tools_endpoint": self.tools_endpoint}
         optional |= {"session_id": self.session, "dry_run": self.dry_run}
@@ -96,7 +96,7 @@ def task_view(result: JsonObject) -> TaskView:
     """Parse a task in A2A 0.3 (``kind: task``). Metadata keys become those of the gateway's own records."""
     status = as_object(result.get("status"))
     text = _first_text(result.get("artifacts")) or _first_text([status.get("message")])
-    metadata = {to_snake(key): value for key, value in as_object(_whole(result.get("metadata"))).items()}
+    metadata = {to_snake(key): value for key, value in as_object(_convert_numbers(result.get("metadata"))).items()}
     return TaskView(str(result.get("id", "")), str(status.get("state", "")), text, metadata)
 
 
@@ -110,15 +110,15 @@ def _first_text(holders: Json) -> str:
     return ""
 
 
-def _whole(value: Json) -> Json:
+def _convert_numbers(value: Json) -> Json:
     """The value with whole numbers as ints: A2A metadata knows only fractions."""
     match value:
         case Decimal() if value == value.to_integral_value():
             return int(value)
         case dict():
-            return {key: _whole(inner) for key, inner in value.items()}
+            return {key: _convert_numbers(inner) for key, inner in value.items()}
         case list():
-            return [_whole(inner) for inner in value]
+            return [_convert_numbers(inner) for inner in value]
         case _:
             return value
 

@@ -91,17 +91,17 @@ def plan_stack(
 
     Without ``queue_redis_url`` the queue is the caller's, if the environment names one.
     """
-    base = _base(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
-    specs = [_helper("policy", ports.policy, base)]
+    base = _build_base(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
+    specs = [_plan_helper("policy", ports.policy, base)]
     if options.uses_planner:
-        specs.append(_helper("planner", ports.planner, base))
+        specs.append(_plan_helper("planner", ports.planner, base))
     if options.uses_company:
-        specs.append(_company(options, ports.company, base))
-    specs.append(_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
-    specs.append(_learner(options, ports, base))
-    specs.extend(_executor(options, ports, number, base) for number in range(options.executors))
+        specs.append(_plan_company(options, ports.company, base))
+    specs.append(_plan_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
+    specs.append(_plan_learner(options, ports, base))
+    specs.extend(_plan_executor(options, ports, number, base) for number in range(options.executors))
     if options.assessor_port:
-        specs.append(_assessor(options, base))
+        specs.append(_plan_assessor(options, base))
     return tuple(specs)
 
 
@@ -120,7 +120,7 @@ def url_of(port: int) -> str:
     return f"http://{HOST}:{port}"
 
 
-def _base(options: StackOptions, redis_url: str) -> dict[str, str]:
+def _build_base(options: StackOptions, redis_url: str) -> dict[str, str]:
     own = {
         name: value
         for name, value in options.environ.items()
@@ -136,25 +136,25 @@ def _with_address(base: Mapping[str, str], port: int, **more: str) -> dict[str, 
     return {**base, "HOST": HOST, "PORT": str(port), **more}
 
 
-def _learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
+def _plan_learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
     """The learner's process. Facts are found by the stack's model, unless the caller turns that off."""
     environ = _with_address({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
-    environ |= _archive(options) | ({} if environ["LEARN_KNOWLEDGE"] == "off" else _model(options, ports))
+    environ |= _archive(options) | ({} if environ["LEARN_KNOWLEDGE"] == "off" else _choose_model(options, ports))
     return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
 
 
-def _helper(name: str, port: int, base: Mapping[str, str]) -> ProcessSpec:
+def _plan_helper(name: str, port: int, base: Mapping[str, str]) -> ProcessSpec:
     """The process of the policy service or of the planner."""
     return ProcessSpec(name, (f"services.{name}",), url_of(port), stops=3, environ=_with_address(base, port))
 
 
-def _company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
+def _plan_company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
     faults = {"ALLOW_FAULTS": "true"} if options.company_faults else {}
     environ = _with_address(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
     return ProcessSpec("company", ("examples.company",), url_of(port), stops=4, ready_path="/health", environ=environ)
 
 
-def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
+def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url_of(options.port)}/"
     arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
     stops = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
@@ -164,15 +164,15 @@ def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=environ)
 
 
-def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
+def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
     port = ports.executors[number]
     grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
     worlds = filter(None, (f"{url_of(options.port)}/worlds", options.environ.get("PRACTICE_SERVERS")))
     credentials = [name for name in options.environ if name.startswith(ENV_PREFIX)]  # of tool servers
     environ = (
         _with_address(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
-        | _model(options, ports)
-        | _tools(options, ports)
+        | _choose_model(options, ports)
+        | _choose_tools(options, ports)
         | _copy_set(options, _BRAINOS_KEY, *credentials)
         | _archive(options)
         | {"PRACTICE_SERVERS": ",".join(worlds)}
@@ -180,14 +180,14 @@ def _executor(options: StackOptions, ports: StackPorts, number: int, base: Mappi
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
 
 
-def _assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
+def _plan_assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     """The assessor's process. It asks for no key, since only this machine reaches it, and uses a real model."""
     port = options.assessor_port
     environ = {**_with_address(base, port, AUTHENTICATION="off"), **_copy_set(options, *_MODEL_SECRETS)}
     return ProcessSpec("assessor", ("services.assessor",), url_of(port), stops=0, environ=environ)
 
 
-def _model(options: StackOptions, ports: StackPorts) -> dict[str, str]:
+def _choose_model(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     if not options.uses_planner:
         return _copy_set(options, *_MODEL_SECRETS)
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
@@ -200,7 +200,7 @@ def _copy_set(options: StackOptions, *names: str) -> dict[str, str]:
     return {name: options.environ[name] for name in names if name in options.environ}
 
 
-def _tools(options: StackOptions, ports: StackPorts) -> dict[str, str]:
+def _choose_tools(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     """The tool server, and the tenant record whose policy is about its tools."""
     told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
     return {**told, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else told

@@ -30,7 +30,7 @@ class RunningStack(NamedTuple):
 def register_stack(stack: RunningStack) -> Iterator[None]:
     """Lists the stack while the context lasts. If no file can be written, commands need ``--url`` and ``--dir``."""
     try:
-        path = _registry() / f"{os.getpid()}.json"
+        path = _open_registry() / f"{os.getpid()}.json"
         file = path.open("w", encoding="utf-8")
     except OSError as error:
         err.print(f"Commands will not find this stack by themselves: {error}", style="dim", markup=False)
@@ -49,7 +49,7 @@ def register_stack(stack: RunningStack) -> Iterator[None]:
 def running_stacks() -> tuple[RunningStack, ...]:
     """The stacks of this user whose launchers live."""
     try:
-        files = sorted(_registry().glob("*.json"))
+        files = sorted(_open_registry().glob("*.json"))
     except OSError:
         return ()
     return tuple(stack for file in files if (stack := _read_file(file)) is not None)
@@ -93,7 +93,7 @@ def stack_here(stacks: tuple[RunningStack, ...], here: Path) -> RunningStack | N
     raise Complaint(f"{len(stacks)} stacks run here: say which one, with --url.", "\n".join(one.url for one in stacks))
 
 
-def _registry() -> Path:
+def _open_registry() -> Path:
     """The registry's folder, which only this user can write. Raises ``OSError`` if somebody else made it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     folder = Path(runtime) / "purple-agent" if runtime else Path(tempfile.gettempdir()) / f"purple-agent-{os.getuid()}"

@@ -75,10 +75,10 @@ class NullableModel(BaseModel):
 def _optional_names(model: type[BaseModel]) -> frozenset[str]:
     """The names of the model's optional fields, with each alias by which they may be written."""
     fields = model.model_fields.items()
-    return frozenset(called for name, field in fields if not field.is_required() for called in _names(name, field))
+    return frozenset(called for name, field in fields if not field.is_required() for called in _list_names(name, field))
 
 
-def _names(name: str, field: FieldInfo) -> Iterator[str]:
+def _list_names(name: str, field: FieldInfo) -> Iterator[str]:
     yield name
     if isinstance(field.validation_alias, str):
         yield field.validation_alias

@@ -82,10 +82,10 @@ def case_of(outcome: TaskOutcome) -> CaseEntry:
         keywords=keywords(summary),
         outcome=judge_outcome(outcome.state, outcome.quality),
         quality=outcome.quality,
-        formula=_formula(outcome),
-        parts=_parts(outcome),
-        worked=_notes(_success_lines(outcome)),
-        failed=_notes(_failure_lines(outcome)),
+        formula=_find_formula(outcome),
+        parts=_read_parts(outcome),
+        worked=_list_notes(_success_lines(outcome)),
+        failed=_list_notes(_failure_lines(outcome)),
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
         strategy=_effective_strategy(outcome),
@@ -102,13 +102,13 @@ def _quote_name(name: str) -> str:
     return dumps(name).replace(" ", r"\u0020")
 
 
-def _formula(outcome: TaskOutcome) -> str:
+def _find_formula(outcome: TaskOutcome) -> str:
     said = outcome.details.get("quality_parts")
     name = said.get("formula") if isinstance(said, dict) else None
     return name if isinstance(name, str) and name in _FORMULAS else ""
 
 
-def _parts(outcome: TaskOutcome) -> dict[str, float]:
+def _read_parts(outcome: TaskOutcome) -> dict[str, float]:
     """The parts whose sum the score is, at most ``_PARTS``; entries that are not such numbers are left out."""
     said = outcome.details.get("quality_parts")
     parts: dict[str, float] = {}
@@ -143,7 +143,7 @@ def _failure_lines(outcome: TaskOutcome) -> Iterator[str]:
     yield from outcome.failed
 
 
-def _notes(said: Iterator[str]) -> tuple[str, ...]:
+def _list_notes(said: Iterator[str]) -> tuple[str, ...]:
     return tuple(map(_note, islice(said, _NOTES)))
 
 

@@ -78,7 +78,7 @@ def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRule
         first = error.errors(include_url=False, include_input=False)[0]
         raise UnknownShape(".".join(map(str, first["loc"])), first["msg"]) from error
     unread = strange_fields(written)
-    if holding := [name for name in unread if not _describes(name)]:
+    if holding := [name for name in unread if not _is_descriptive(name)]:
         raise UnknownShape(holding[0], "nobody reads this field, and what it says would not hold")
     return WrittenRules(policy.model_copy(update={"id": policy_id}), unread)
 
@@ -94,14 +94,14 @@ def refused_field(document: Json) -> str | None:
     for name in _RULES:
         if isinstance(rules := said.get(name), list):
             said[name] = [_without_empty(rule) for rule in rules]
-    return next((name for name in strange_fields(said) if not _describes(name)), None)
+    return next((name for name in strange_fields(said) if not _is_descriptive(name)), None)
 
 
 def _without_empty(rule: Json) -> Json:
     return {name: value for name, value in rule.items() if value not in _EMPTY} if isinstance(rule, dict) else rule
 
 
-def _describes(field: str) -> bool:
+def _is_descriptive(field: str) -> bool:
     return field.rpartition(".")[2].lower() in _DESCRIBING
 
 
@@ -126,16 +126,16 @@ def sorted_document(document: JsonObject) -> JsonObject:
 def strange_fields(document: JsonObject) -> tuple[str, ...]:
     """The fields of a policy that no reader knows: a misspelt one would silently have no effect."""
     written = sorted_document(document)
-    found = [*_unread(written, Policy, str(document.get("id", "policy")))]
+    found = [*_find_unread(written, Policy, str(document.get("id", "policy")))]
     for name, shape in _RULES.items():
         rules = written.get(name)
         for rule in rules if isinstance(rules, list) else ():
             if isinstance(rule, dict):
-                found += _unread(rule, shape, str(rule.get("id", name)))
+                found += _find_unread(rule, shape, str(rule.get("id", name)))
     return tuple(found)
 
 
-def _unread(written: JsonObject, shape: type[PolicyContract], where: str) -> Iterator[str]:
+def _find_unread(written: JsonObject, shape: type[PolicyContract], where: str) -> Iterator[str]:
     known = {name for field, info in shape.model_fields.items() for name in (field, info.alias)}
     return (f"{where}.{name}" for name in written if name not in known)
 

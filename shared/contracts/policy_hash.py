@@ -34,7 +34,7 @@ def _call_as_json(call: CallContext) -> Json:
 
 def _hashed_fields(policy: Policy) -> Json:
     rules: list[Json] = [
-        [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_marks(rule)] for rule in policy.rules
+        [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_list_marks(rule)] for rule in policy.rules
     ]
     further = [*_about_tools(policy), *_about_texts(policy), *(["judges records"] * policy.judges_records)]
     return [policy.id, policy.version, plain(policy.context), rules, *further]
@@ -44,7 +44,7 @@ def _hashed_fields(policy: Policy) -> Json:
 _identity_text = IdentityCache[Policy, str](lambda policy: dumps(_hashed_fields(policy)), 256)
 
 
-def _marks(rule: Rule) -> list[Json]:
+def _list_marks(rule: Rule) -> list[Json]:
     approvers: list[Json] = [] if rule.approvers is None else [f"approvers {rule.approvers}"]
     return [*(["report only"] * rule.report_only), *(["if known"] * rule.if_known), *approvers]
 

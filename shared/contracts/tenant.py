@@ -77,16 +77,16 @@ class QuietHours(Contract):
     def end_of(self, now: datetime, zone: ZoneInfo) -> datetime | None:
         """When the quiet hours that ``now`` falls into are over, in UTC; None outside of them."""
         local = now.astimezone(zone)
-        if not self._covers(local.time()):
+        if not self._contains_time(local.time()):
             return None
         ends = (
             datetime.combine(local.date() + timedelta(days=days), self.end, zone).replace(fold=fold).astimezone(UTC)
             for days in (0, 1)
             for fold in (0, 1)  # where clocks are put back, the end comes twice
         )
-        return min(end for end in ends if end > now and not self._covers(end.astimezone(zone).time()))
+        return min(end for end in ends if end > now and not self._contains_time(end.astimezone(zone).time()))
 
-    def _covers(self, at: time) -> bool:
+    def _contains_time(self, at: time) -> bool:
         if self.start < self.end:
             return self.start <= at < self.end
         return at >= self.start or at < self.end
@@ -123,7 +123,7 @@ class TenantRecord(Contract):
 
     @field_validator("approval_ladder")
     @classmethod
-    def _rises(cls, ladder: tuple[Rung, ...]) -> tuple[Rung, ...]:
+    def _check_ladder(cls, ladder: tuple[Rung, ...]) -> tuple[Rung, ...]:
         if not is_rising(ladder):
             raise ValueError("the levels of an approval ladder stand lowest first, each once")
         return ladder

@@ -38,7 +38,7 @@ class BadRecord(ValueError):
 
 def read_record(document: JsonObject) -> TenantRecord:
     """Parse a tenant's record, each policy's rules sorted by their kind. Raises ``BadRecord`` with all problems."""
-    problems = [*_strange(document, TenantRecord, ""), *_twice(document), *_urls(document)]
+    problems = [*_check_fields(document, TenantRecord, ""), *_check_ids(document), *_check_urls(document)]
     try:
         record = TenantRecord.model_validate(_sort_policies(document))
     except ValidationError as error:
@@ -91,7 +91,7 @@ def _field_problems(error: ValidationError) -> Iterator[FieldProblem]:
         yield FieldProblem(where, one["msg"].removeprefix("Value error, "))
 
 
-def _strange(document: Json, shape: type[BaseModel], where: str) -> Iterator[FieldProblem]:
+def _check_fields(document: Json, shape: type[BaseModel], where: str) -> Iterator[FieldProblem]:
     """Yields the fields that no reader knows, at any depth."""
     if not isinstance(document, dict):
         return
@@ -108,7 +108,7 @@ def _strange(document: Json, shape: type[BaseModel], where: str) -> Iterator[Fie
             continue
         if inner := _model_in(known[name].annotation):
             for step, part in _inner_fields(value, inner, f"{where}{name}"):
-                yield from _strange(part, inner, f"{step}.")
+                yield from _check_fields(part, inner, f"{step}.")
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
@@ -133,7 +133,7 @@ def _objects_in(document: JsonObject, name: str) -> list[JsonObject]:
     return [item if isinstance(item, dict) else {} for item in items] if isinstance(items, list) else []
 
 
-def _twice(document: JsonObject) -> Iterator[FieldProblem]:
+def _check_ids(document: JsonObject) -> Iterator[FieldProblem]:
     """Yields the entries whose id an earlier entry of the same list has."""
     for name in ("connections", "policies", "prose_policies"):
         ids = [one.get("id") for one in _objects_in(document, name)]
@@ -142,7 +142,7 @@ def _twice(document: JsonObject) -> Iterator[FieldProblem]:
                 yield FieldProblem(f"{name}.{place}.id", f"{one!r} is another's already")
 
 
-def _urls(document: JsonObject) -> Iterator[FieldProblem]:
+def _check_urls(document: JsonObject) -> Iterator[FieldProblem]:
     for place, one in enumerate(_objects_in(document, "connections")):
         url = one.get("url")
         if isinstance(url, str) and url and not _URL.fullmatch(url):

@@ -39,7 +39,7 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
     """The 95 % interval of the mean, by Student's t; ``None`` for fewer than two values."""
     if len(values) < 2:
         return None
-    half = _quantile(len(values) - 1) * sqrt(variance(values) / len(values))
+    half = _find_quantile(len(values) - 1) * sqrt(variance(values) / len(values))
     return Interval(fmean(values) - half, fmean(values) + half)
 
 
@@ -56,11 +56,11 @@ def difference_interval(before: Sequence[float], after: Sequence[float]) -> Inte
     if total == 0:
         return Interval(change, change)
     degrees = 1 / ((first / total) ** 2 / (len(before) - 1) + (second / total) ** 2 / (len(after) - 1))
-    half = _quantile(degrees) * sqrt(total)
+    half = _find_quantile(degrees) * sqrt(total)
     return Interval(change - half, change + half)
 
 
-def _quantile(degrees: float) -> float:
+def _find_quantile(degrees: float) -> float:
     return _QUANTILES[max(bisect_right(_DEGREES, degrees), 1) - 1]
 
 
@@ -87,10 +87,10 @@ class Moment(NamedTuple):
 
 def read_points(text: str) -> tuple[Point, ...]:
     """Parse the points of a stored trend: ``n:units:at_ms``, spaces between. Raises ``ValueError``."""
-    return tuple(_point(part) for part in text.split())
+    return tuple(_parse_point(part) for part in text.split())
 
 
-def _point(text: str) -> Point:
+def _parse_point(text: str) -> Point:
     n, units, at = map(int, text.split(":"))
     return Point(n, units, at)
 

@@ -76,19 +76,19 @@ def _read(text: str) -> Json:
 
 
 def _is_too_deep(value: Json) -> bool:
-    level = _containers([value])
+    level = _find_nested([value])
     for _ in range(MAX_DEPTH - 1):
         if not level:
             return False
-        level = [found for item in level for found in _containers(item.values() if isinstance(item, dict) else item)]
+        level = [found for item in level for found in _find_nested(item.values() if isinstance(item, dict) else item)]
     return any(level)
 
 
-def _containers(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
+def _find_nested(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
     return [value for value in values if isinstance(value, dict | list)]
 
 
-def _decimal(text: str) -> Decimal:
+def _parse_decimal(text: str) -> Decimal:
     try:
         number: Decimal | None = Decimal(text)
     except InvalidOperation:  # an exponent that no Decimal holds
@@ -212,7 +212,7 @@ def _is_kept(number: object, value: int | Decimal) -> bool:
     return Decimal(repr(number)) == value
 
 
-_decoder = json.JSONDecoder(parse_float=_decimal, parse_constant=_refuse_constant)  # making it costs more than a use
+_decoder = json.JSONDecoder(parse_float=_parse_decimal, parse_constant=_refuse_constant)  # made once: it is costly
 _scan = _decoder.scan_once  # type: ignore[attr-defined]  # reads one value, and says where it ends; the stub knows it not
 _SAFE = 2**53 - 1  # every whole number up to it is a double
 

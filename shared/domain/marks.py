@@ -134,18 +134,18 @@ def is_long_enough_to_mark(number: int) -> bool:
 def _find_marks(text: str) -> Iterator[Mark]:
     lowered = text.lower()
     if _DIGITS.search(text):
-        yield from _numbers(text)
+        yield from _find_numbers(text)
     if _has(lowered, _SSN_WORDS):
-        yield from (_mark(match, "v", MarkKind.SSN) for match in _NAMED_SSN.finditer(text))
+        yield from (_build_mark(match, "v", MarkKind.SSN) for match in _NAMED_SSN.finditer(text))
     if _has(text, _SECRET_PREFIXES):
-        yield from (_mark(match, 0, MarkKind.SECRET) for match in _SECRETS.finditer(text))
+        yield from (_build_mark(match, 0, MarkKind.SECRET) for match in _SECRETS.finditer(text))
     if "bearer" in lowered:
-        yield from (_mark(match, "v", MarkKind.SECRET) for match in _BEARER.finditer(text))
+        yield from (_build_mark(match, "v", MarkKind.SECRET) for match in _BEARER.finditer(text))
     if "://" in text:
-        yield from (_mark(match, "v", MarkKind.SECRET) for match in _IN_URL.finditer(text))
+        yield from (_build_mark(match, "v", MarkKind.SECRET) for match in _IN_URL.finditer(text))
     if _has(lowered, _LABEL_WORDS):
         for match in _NAMED.finditer(text):
-            yield from _password(match, text)
+            yield from _find_password(match, text)
 
 
 def _has(text: str, words: Iterable[str]) -> bool:
@@ -156,18 +156,18 @@ def _has(text: str, words: Iterable[str]) -> bool:
     return False
 
 
-def _numbers(text: str) -> Iterator[Mark]:
+def _find_numbers(text: str) -> Iterator[Mark]:
     """Yields the numbers that need no label beside them: cards, IBANs, social security numbers."""
     for match in _CARD.finditer(text):
         if _is_card(match.group()):
-            yield _mark(match, 0, MarkKind.CARD)
+            yield _build_mark(match, 0, MarkKind.CARD)
     for match in _IBAN.finditer(text):
         length = _iban_length(match.group())
         if length:
             yield Mark(match.start(), match.start() + length, MarkKind.IBAN, match.group()[:length])
     for match in _SSN.finditer(text):
         if ssn.is_valid(match.group()):
-            yield _mark(match, 0, MarkKind.SSN)
+            yield _build_mark(match, 0, MarkKind.SSN)
 
 
 def _is_card(text: str) -> bool:
@@ -185,7 +185,7 @@ def _iban_length(text: str) -> int:
     return 0
 
 
-def _password(match: re.Match[str], text: str) -> Iterator[Mark]:
+def _find_password(match: re.Match[str], text: str) -> Iterator[Mark]:
     """Yields the value that a label introduces, unless it is part of the sentence: "the password is wrong"."""
     quoted, plain, by = match["q"], match["v"], match["by"]
     named = quoted if quoted is not None else plain.rstrip(".?:")
@@ -208,5 +208,5 @@ def _is_value(named: str, by: str, at_end: bool) -> bool:
     return mixed and (bool(by.strip()) or bool(re.search(r"[!@#$%^&*?+]", named)))
 
 
-def _mark(match: re.Match[str], group: str | int, kind: MarkKind) -> Mark:
+def _build_mark(match: re.Match[str], group: str | int, kind: MarkKind) -> Mark:
     return Mark(match.start(group), match.end(group), kind, match[group])

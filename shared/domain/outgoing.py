@@ -102,7 +102,7 @@ def operators_reach(allowed_hosts: Collection[str]) -> Reach:
 def check_url(url: str, reach: Reach) -> Target:
     """The target of a URL that may be called, as far as its text tells; raises ``Refused``."""
     found = _match_url(url)
-    target = _target(found["scheme"].lower(), found["host"].lower(), found["port"])
+    target = _read_target(found["scheme"].lower(), found["host"].lower(), found["port"])
     if target.scheme not in reach.schemes:
         raise Refused(OutgoingRule.SCHEME, f"must be an {' or '.join(sorted(reach.schemes))} URL")
     rest = found["rest"] or ""
@@ -128,7 +128,7 @@ def check_target(target: Target, reach: Reach) -> None:
         check_address(literal, target, reach)
     elif not _is_opened(target, reach):
         _check_name(target, reach)
-    if not (target.port in WEB_PORTS or _is_opened(target, reach) or _networks(reach)):
+    if not (target.port in WEB_PORTS or _is_opened(target, reach) or _list_networks(reach)):
         raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(reach)}")
 
 
@@ -146,16 +146,16 @@ def check_address(address: Address, target: Target, reach: Reach) -> None:
 
 def unreachable(target: Target, reach: Reach) -> Refused:
     """The error for a name that does not exist or leads inside: the caller must not learn which."""
-    hint = "" if _names(target, reach) else _setting_hint(reach)
+    hint = "" if _is_listed(target, reach) else _setting_hint(reach)
     return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
 
 
 def _is_permitted(address: Address, kind: Range, target: Target, reach: Reach) -> bool:
-    if any(address in network for network in _networks(reach)):
+    if any(address in network for network in _list_networks(reach)):
         return True
     if reach.inside and kind in _INSIDE:
         return True
-    if _names(target, reach):
+    if _is_listed(target, reach):
         return _parse_literal(target.host) is not None or kind in _INSIDE
     if kind is Range.LOOPBACK:
         return _is_local(target.host, reach)
@@ -167,22 +167,22 @@ _INSIDE = (Range.PUBLIC, Range.PRIVATE, Range.SHARED, Range.LOOPBACK)
 
 def _is_opened(target: Target, reach: Reach) -> bool:
     """Whether the host is permitted by name, at this port, whatever its address."""
-    return reach.inside or _names(target, reach) or _is_local(target.host, reach)
+    return reach.inside or _is_listed(target, reach) or _is_local(target.host, reach)
 
 
 def _check_name(target: Target, reach: Reach) -> None:
     if target.host == "localhost" or target.host.endswith(".localhost"):
         raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(reach)}")
-    if not (reach.public or _networks(reach)):
+    if not (reach.public or _list_networks(reach)):
         raise _not_listed(target, reach)
 
 
-def _names(target: Target, reach: Reach) -> bool:
+def _is_listed(target: Target, reach: Reach) -> bool:
     """Whether the operator's list names this host, at any port or at this one."""
     return bool({target.host, _with_port(target.host, target.port)} & reach.listed)
 
 
-def _networks(reach: Reach) -> list[Network]:
+def _list_networks(reach: Reach) -> list[Network]:
     return [ip_network(entry) for entry in reach.listed if "/" in entry]
 
 
@@ -224,14 +224,14 @@ def _leaves_its_path(rest: str) -> bool:
     return any(part.partition(";")[0] in _DOTS for part in re.split(r"[/\\]", path))
 
 
-def _target(scheme: str, host: str, port: str | None) -> Target:
+def _read_target(scheme: str, host: str, port: str | None) -> Target:
     number = int(port) if port is not None else _PORT_OF.get(scheme, 1)
     if not 0 < number < 65536:
         raise Refused(OutgoingRule.PORT, "must have a port from 1 to 65535")
-    return Target(scheme, _host(host), number)
+    return Target(scheme, _check_host(host), number)
 
 
-def _host(host: str) -> str:
+def _check_host(host: str) -> str:
     """The host, if it can be read in one way only; raises ``Refused``."""
     bare = host.removeprefix("[").removesuffix("]")
     if bare != host or _NUMBER.fullmatch(bare.rpartition(".")[2]):
@@ -271,7 +271,7 @@ def _parse_entry(entry: str) -> str:
     if found is None or found["rest"]:
         raise ValueError(f"{entry!r} is no host, host with a port, address or network")
     try:
-        target = _target("http", found["host"], found["port"])
+        target = _read_target("http", found["host"], found["port"])
     except Refused as error:
         raise ValueError(f"{entry!r} {error.message}") from error
     return target.host if found["port"] is None else _with_port(target.host, target.port)

@@ -65,12 +65,12 @@ def quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Score:
     """The score of a run. An exact-match answer of a completed task scores 1.0, whatever the formula."""
     if evidence.exact_match and evidence.state is TaskState.COMPLETED:
         return Score(1.0, formula, {"exact_match": 1.0})
-    parts = _signals(evidence) if formula is Formula.SIGNALS else _weigh_parts(evidence)
+    parts = _weigh_signals(evidence) if formula is Formula.SIGNALS else _weigh_parts(evidence)
     told = {name: round(part, 4) for name, part in parts.items() if part}
     return Score(round(min(1.0, max(0.0, sum(told.values()))), 4), formula, told)
 
 
-def _signals(evidence: Evidence) -> dict[str, float]:
+def _weigh_signals(evidence: Evidence) -> dict[str, float]:
     all_verified = evidence.writes_planned > 0 and evidence.writes_verified == evidence.writes_planned
     return {
         "baseline": _BASELINE,

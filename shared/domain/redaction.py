@@ -30,7 +30,7 @@ def redact_text(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
 def literals(values: Iterable[str]) -> re.Pattern[str]:
     """A pattern that matches any of the values, the longest first; a short one only as a whole word."""
     longest_first = sorted(values, key=lambda value: (-len(value), value))
-    return re.compile("|".join(_literal(value) for value in longest_first))
+    return re.compile("|".join(_escape_literal(value) for value in longest_first))
 
 
 def without_marks(value: T, known: Mapping[str, MarkKind] = NOTHING) -> T:
@@ -82,7 +82,7 @@ def _is_labelled(name: str) -> bool:
     return _LABELLED.search(name) is not None
 
 
-def _literal(value: str) -> str:
+def _escape_literal(value: str) -> str:
     escaped = re.escape(value)
     return escaped if len(value) >= _WHOLE_WORD else rf"(?<!\w){escaped}(?!\w)"
 

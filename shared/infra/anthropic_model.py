@@ -103,13 +103,13 @@ def _reason_in(body: bytes) -> str:
     Only the body is read: headers may hold a key.
     """
     try:
-        said = _words(json.loads(body))
+        said = _read_message(json.loads(body))
     except (ValueError, RecursionError):
         said = ""
     return (said or "no reason given")[:300]
 
 
-def _words(body: object) -> str:
+def _read_message(body: object) -> str:
     """The message in an error body: of ``{"error": {"message": ...}}`` or of the shapes other servers
     use; else empty.
     """
@@ -250,7 +250,7 @@ class AnthropicModel(Model):
                 return reply._replace(saw_images=Feature.IMAGES not in without)
 
     async def _send(self, model: str, body: bytes) -> str:
-        request = httpx2.Request("POST", self._url, headers=self._headers(), content=body)
+        request = httpx2.Request("POST", self._url, headers=self._build_headers(), content=body)
         request.extensions.update(self._extensions)
         try:
             async with asyncio.timeout(self._limits.seconds):
@@ -269,7 +269,7 @@ class AnthropicModel(Model):
             span.rename(names.CHAT.format(model=model))
             span.note({names.REQUEST_MODEL: model, names.MAX_TOKENS: request.max_tokens, names.PROVIDER: "anthropic"})
 
-    def _headers(self) -> httpx2.Headers:
+    def _build_headers(self) -> httpx2.Headers:
         if not self._shown:
             named = self._client.default_headers
             self._shown = httpx2.Headers({name: value for name, value in named.items() if isinstance(value, str)})

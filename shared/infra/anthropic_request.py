@@ -41,26 +41,26 @@ def encode_request(model: str, request: models.ModelRequest, without: Set[Featur
     """The JSON body of a request to ``model``, without the features that its endpoint refuses."""
     marks = Feature.CACHE_CONTROL not in without
     opaque, images = Feature.THINKING not in without, Feature.IMAGES not in without
-    messages = _sendable(model, _in_words(request.messages, images), opaque=opaque)
+    messages = _drop_unsendable(model, _in_words(request.messages, images), opaque=opaque)
     fields = {"model": _encode(model), "max_tokens": _encode(request.max_tokens)}
-    system = _system(request)
+    system = _build_system(request)
     if request.tools:
         strict = Feature.STRICT not in without
         mark = marks and not system
         known = _tools_known(request.tools)
         if (strict, mark) not in known:
-            known[strict, mark] = _array(_tools(request.tools, strict=strict, mark=mark))
+            known[strict, mark] = _join(_encode_tools(request.tools, strict=strict, mark=mark))
         fields["tools"] = known[strict, mark]
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
         fields["system"] = _encode([*system[:-1], {**system[-1], **(_KEPT if marks else {})}])
-    fields["messages"] = _array(_messages(messages, _marked_places(messages, request.grows) if marks else set()))
+    fields["messages"] = _join(_encode_messages(messages, _marked_places(messages, request.grows) if marks else set()))
     if output := _output_config(model, request, without):
         fields["output_config"] = _encode(output)
     return ("{" + ",".join(f"{_encode(name)}:{text}" for name, text in fields.items()) + "}").encode()
 
 
-def _system(request: models.ModelRequest) -> list[dict[str, object]]:
+def _build_system(request: models.ModelRequest) -> list[dict[str, object]]:
     """The system text, with the reply's schema in words, since not every model knows structured output."""
     told = () if request.schema is None else (SCHEMA_TOLD + _encode(dict(request.schema)),)
     return [{"type": "text", "text": text} for text in (*request.system, *told) if text.strip()]
@@ -84,7 +84,7 @@ class _ToolText(NamedTuple):
     can_be_strict: bool
 
 
-def _tools(tools: Sequence[models.ToolDefinition], *, strict: bool, mark: bool) -> list[str]:
+def _encode_tools(tools: Sequence[models.ToolDefinition], *, strict: bool, mark: bool) -> list[str]:
     texts: list[str] = []
     left = _MAX_STRICT if strict else 0
     for tool in tools:
@@ -125,7 +125,7 @@ def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
     return all(isinstance(part, dict) and _can_be_strict(part) for part in inner)
 
 
-def _sendable(model: str, messages: Sequence[models.Message], *, opaque: bool) -> list[models.Message]:
+def _drop_unsendable(model: str, messages: Sequence[models.Message], *, opaque: bool) -> list[models.Message]:
     """The messages without what the API refuses: empty texts, empty messages, opaque blocks of other models."""
 
     def is_sent(block: models.Block) -> bool:
@@ -182,11 +182,11 @@ def _end_place(messages: Sequence[models.Message], at: int) -> _Place | None:
     return next(((at, place) for place in places), None)
 
 
-def _messages(messages: Sequence[models.Message], marked: Set[_Place]) -> list[str]:
+def _encode_messages(messages: Sequence[models.Message], marked: Set[_Place]) -> list[str]:
     texts = []
     for at, message in enumerate(messages):
         blocks = [_block(block, (at, place) in marked) for place, block in enumerate(message.blocks)]
-        texts.append(f'{{"role":{_encode(message.role)},"content":{_array(blocks)}}}')
+        texts.append(f'{{"role":{_encode(message.role)},"content":{_join(blocks)}}}')
     return texts
 
 
@@ -208,11 +208,11 @@ def _block(block: models.Block, marked: bool) -> str:
             return _encode({"type": "image", "source": source, **mark})
 
 
-def _array(items: Sequence[str]) -> str:
+def _join(items: Sequence[str]) -> str:
     return "[" + ",".join(items) + "]"
 
 
-def _plain(value: object) -> object:
+def _convert_value(value: object) -> object:
     match value:
         case Decimal():
             return wire(value)
@@ -222,7 +222,7 @@ def _plain(value: object) -> object:
             raise TypeError(f"{type(value).__name__} is no part of a model request")
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode  # made once
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_convert_value).encode  # made once
 
 
 _NAME = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?![\d])")
@@ -259,8 +259,8 @@ def read_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelR
         )
     try:
         body = loads_object(text)
-        blocks = _blocks(model, body, text)
-        reason, usage, name = str(body.get("stop_reason") or ""), _usage(body.get("usage")), str(body["model"])
+        blocks = _read_blocks(model, body, text)
+        reason, usage, name = str(body.get("stop_reason") or ""), _read_usage(body.get("usage")), str(body["model"])
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         log.warning("model_reply_unreadable", model=model, said=text[:300])
         raise models.ModelUnavailable(f"the model {model} answered something that is no message") from error
@@ -277,7 +277,7 @@ def read_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelR
     return models.ModelReply(blocks, cast(models.StopReason, reason), usage, name, model)
 
 
-def _blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyBlock, ...]:
+def _read_blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyBlock, ...]:
     content = body["content"]
     if body.get("type") != "message" or not isinstance(content, list):
         raise ValueError("not a message")
@@ -329,7 +329,7 @@ def _strip_fence(text: str) -> str:
     return fenced[1] if fenced else text
 
 
-def _usage(told: Json) -> models.Usage:
+def _read_usage(told: Json) -> models.Usage:
     usage = told if isinstance(told, dict) else {}
     return models.Usage(
         input=_token_count(usage.get("input_tokens")),

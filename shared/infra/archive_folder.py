@@ -43,18 +43,18 @@ class FolderArchive(Archive):
         self._folder = folder
 
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        await asyncio.to_thread(self._put, self._path(tenant, task_id), content)
+        await asyncio.to_thread(self._put, self._find_path(tenant, task_id), content)
 
     async def get(self, tenant: str, task_id: str) -> bytes | None:
-        return await asyncio.to_thread(self._get, self._path(tenant, task_id))
+        return await asyncio.to_thread(self._get, self._find_path(tenant, task_id))
 
     async def list(self, tenant: str) -> tuple[str, ...]:
         return await asyncio.to_thread(self._list, self._folder / tenant_name(tenant))
 
     async def delete(self, tenant: str, task_id: str) -> bool:
-        return await asyncio.to_thread(self._delete, self._path(tenant, task_id))
+        return await asyncio.to_thread(self._delete, self._find_path(tenant, task_id))
 
-    def _path(self, tenant: str, task_id: str) -> Path:
+    def _find_path(self, tenant: str, task_id: str) -> Path:
         return self._folder / tenant_name(tenant) / task_name(task_id)
 
     def _put(self, path: Path, content: bytes) -> None:
@@ -68,7 +68,7 @@ class FolderArchive(Archive):
                 beside.unlink(missing_ok=True)
             _sync_folder(path.parent)
         except OSError as error:
-            raise _unavailable(error) from error
+            raise _translate_error(error) from error
 
     def _get(self, path: Path) -> bytes | None:
         try:
@@ -76,7 +76,7 @@ class FolderArchive(Archive):
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _unavailable(error) from error
+            raise _translate_error(error) from error
 
     def _list(self, folder: Path) -> tuple[str, ...]:
         try:
@@ -84,7 +84,7 @@ class FolderArchive(Archive):
         except FileNotFoundError:
             return ()
         except OSError as error:
-            raise _unavailable(error) from error
+            raise _translate_error(error) from error
         return tuple(sorted(task_id for name in names if (task_id := task_id_of(name)) is not None))
 
     def _delete(self, path: Path) -> bool:
@@ -94,7 +94,7 @@ class FolderArchive(Archive):
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise _unavailable(error) from error
+            raise _translate_error(error) from error
         return True
 
 
@@ -115,5 +115,5 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _unavailable(error: OSError) -> ArchiveUnavailable:
+def _translate_error(error: OSError) -> ArchiveUnavailable:
     return ArchiveUnavailable(f"the archive's folder cannot be used: {type(error).__name__}: {error.strerror}")

@@ -123,7 +123,7 @@ class EmbeddedRedis:
         with self._lock() as lock, self.log.open("ab") as log:
             self._socket.unlink(missing_ok=True)
             self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
-                [server_program(), *self._flags()],
+                [server_program(), *self._list_flags()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -177,20 +177,20 @@ class EmbeddedRedis:
                 time.sleep(_PAUSE_SECONDS)
             yield file.fileno()
 
-    def _flags(self) -> list[str]:
+    def _list_flags(self) -> list[str]:
         files = ["--dir", str(self._directory), "--unixsocket", str(self._socket), "--unixsocketperm", "700"]
         keeping = ["--appendonly", "yes", "--appendfsync", "always"] if self._durable else ["--appendonly", "no"]
         return ["--port", "0", "--save", "", "--maxmemory-policy", "noeviction", *files, *keeping, *self._more]
 
     def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
         until = time.monotonic() + _READY_SECONDS
-        while not self._answers():
+        while not self._is_answering():
             if process.poll() is not None or time.monotonic() > until:
                 self.stop()
                 raise NoRedisServer(f"The embedded Redis server did not start: {self._last_words()}")
             time.sleep(_PAUSE_SECONDS)  # between two looks; a process has no "ready" to wait for
 
-    def _answers(self) -> bool:
+    def _is_answering(self) -> bool:
         try:
             with socket.socket(socket.AF_UNIX) as line:
                 line.settimeout(1.0)

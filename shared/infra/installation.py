@@ -64,7 +64,7 @@ class InstallationReading(Reading):
 
     async def standing(self) -> InstallationGauges:
         """The gauges of all partitions: counts summed, ages at their largest. Raises ``StoreUnavailable``."""
-        rows = [_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
+        rows = [_read_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
         oldest, asked = max(row.oldest_us for row in rows), max(row.oldest_asked_ms for row in rows)
         return summed._replace(oldest_us=oldest, oldest_asked_ms=asked)
@@ -79,7 +79,7 @@ def _gauge_call(one: keys.PartitionKeys) -> Call:
     return [*sets, one.outcomes, one.dead, one.dead_turns, one.doubting], _LIMITS
 
 
-def _row(reply: Reply) -> InstallationGauges:
+def _read_row(reply: Reply) -> InstallationGauges:
     """One partition's gauges. The newest applied outcome stays in its stream, so it does not count as behind."""
     row = InstallationGauges(*map(int, cast("list[str | int]", reply)))
     return row._replace(behind=max(0, row.behind - 1))

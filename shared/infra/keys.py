@@ -134,12 +134,12 @@ FORGOTTEN_OF_TENANT = (
 
 
 def session_keys(tenant: str, session_id: str) -> SessionKeys:
-    stem = f"{_tag(partition_of(tenant, session_id))}:s:{_q(tenant)}:{_q(session_id)}"
+    stem = f"{_tag(partition_of(tenant, session_id))}:s:{_quote(tenant)}:{_quote(session_id)}"
     return SessionKeys(*(f"{stem}:{field.name}" for field in fields(SessionKeys)))
 
 
 def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
-    stem = f"{_tag(partition_of(tenant, session_id))}:t:{_q(tenant)}:{_q(task_id)}"
+    stem = f"{_tag(partition_of(tenant, session_id))}:t:{_quote(tenant)}:{_quote(task_id)}"
     return TaskKeys(*(f"{stem}:{field.name}" for field in fields(TaskKeys)))
 
 
@@ -152,19 +152,19 @@ class ListStems(NamedTuple):
 
 
 def list_stems(partition: int, tenant: str, owner: str = "", session_id: str = "") -> ListStems:
-    stem = f"{_tag(partition)}:listed:{_q(tenant)}"
-    return ListStems(f"{stem}:of:{_q(owner)}:", f"{stem}:all:", f"{stem}:in:{_q(session_id)}:")
+    stem = f"{_tag(partition)}:listed:{_quote(tenant)}"
+    return ListStems(f"{stem}:of:{_quote(owner)}:", f"{stem}:all:", f"{stem}:in:{_quote(session_id)}:")
 
 
 def listing_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
     """The lists a task belongs to and its member in them, as one argument of the scripts."""
     stems = list_stems(partition_of(tenant, session_id), tenant, owner, session_id)
-    return "\n".join((*stems, _q(task_id), str(TASK_RETENTION_SECONDS)))
+    return "\n".join((*stems, _quote(task_id), str(TASK_RETENTION_SECONDS)))
 
 
 def listed_record(partition: int, tenant: str, member: str) -> str:
     """The record key of a task that is a member of a partition's list. Older members also name tenant and session."""
-    return f"{_tag(partition)}:t:{_q(tenant)}:{member.rpartition(':')[2]}:record"
+    return f"{_tag(partition)}:t:{_quote(tenant)}:{member.rpartition(':')[2]}:record"
 
 
 @cache
@@ -183,17 +183,17 @@ def all_partitions() -> Iterator[PartitionKeys]:
 @lru_cache(maxsize=1_024)
 def learned_keys(tenant: str) -> LearnedKeys:
     """The keys of what is learned for a tenant, in one slot, so that one Lua step applies one outcome."""
-    return LearnedKeys(*(f"pa:{{t:{_q(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
+    return LearnedKeys(*(f"pa:{{t:{_quote(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
 
 
 def shared_key(tenant: str, name: str) -> str:
     """The key of a text that the journals of the tenant's tasks refer to by ``name``."""
-    return f"pa:{{t:{_q(tenant)}}}:shared:{name}"
+    return f"pa:{{t:{_quote(tenant)}}}:shared:{name}"
 
 
 def made_field(name: str, version: int) -> str:
     """The field of one version of a made tool in the tenant's hash of them."""
-    return f"{_q(name)}@{version}"
+    return f"{_quote(name)}@{version}"
 
 
 class ArmFields(NamedTuple):
@@ -204,12 +204,12 @@ class ArmFields(NamedTuple):
 
 
 def arm_fields(process_type: str, strategy: str) -> ArmFields:
-    stem = f"{_q(process_type)}:{_q(strategy)}"
+    stem = f"{_quote(process_type)}:{_quote(strategy)}"
     return ArmFields(f"{stem}:n", f"{stem}:units")
 
 
 def accuracy_field(process_type: str, kind: str) -> str:
-    return f"{_q(process_type)}:{kind}"
+    return f"{_quote(process_type)}:{kind}"
 
 
 def unpack_accuracy_field(field: str) -> tuple[str, str]:
@@ -222,7 +222,7 @@ QUALITY_TREND = "quality"
 
 def arm_trend(process_type: str, strategy: str) -> str:
     """The field of an arm in the hash of trends."""
-    return f"arm:{_q(process_type)}:{_q(strategy)}"
+    return f"arm:{_quote(process_type)}:{_quote(strategy)}"
 
 
 def unpack_arm_trend(field: str) -> tuple[str, str] | None:
@@ -239,27 +239,27 @@ def unpack_arm_field(field: str) -> tuple[str, str, str]:
 
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
     """The key that recognises a message sent again. In the session's slot: only resends within a session are found."""
-    return f"{_tag(partition_of(tenant, session_id))}:dedupe:{_q(tenant)}:{_q(principal_id)}:{_q(message)}"
+    return f"{_tag(partition_of(tenant, session_id))}:dedupe:{_quote(tenant)}:{_quote(principal_id)}:{_quote(message)}"
 
 
 def alias_key(tenant: str, task_id: str) -> str:
     """The key that leads from a task's id to the task. In a slot of its own: who asks may know nothing but the id."""
-    return f"pa:alias:{_q(tenant)}:{_q(task_id)}"
+    return f"pa:alias:{_quote(tenant)}:{_quote(task_id)}"
 
 
 def thread_key(tenant: str, client_id: str) -> str:
     """The key of a thread of a client. In a slot of its own: it is read before the session is known."""
-    return f"pa:thread:{_q(tenant)}:{_q(client_id)}"
+    return f"pa:thread:{_quote(tenant)}:{_quote(client_id)}"
 
 
 def participation_key(tenant: str, session_id: str) -> str:
     """The key of a session's participation, in the session's slot so that both are forgotten together."""
-    return f"{_tag(partition_of(tenant, session_id))}:participation:{_q(tenant)}:{_q(session_id)}"
+    return f"{_tag(partition_of(tenant, session_id))}:participation:{_quote(tenant)}:{_quote(session_id)}"
 
 
 def participant_key(tenant: str, principal_id: str) -> str:
     """The key of a participant. In a slot of its own: it is read before the session is known."""
-    return f"pa:participant:{_q(tenant)}:{_q(principal_id)}"
+    return f"pa:participant:{_quote(tenant)}:{_quote(principal_id)}"
 
 
 def stopped_key(tenant: str, session_id: str) -> str:
@@ -268,20 +268,20 @@ def stopped_key(tenant: str, session_id: str) -> str:
 
 
 def stopped_key_in(partition: int, tenant: str) -> str:
-    return f"{_tag(partition)}:stopped:{_q(tenant)}"
+    return f"{_tag(partition)}:stopped:{_quote(tenant)}"
 
 
 def asked_key(partition: int, tenant: str) -> str:
-    return f"{_tag(partition)}:asked:{_q(tenant)}"
+    return f"{_tag(partition)}:asked:{_quote(tenant)}"
 
 
 def approval_key(partition: int, tenant: str, approval_id: str) -> str:
-    return f"{_tag(partition)}:approval:{_q(tenant)}:{_q(approval_id)}"
+    return f"{_tag(partition)}:approval:{_quote(tenant)}:{_quote(approval_id)}"
 
 
 def _own_slot(kind: str) -> Callable[[str], str]:
     """Makes the keys of a kind about one thing each, which share a slot with no other."""
-    return lambda text: f"pa:{kind}:{_q(text)}"
+    return lambda text: f"pa:{kind}:{_quote(text)}"
 
 
 api_key = _own_slot("key")  # the record of an API key: who sends one names no tenant
@@ -306,7 +306,7 @@ def rate_keys_of_key(key_id: str) -> RateKeys:
 
 
 def rate_keys_of_bearer(tenant: str, principal_id: str) -> RateKeys:
-    return _rate_keys(f"pa:bearer:{_q(tenant)}:{_q(principal_id)}")
+    return _rate_keys(f"pa:bearer:{_quote(tenant)}:{_quote(principal_id)}")
 
 
 def _rate_keys(subject: str) -> RateKeys:
@@ -321,17 +321,17 @@ class AssessmentKeys(NamedTuple):
 
 def assessment_keys(tenant: str) -> AssessmentKeys:
     """The keys of a tenant's assessments, in one slot so that one step adds one and drops the oldest."""
-    return AssessmentKeys(*(f"pa:assessments:{{{_q(tenant)}}}:{name}" for name in AssessmentKeys._fields))
+    return AssessmentKeys(*(f"pa:assessments:{{{_quote(tenant)}}}:{name}" for name in AssessmentKeys._fields))
 
 
 def members_of(tenant: str) -> str:
     """How the members of a tenant's sessions begin in a partition's sets."""
-    return f"{_q(tenant)}:"
+    return f"{_quote(tenant)}:"
 
 
 def spend_key(tenant: str, day: str) -> str:
     """The key of what a tenant spent on one day (YYYY-MM-DD by the tenant's calendar)."""
-    return f"pa:spend:{_q(tenant)}:{day}"
+    return f"pa:spend:{_quote(tenant)}:{day}"
 
 
 class SlotKeys(NamedTuple):
@@ -341,7 +341,7 @@ class SlotKeys(NamedTuple):
 
 def slot_keys(tenant: str) -> SlotKeys:
     """The keys of a tenant's sessions that run and of those that wait for an executor, in one slot of Redis."""
-    stem = f"pa:seats:{{{_q(tenant)}}}"
+    stem = f"pa:seats:{{{_quote(tenant)}}}"
     return SlotKeys(f"{stem}:running", f"{stem}:queue")
 
 
@@ -351,7 +351,7 @@ def executors_key(machine: str) -> str:
 
 
 def translated_key(tenant: str, key: str) -> str:
-    return f"pa:translated:{_q(tenant)}:{_q(key)}"
+    return f"pa:translated:{_quote(tenant)}:{_quote(key)}"
 
 
 class Member(NamedTuple):
@@ -433,7 +433,7 @@ M = TypeVar("M")
 
 def pack(parts: tuple[str, ...]) -> str:
     """One of the tuples above as a member of its set."""
-    return ":".join(map(_q, parts))
+    return ":".join(map(_quote, parts))
 
 
 def unpack(kind: Callable[..., M], member: str) -> M:
@@ -455,7 +455,7 @@ def _tag(partition: int) -> str:
 
 
 @lru_cache(maxsize=8_192)  # a name is quoted for each key that it stands in
-def _q(part: str) -> str:
+def _quote(part: str) -> str:
     return part if _NEEDS_NO_QUOTES.fullmatch(part) else quote(part, safe="")
 
 

@@ -52,8 +52,8 @@ class CountedModel(Model):
         served = self._tiers.get(tier, "")
         try:
             reply = await self._model.complete(request)
-            outcome = "answered" if _name(reply).startswith(served) else "fallback"
-            served = _name(reply)
+            outcome = "answered" if _name_model(reply).startswith(served) else "fallback"
+            served = _name_model(reply)
         except ModelUnavailable:
             outcome = "unavailable"
             raise
@@ -65,9 +65,9 @@ class CountedModel(Model):
 
     def _count_tokens(self, tier: Tier, reply: ModelReply) -> None:
         for kind, tokens in reply.usage._asdict().items():
-            self._meter.add(names.MODEL_TOKENS, max(0, tokens), tier=tier.value, model=_name(reply), kind=kind)
+            self._meter.add(names.MODEL_TOKENS, max(0, tokens), tier=tier.value, model=_name_model(reply), kind=kind)
 
 
-def _name(reply: ModelReply) -> str:
+def _name_model(reply: ModelReply) -> str:
     """The name of the model that was asked, since an endpoint may echo any other; else the name in the reply."""
     return reply.asked or reply.model

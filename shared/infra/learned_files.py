@@ -41,14 +41,16 @@ async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, Json
     arms, trends, counts, days, accuracy, entities, links, processes = cast("list[dict[str, str]]", found[2:])
     try:
         return {
-            LearningFile.CASE_LOG: _cases(cases),
-            LearningFile.STRATEGY_BANDIT: _bandit(arms, trends),
+            LearningFile.CASE_LOG: _read_cases(cases),
+            LearningFile.STRATEGY_BANDIT: _read_bandit(arms, trends),
             LearningFile.KNOWLEDGE_BASE: {
-                "facts": [_rename_field(fact, "text", "fact") for fact in map(_object, facts) if fact]
+                "facts": [_rename_field(fact, "text", "fact") for fact in map(_read_object, facts) if fact]
             },
-            LearningFile.SYNTHESIZED: {name: _process(_object(row)) for name, row in sorted(processes.items())},
-            LearningFile.ENTITIES: _entities(entities, links),
-            LearningFile.STATISTICS: _statistics(counts, days, trends, accuracy),
+            LearningFile.SYNTHESIZED: {
+                name: _show_process(_read_object(row)) for name, row in sorted(processes.items())
+            },
+            LearningFile.ENTITIES: _read_entities(entities, links),
+            LearningFile.STATISTICS: _read_statistics(counts, days, trends, accuracy),
         }
     except ValueError as error:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
@@ -65,12 +67,12 @@ def read_rows(kind: type[Row], rows: Iterable[tuple[Key, str | None]]) -> dict[K
     return found
 
 
-def _cases(rows: list[str]) -> JsonValue:
+def _read_cases(rows: list[str]) -> JsonValue:
     """The cases, oldest first, with the field names of a seed file."""
-    return [case for row in reversed(rows) if (case := _case(row))]
+    return [case for row in reversed(rows) if (case := _read_case(row))]
 
 
-def _case(row: str) -> dict[str, JsonValue]:
+def _read_case(row: str) -> dict[str, JsonValue]:
     case = CaseEntry.read_row(row)
     if case is None:
         return {}
@@ -94,40 +96,40 @@ def read_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
     return arms
 
 
-def _bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
+def _read_bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
     return {
-        kind: {name: _arm(arm, trends.get(keys.arm_trend(kind, name), "")) for name, arm in sorted(own.items())}
+        kind: {name: _show_arm(arm, trends.get(keys.arm_trend(kind, name), "")) for name, arm in sorted(own.items())}
         for kind, own in sorted(read_arms(arms).items())
     }
 
 
-def _arm(arm: Arm, trend: str) -> JsonValue:
+def _show_arm(arm: Arm, trend: str) -> JsonValue:
     return {"n": arm.n, "q": round(arm.q, 6), "units": arm.units, **({"trend": trend} if trend else {})}
 
 
-def _entities(entities: Mapping[str, str], links: Mapping[str, str]) -> JsonValue:
-    rows = {field: _object(row) for field, row in sorted(entities.items())}
+def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> JsonValue:
+    rows = {field: _read_object(row) for field, row in sorted(entities.items())}
     return {
         "entities": [
-            {"key": field, **row, **({"links": _object(links[field])} if field in links else {})}
+            {"key": field, **row, **({"links": _read_object(links[field])} if field in links else {})}
             for field, row in rows.items()
             if row
         ]
     }
 
 
-def _statistics(
+def _read_statistics(
     counts: Mapping[str, str], days: Mapping[str, str], trends: Mapping[str, str], accuracy: Mapping[str, str]
 ) -> JsonValue:
     return {
         "counts": {name: int(number) for name, number in sorted(counts.items())},
         "days": {name: int(number) for name, number in sorted(days.items())},
         "quality_trend": trends.get(keys.QUALITY_TREND, ""),
-        "accuracy": {name: _object(row) for name, row in sorted(accuracy.items())},
+        "accuracy": {name: _read_object(row) for name, row in sorted(accuracy.items())},
     }
 
 
-def _process(template: dict[str, JsonValue]) -> JsonValue:
+def _show_process(template: dict[str, JsonValue]) -> JsonValue:
     """A synthesized process with the field names of a seed file, and the whole template beside them."""
     states = template.get("states")
     gated = isinstance(states, list) and "APPROVAL_GATE" in states
@@ -144,7 +146,7 @@ def _rename_field(row: dict[str, JsonValue], name: str, instead: str) -> JsonVal
     return {instead if key == name else key: value for key, value in row.items() if key != "v"}
 
 
-def _object(row: str) -> dict[str, JsonValue]:
+def _read_object(row: str) -> dict[str, JsonValue]:
     """The row's JSON object; empty if the row is not one."""
     try:
         found: JsonValue = json.loads(row)

@@ -28,17 +28,17 @@ class Lineage:
     @property
     def failed_over(self) -> datetime | None:
         """When the last failover was noticed, by the store's clock; None if never."""
-        return _moment(self._failed_over_us)
+        return _read_moment(self._failed_over_us)
 
     @property
     def restored(self) -> datetime | None:
         """When the server was last restored from a backup, as `purple restored` noted it; None if never."""
-        return _moment(self._restored_us)
+        return _read_moment(self._restored_us)
 
     @property
     def crashed(self) -> datetime | None:
         """When the server last came back without having been stopped; None if never. The end of its log may be gone."""
-        return _moment(self._crashed_us)
+        return _read_moment(self._crashed_us)
 
     def record_answer(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:
         """Take in what a new connection's server answered: microseconds since 1970 of each event, 0 for never."""
@@ -77,7 +77,7 @@ class LineageProblem(NamedTuple):
         )
 
 
-def _moment(microseconds: int) -> datetime | None:
+def _read_moment(microseconds: int) -> datetime | None:
     return _EPOCH + timedelta(microseconds=microseconds) if microseconds else None
 
 

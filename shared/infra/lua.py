@@ -105,7 +105,7 @@ class _SharedTrip:
     async def _send(self, redis: Redis, rows: Sequence[Words]) -> list[object]:
         if self._pool is None:
             async with asyncio.timeout(ANSWER_SECONDS):
-                return await _pipeline(redis, rows) if len(rows) > 1 else [await _command(redis, rows[0])]
+                return await _send_pipeline(redis, rows) if len(rows) > 1 else [await _send_command(redis, rows[0])]
         replies = await self._pool.exchange(rows, ANSWER_SECONDS)
         for place, (words, reply) in enumerate(zip(rows, replies, strict=True)):
             read = self._readers.get(words[0])
@@ -126,14 +126,14 @@ def _set_results(
             one.set_result(reply)
 
 
-async def _command(redis: Redis, words: Words) -> object:
+async def _send_command(redis: Redis, words: Words) -> object:
     try:
         return cast(object, await redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
     except ResponseError as refusal:
         return refusal
 
 
-async def _pipeline(redis: Redis, rows: Iterable[Words]) -> list[object]:
+async def _send_pipeline(redis: Redis, rows: Iterable[Words]) -> list[object]:
     async with redis.pipeline(transaction=False) as pipe:
         for row in rows:
             pipe.execute_command(*row)
@@ -250,7 +250,7 @@ class Scripts:
     async def _with_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
         rows: list[Words] = [words, ["WAIT", replicas, CONFIRM_MS]]
         async with asyncio.timeout(ANSWER_SECONDS):
-            return cast("list[Reply | ResponseError]", await _pipeline(self._redis, rows))
+            return cast("list[Reply | ResponseError]", await _send_pipeline(self._redis, rows))
 
     async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
         """Call ``act`` until it succeeds, while patience lasts and the failure may pass.

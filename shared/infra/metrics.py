@@ -37,28 +37,28 @@ class Metrics(Meter):
         self._series: dict[str, dict[tuple[str, ...], _Collector]] = {name: {} for name in self._collectors}
         for metric in METRICS:
             for values in metric.begins_with:
-                self._one(metric, dict(zip(metric.labels, values, strict=True)))
+                self._find_series(metric, dict(zip(metric.labels, values, strict=True)))
         self.put(BUILD, 1, version=VERSION, service=service)
 
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
-        found = self._one(metric, labels)
+        found = self._find_series(metric, labels)
         if type(found) is Counter or type(found) is Gauge:  # isinstance asks their abstract base each time
             found.inc(amount)
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
-        found = self._one(metric, labels)
+        found = self._find_series(metric, labels)
         if type(found) is Histogram:
             found.observe(value)
 
     def put(self, metric: Metric, value: float, **labels: str) -> None:
-        found = self._one(metric, labels)
+        found = self._find_series(metric, labels)
         if type(found) is Gauge:
             found.set(value)
 
     @override
     def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
         """A function that adds to one series of the metric, looked up once. Not for a metric that is ever cleared."""
-        found = self._one(metric, labels)
+        found = self._find_series(metric, labels)
         if isinstance(found, Histogram):
             return found.observe
         return _ignore_value if found is None else found.inc
@@ -73,7 +73,7 @@ class Metrics(Meter):
         collector.clear()
         self._series[metric.name].clear()
 
-    def _one(self, metric: Metric, labels: Mapping[str, str]) -> _Collector | None:
+    def _find_series(self, metric: Metric, labels: Mapping[str, str]) -> _Collector | None:
         """The series with these labels; the one of ``OTHER`` once the metric has ``MOST_SERIES``.
 
         None if not exposed.

@@ -50,18 +50,18 @@ def _read_file(path: Path) -> dict[str, Price]:
         raise BadPriceFile(f"MODEL_PRICES cannot be read: {error}") from error
     except ValidationError as error:
         raise BadPriceFile(f"MODEL_PRICES {path} cannot be used: {first_fault(error)}") from error
-    return {name: _price(model) for name, model in read.models.items()}
+    return {name: _read_price(model) for name, model in read.models.items()}
 
 
-def _price(model: _Model) -> Price:
+def _read_price(model: _Model) -> Price:
     return Price(
-        input=_nanos(model.input),
-        output=_nanos(model.output),
-        cache_read=_nanos(model.cache_read),
-        cache_write=_nanos(model.cache_write),
+        input=_round_nanos(model.input),
+        output=_round_nanos(model.output),
+        cache_read=_round_nanos(model.cache_read),
+        cache_write=_round_nanos(model.cache_write),
     )
 
 
-def _nanos(dollars: Decimal) -> int:
+def _round_nanos(dollars: Decimal) -> int:
     """The price of one token in nano-dollars, rounded up. ``dollars``: for a million tokens."""
     return -int(-(dollars * NANO) // _MILLION)

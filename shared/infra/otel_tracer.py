@@ -39,7 +39,7 @@ class OtelSpan(Span):
         return self._span.is_recording()
 
     def note(self, attributes: Mapping[str, Attribute]) -> None:
-        self._span.set_attributes({name: _sayable(value) for name, value in attributes.items()})
+        self._span.set_attributes({name: _redact_value(value) for name, value in attributes.items()})
 
     def event(self, name: str) -> None:
         self._span.add_event(name)
@@ -66,9 +66,9 @@ class OtelTracer(Tracer):
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[OtelSpan]:
-        linked = _remote(link).get_span_context()
+        linked = _read_parent(link).get_span_context()
         links = (otel.Link(linked),) if linked.is_valid else ()
-        return self._open(name, kind, _remote(parent), links)
+        return self._open(name, kind, _read_parent(parent), links)
 
     def current_span(self) -> OtelSpan:
         return OtelSpan(_current.get())
@@ -98,7 +98,7 @@ class OtelTracer(Tracer):
             span.end()
 
 
-def _sayable(value: Attribute) -> Attribute:
+def _redact_value(value: Attribute) -> Attribute:
     """The value as it may stand in a trace: what the privacy guard marks is removed from texts (I12)."""
     if isinstance(value, str):
         return _redact_attribute(value)
@@ -112,7 +112,7 @@ def _redact_attribute(text: str) -> str:
 _without_marks = lru_cache(maxsize=4_096)(redact_text)  # the same few names, over and over
 
 
-def _remote(traceparent: str | None) -> otel.Span:
+def _read_parent(traceparent: str | None) -> otel.Span:
     """The span that a ``traceparent`` names; an invalid span if it is malformed (W3C Trace Context, section 3.2)."""
     found = _TRACEPARENT.fullmatch(traceparent or "")
     if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):

@@ -70,7 +70,7 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    last: list[structlog.typing.Processor] = [_without_marks, _naming(service), _redacting_renderer(form)]
+    last: list[structlog.typing.Processor] = [_without_marks, _make_naming(service), _redacting_renderer(form)]
     structlog.configure(
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(least),
@@ -111,7 +111,7 @@ def _represent_value(value: object) -> str:
     return redact_text(repr(value), HIDDEN.get())
 
 
-def _naming(service: str) -> structlog.typing.Processor:
+def _make_naming(service: str) -> structlog.typing.Processor:
     def name(
         _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:

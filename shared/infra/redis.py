@@ -21,7 +21,7 @@ _START_PAUSE = 0.1
 _DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 
 
-def _readable(url: str) -> str:
+def _check_url(url: str) -> str:
     read_address(url)
     return url
 
@@ -32,7 +32,7 @@ def _readable_queue(url: str) -> str:
     return url
 
 
-RedisUrl = Annotated[str, AfterValidator(_readable)]
+RedisUrl = Annotated[str, AfterValidator(_check_url)]
 """A setting that names the state's Redis: one server, a service that sentinels watch, or a cluster."""
 
 QueueRedisUrl = Annotated[str, AfterValidator(_readable_queue)]
@@ -99,7 +99,7 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
     if allow_volatile:
         lineage_of(redis).excuse()
         return
-    found = await _configuration(redis)
+    found = await _read_configuration(redis)
     wrong = [
         f"{name} is {found.get(name)!r}, not {value!r}" for name, value in _DURABLE.items() if found.get(name) != value
     ]
@@ -142,7 +142,7 @@ async def check_durable_at_start(redis: Redis, *, allow_volatile: bool = False, 
         await asyncio.sleep(_START_PAUSE)
 
 
-async def _configuration(redis: Redis) -> dict[str, str]:
+async def _read_configuration(redis: Redis) -> dict[str, str]:
     async with answering():
         try:
             found = await redis.config_get(*_DURABLE)  # type: ignore[arg-type]  # redis-py means one name each

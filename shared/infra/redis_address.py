@@ -51,7 +51,7 @@ def _parse_url(url: str) -> RedisAddress:
     if not 0 <= confirm <= _MOST_REPLICAS:
         raise ValueError
     if parts.scheme in (_SENTINEL, _SENTINEL_TLS):
-        return _sentinel(parts, query, confirm)
+        return _read_sentinel(parts, query, confirm)
     if parts.scheme in (_CLUSTER, _CLUSTER_TLS):
         return _read_cluster_address(parts, query, confirm)
     plain = parts._replace(query=urlencode(query)).geturl() if confirm else url
@@ -59,7 +59,7 @@ def _parse_url(url: str) -> RedisAddress:
     return RedisAddress("server", plain, confirm_replicas=confirm)
 
 
-def _sentinel(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisAddress:
+def _read_sentinel(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisAddress:
     credentials, _, hosts = parts.netloc.rpartition("@")
     service, _, database = parts.path.strip("/").partition("/")
     username, password = query.pop("sentinel_username", None), query.pop("sentinel_password", None)
@@ -68,7 +68,7 @@ def _sentinel(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisA
     parse_url(plain)
     if not service:
         raise ValueError
-    nodes = _nodes(hosts, _SENTINEL_PORT)
+    nodes = _parse_nodes(hosts, _SENTINEL_PORT)
     return RedisAddress("sentinel", plain, nodes, unquote(service), username, password, confirm)
 
 
@@ -79,14 +79,14 @@ def _read_cluster_address(parts: SplitResult, query: dict[str, str], confirm: in
     scheme = "rediss" if parts.scheme == _CLUSTER_TLS else "redis"
     plain = f"{scheme}://{credentials + '@' if credentials else ''}?{urlencode(query)}"
     parse_url(plain)
-    return RedisAddress("cluster", plain, _nodes(hosts, _PORT))
+    return RedisAddress("cluster", plain, _parse_nodes(hosts, _PORT))
 
 
-def _nodes(hosts: str, port: int) -> tuple[tuple[str, int], ...]:
-    return tuple(_node(host, port) for host in hosts.split(","))
+def _parse_nodes(hosts: str, port: int) -> tuple[tuple[str, int], ...]:
+    return tuple(_parse_node(host, port) for host in hosts.split(","))
 
 
-def _node(text: str, port: int) -> tuple[str, int]:
+def _parse_node(text: str, port: int) -> tuple[str, int]:
     found = urlsplit(f"//{text}")
     if not found.hostname:
         raise ValueError

@@ -200,9 +200,9 @@ class FollowingPool(ConnectionPool):
         options |= {"socket_connect_timeout": CONNECT_SECONDS, "retry": _retry()}
         self.lineage = lineage
         self._slots = asyncio.Semaphore(CONNECTIONS)
-        self._sentinels = _sentinels(address)
+        self._sentinels = _open_sentinels(address)
         self._service = address.service
-        locate = self._primary if address.kind == "sentinel" else None
+        locate = self._find_primary if address.kind == "sentinel" else None
         super().__init__(connection_class=_KINDS[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
 
     async def exchange(self, rows: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
@@ -255,7 +255,7 @@ class FollowingPool(ConnectionPool):
             for sentinel in self._sentinels:
                 await sentinel.aclose()
 
-    async def _primary(self) -> tuple[str, int]:
+    async def _find_primary(self) -> tuple[str, int]:
         """The primary's host and port, from the first sentinel that knows; raises redis-py's ``ConnectionError``."""
         problems = []
         for sentinel in self._sentinels:
@@ -275,7 +275,7 @@ def _may_pass(error: ResponseError) -> bool:
     return isinstance(error, OutOfMemoryError) or str(error).startswith(_PASSING)
 
 
-def _sentinels(address: RedisAddress) -> list["Redis"]:
+def _open_sentinels(address: RedisAddress) -> list["Redis"]:
     tls = address.url.startswith("rediss:")
     nodes = address.nodes if address.kind == "sentinel" else ()
     return [

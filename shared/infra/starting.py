@@ -19,7 +19,7 @@ def read_settings(kind: type[S], **given: object) -> S:
     try:
         return kind.model_validate(given) if given else kind()
     except ValidationError as error:
-        raise CannotStart(_sentence(error)) from error
+        raise CannotStart(_describe_problem(error)) from error
 
 
 def refuse_start(problem: Exception) -> int:
@@ -28,7 +28,7 @@ def refuse_start(problem: Exception) -> int:
     return CANNOT_START
 
 
-def _sentence(error: ValidationError) -> str:
+def _describe_problem(error: ValidationError) -> str:
     """A sentence about the first setting that is missing or wrong. It repeats no value: one may hold a password."""
     wrong = error.errors(include_url=False, include_input=False)[0]
     what = wrong["msg"].removeprefix("Value error, ").rstrip(".")

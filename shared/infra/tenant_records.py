@@ -26,10 +26,10 @@ class RedisTenantRecords(ScriptedStore, TenantRecords):
             raise VersionConflict(abs(now))
 
     async def latest(self, tenant: str) -> int:
-        return int(cast("str | None", await self._field(tenant, _LATEST)) or 0)
+        return int(cast("str | None", await self._read_field(tenant, _LATEST)) or 0)
 
     async def version(self, tenant: str, number: int) -> TenantVersion | None:
-        text = await self._field(tenant, str(number))
+        text = await self._read_field(tenant, str(number))
         return None if text is None else TenantVersion.model_validate_json(cast(str, text))
 
     async def history(self, tenant: str) -> Sequence[TenantVersion]:
@@ -37,7 +37,7 @@ class RedisTenantRecords(ScriptedStore, TenantRecords):
         found = [TenantVersion.model_validate_json(text) for field, text in rows.items() if field != _LATEST]
         return sorted(found, key=lambda version: version.version, reverse=True)
 
-    async def _field(self, tenant: str, name: str) -> object:
+    async def _read_field(self, tenant: str, name: str) -> object:
         return await self._scripts.command("HGET", keys.tenant_record_key(tenant), name)
 
 

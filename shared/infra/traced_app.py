@@ -30,7 +30,7 @@ class TracedApp:
         if scope["type"] != "http" or scope["path"] in _PROBES:
             return await self._app(scope, receive, send)
         method = str(scope["method"]) if scope["method"] in _KNOWN else "HTTP"  # not one that a caller made up
-        with self._tracer.continue_trace(method, SpanKind.SERVER, _traceparent(scope)) as span:
+        with self._tracer.continue_trace(method, SpanKind.SERVER, _read_traceparent(scope)) as span:
             span.note({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
 
             async def noting(message: Message) -> None:
@@ -47,7 +47,7 @@ class TracedApp:
                 _note_route(span, method, scope)
 
 
-def _traceparent(scope: Scope) -> str | None:
+def _read_traceparent(scope: Scope) -> str | None:
     """The caller's ``traceparent`` header; None if there is none or more than one (W3C Trace Context, section 3.2)."""
     given = [value for name, value in scope["headers"] if name == b"traceparent"]
     return given[0].decode("latin-1").strip() if len(given) == 1 else None

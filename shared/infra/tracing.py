@@ -41,14 +41,14 @@ def tracing(settings: TracingSettings, service: str, flush_seconds: float = FLUS
     from shared.infra.otel_tracer import OtelTracer, OtlpSpans  # only a process that traces loads the SDK
 
     exporter = OtlpSpans(settings.traces_endpoint)
-    provider = _provider(settings, service, exporter)
+    provider = _build_provider(settings, service, exporter)
     try:
         yield OtelTracer(provider)
     finally:
         _flush(provider, exporter, flush_seconds)
 
 
-def _provider(settings: TracingSettings, service: str, exporter: "SpanExporter") -> "TracerProvider":
+def _build_provider(settings: TracingSettings, service: str, exporter: "SpanExporter") -> "TracerProvider":
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor

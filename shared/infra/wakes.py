@@ -35,17 +35,17 @@ class ArqWakes(ScriptedStore, Wakes):
 
     async def wake(self, tenant: str, session_id: str) -> None:
         """Queue the session in its tenant's turn, unless it is queued already."""
-        await self._queue([(tenant, session_id)])
+        await self._queue_wakes([(tenant, session_id)])
 
     async def wake_first(self, tenant: str, session_id: str) -> None:
         """Queue a session whose work has begun before all others."""
-        await self._queue([(tenant, session_id)], begun=True)
+        await self._queue_wakes([(tenant, session_id)], begun=True)
 
     async def wake_unattended(
         self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """Queue those of the sessions that are neither queued nor just taken, and return them."""
-        return await self._queue(sessions, unattended=True, begun=begun)
+        return await self._queue_wakes(sessions, unattended=True, begun=begun)
 
     async def end_wake(self, job_id: str, place: int) -> None:
         """Remove a wake that was acted on from the queue, unless its session was woken meanwhile.
@@ -61,10 +61,10 @@ class ArqWakes(ScriptedStore, Wakes):
         async with answering():
             await self._redis.ping()
 
-    async def _queue(
+    async def _queue_wakes(
         self, sessions: Iterable[tuple[str, str]], *, unattended: bool = False, begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        jobs = [part for session in sessions for part in (keys.pack(keys.Member(*session)), _job(*session))]
+        jobs = [part for session in sessions for part in (keys.pack(keys.Member(*session)), _pack_job(*session))]
         if not jobs:
             return ()
         arguments: list[Argument] = [int(unattended), int(begun), _RINGS_KEPT, _WAKE_LIVES_MS, _PLACES_LIVE_MS]
@@ -73,6 +73,6 @@ class ArqWakes(ScriptedStore, Wakes):
         return [keys.unpack(keys.Member, job_id) for job_id in cast("list[str]", put)]
 
 
-def _job(tenant: str, session_id: str) -> str:
+def _pack_job(tenant: str, session_id: str) -> str:
     now = int(time.time() * 1000)
     return serialize_job(WAKE_JOB, (tenant, session_id), {}, None, now, serializer=to_bytes).decode()

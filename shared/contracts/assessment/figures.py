@@ -60,7 +60,7 @@ def lines(assessment: Assessment) -> list[Line]:
     for run in assessment.runs:
         for result in run.results.criteria_results:
             found.setdefault(result.criterion_id, []).append(result)
-    listed = [_line(results) for results in found.values()]
+    listed = [_build_line(results) for results in found.values()]
     order = list(dict.fromkeys(line.dimension for line in listed))
     return sorted(listed, key=lambda line: order.index(line.dimension))
 
@@ -74,13 +74,13 @@ def compare_assessments(before: Assessment, after: Assessment) -> Comparison:
             name: _change(_of_runs(first, name), _of_runs(second, name))
             for name in dict.fromkeys(line.dimension for line in criteria.values())
         },
-        criteria={name: _change(_points(first, name), _points(second, name)) for name in criteria},
+        criteria={name: _change(_find_points(first, name), _find_points(second, name)) for name in criteria},
         overall=_change(_of_runs(first), _of_runs(second)),
         names={name: line.name for name, line in criteria.items()},
     )
 
 
-def _line(results: Sequence[CriterionResult]) -> Line:
+def _build_line(results: Sequence[CriterionResult]) -> Line:
     worst = min(results, key=lambda result: result.score)
     points = tuple(result.score for result in results)
     first = results[0]
@@ -106,6 +106,6 @@ def _of_runs(listed: Sequence[Line], dimension: str = "") -> list[float]:
     return [sum(points) for points in zip_longest(*columns, fillvalue=0.0)] or [0.0]
 
 
-def _points(listed: Sequence[Line], criterion: str) -> tuple[float, ...]:
+def _find_points(listed: Sequence[Line], criterion: str) -> tuple[float, ...]:
     """The points of a criterion in each run; empty if there is no such criterion."""
     return next((line.points for line in listed if line.criterion == criterion), ())

@@ -71,7 +71,7 @@ class WorldLine:
         self._attempts = max(1, attempts)
 
     async def get(self, kind: type[M], path: str, **asked: Value | None) -> M:
-        params = {name: _text(value) for name, value in given_values(**asked).items()}
+        params = {name: _format_value(value) for name, value in given_values(**asked).items()}
         return _parse_answer(kind, await self._send_request("GET", path, params=params, repeatable=True))
 
     async def ask(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
@@ -83,15 +83,15 @@ class WorldLine:
 
     async def tell(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """The JSON answer to a POST; ``None`` for an empty one."""
-        return _json(await self._send_request("POST", path, body=body))
+        return _parse_json(await self._send_request("POST", path, body=body))
 
     async def get_json(self, path: str, **asked: Value | None) -> JsonValue:
         """The JSON answer to a GET."""
-        params = {name: _text(value) for name, value in given_values(**asked).items()}
-        return _json(await self._send_request("GET", path, params=params, repeatable=True))
+        params = {name: _format_value(value) for name, value in given_values(**asked).items()}
+        return _parse_json(await self._send_request("GET", path, params=params, repeatable=True))
 
     async def delete(self, path: str) -> JsonValue:
-        return _json(await self._send_request("DELETE", path, repeatable=True))
+        return _parse_json(await self._send_request("DELETE", path, repeatable=True))
 
     async def _send_request(
         self,
@@ -146,20 +146,20 @@ class WorldEndpoints:
 
 def given_values(**values: Value | None) -> dict[str, JsonValue]:
     """The values that are not ``None``, as JSON; times become text."""
-    return {name: _plain(value) for name, value in values.items() if value is not None}
+    return {name: _convert_value(value) for name, value in values.items() if value is not None}
 
 
-def _plain(value: Value) -> JsonValue:
+def _convert_value(value: Value) -> JsonValue:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): _convert_value(part) for name, part in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(part) for part in value]
+        return [_convert_value(part) for part in value]
     return value
 
 
-def _text(value: JsonValue) -> str:
+def _format_value(value: JsonValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -168,18 +168,18 @@ def _check_answer(answer: httpx.Response) -> httpx.Response:
         return answer
     status = answer.status_code
     kind = ServerError if status >= 500 else _BY_STATUS.get(status, APIError)
-    body = _body(answer)
-    raise kind(_message(body) or f"the simulator answered {status}", status, body)
+    body = _read_body(answer)
+    raise kind(_read_message(body) or f"the simulator answered {status}", status, body)
 
 
-def _body(answer: httpx.Response) -> JsonValue:
+def _read_body(answer: httpx.Response) -> JsonValue:
     try:
-        return _json(answer)
+        return _parse_json(answer)
     except ProtocolError:
         return answer.text[:_SAID]
 
 
-def _message(body: JsonValue) -> str:
+def _read_message(body: JsonValue) -> str:
     """The server's message: ``detail`` (a text, a list, an object's message), else ``message``, else ``error``."""
     if not isinstance(body, dict):
         return str(body or "")[:_SAID]
@@ -199,7 +199,7 @@ def _error_part(part: JsonValue) -> str:
     return f"{place}: {part.get('msg', '')}".strip(": ")
 
 
-def _json(answer: httpx.Response) -> JsonValue:
+def _parse_json(answer: httpx.Response) -> JsonValue:
     if not answer.content:
         return None
     try:
